@@ -1,0 +1,66 @@
+# Everything a developer runs. A fresh machine needs python3 (3.11 or newer) with venv and pip, and make.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+# Worker processes of the test suite; each one keeps to a single BLAS thread.
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+.PHONY: help install demo test test-slow lint format docs bench clean
+
+help:
+	@echo "make install    create $(VENV) and install the library with its development tools"
+	@echo "make demo       run examples/demo.py"
+	@echo "make test       the test suite and the doctests"
+	@echo "make test-slow  the tests marked slow"
+	@echo "make lint       ruff and mypy"
+	@echo "make format     let ruff rewrite the layout and the imports"
+	@echo "make docs       the documentation, into docs/_build/html"
+	@echo "make bench      every benchmarks/bench_*.py"
+	@echo "make clean      remove what the other targets made, the environment included"
+
+install: $(STAMP)
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "multikernel needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." >&2; \
+	  echo "Name another interpreter: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { \
+	  echo "Could not create $(VENV). On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
+	@echo "Installing multikernel and its development tools into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: install
+	@$(BIN)/python examples/demo.py
+
+test: install
+	@$(BIN)/python -m pytest -n $(WORKERS)
+
+# Exit status 5 is pytest's "nothing collected": no slow test is no failure.
+test-slow: install
+	@$(BIN)/python -m pytest -n $(WORKERS) -m slow || [ $$? -eq 5 ]
+
+lint: install
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+format: install
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+docs: install
+	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "Documentation: docs/_build/html/index.html"
+
+bench: install
+	@ls benchmarks/bench_*.py >/dev/null 2>&1 || echo "There are no benchmarks/bench_*.py yet."
+	@set -e; for file in $(wildcard benchmarks/bench_*.py); do \
+	  echo "== $$file"; $(BIN)/python $$file; done
+
+clean:
+	rm -rf $(VENV) docs/_build docs/generated dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find src tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -1,0 +1,258 @@
+"""What the estimators share: validation, the way through the waist, and prediction."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+from sklearn.base import BaseEstimator
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from ..grams.dense import DenseGrams
+from ..grams.memory import MemoryBudget
+from ..grams.normalise import HOW
+from ..grams.planning import Part, Plan, make_plan
+from ..grams.protocol import Grams
+from ..kernels.bank import KernelBank, as_bank, default_bank
+from ..learners.base import Learner
+from ..solvers.loop import learn
+from ..solvers.problem import Solution, Target
+from ..weighting import BestSingle, Weighting, as_weighting
+
+logger = logging.getLogger("multikernel")
+
+
+class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
+    """Common ground of the multiple-kernel estimators; see them for the parameters."""
+
+    _parameter_constraints: dict[str, list[Any]] = {
+        "kernels": [None, StrOptions({"precomputed"}), KernelBank, list, tuple, object],
+        "weighting": [str, Weighting],
+        "center": ["boolean"],
+        "normalize": [StrOptions(set(HOW)), None],
+        "tol": [Interval(Real, 0, None, closed="neither")],
+        "max_iter": [Interval(Integral, -1, None, closed="left")],
+        "dtype": [None, StrOptions({"float32", "float64"}), type],
+        "memory_budget": [None, Real, str],
+        "n_jobs": [None, Integral],
+        "random_state": ["random_state"],
+        "verbose": ["verbose"],
+    }
+
+    kernels: Any
+    weighting: Any
+    center: bool
+    normalize: str | None
+    dtype: Any
+    memory_budget: Any
+    n_jobs: int | None
+    random_state: Any
+    verbose: int
+    _kernel_array_shape: tuple[int, int]
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        given = isinstance(self.kernels, str) and self.kernels == "precomputed"
+        tags.input_tags.pairwise = given
+        tags.input_tags.three_d_array = given
+        tags.input_tags.sparse = not given
+        return tags
+
+    # -- input ------------------------------------------------------------------------------------
+
+    @property
+    def _is_precomputed(self) -> bool:
+        return isinstance(self.kernels, str)
+
+    def _check_X(self, X: Any, y: Any = "no_validation", *, reset: bool, **y_options: Any) -> Any:
+        """Validated X (and y): float arrays, CSR matrices, or (n, n, p) arrays of kernels."""
+        _refuse_text_columns(X)
+        options: dict[str, Any] = {"dtype": (np.float64, np.float32), "reset": reset}
+        if self._is_precomputed:
+            options |= {"allow_nd": True, "ensure_2d": False}
+        else:
+            options |= {"accept_sparse": "csr"}
+        if isinstance(y, str) and y == "no_validation":
+            checked = validate_data(self, X, **options)
+            return self._check_kernel_array(checked, reset) if self._is_precomputed else checked
+        checked, y = validate_data(self, X, y, **options, **y_options)
+        if self._is_precomputed:
+            checked = self._check_kernel_array(checked, reset)
+        if checked.shape[0] < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 samples; got n_samples = "
+                f"{checked.shape[0]}."
+            )
+        return checked, y
+
+    def _check_kernel_array(self, X: np.ndarray, reset: bool) -> np.ndarray:
+        """kernels="precomputed": X holds kernel values, kernel axis last."""
+        X = X[:, :, None] if X.ndim == 2 else X
+        if X.ndim != 3 or (reset and X.shape[0] != X.shape[1]):
+            raise ValueError(
+                "With kernels='precomputed', fit takes X of shape (n_samples, n_samples, "
+                f"n_kernels), kernel axis last; got {X.shape}. Use np.stack(matrices, axis=-1), "
+                "or mk.precomputed(matrices) with X = mk.sample_ids(n)."
+            )
+        if not reset and X.shape[1:] != self._kernel_array_shape:
+            raise ValueError(
+                f"With kernels='precomputed', predict takes X of shape (n_new, n_train, n_kernels) "
+                f"= (n_new, {self._kernel_array_shape[0]}, {self._kernel_array_shape[1]}); "
+                f"got {X.shape}."
+            )
+        if reset:
+            self._kernel_array_shape = X.shape[1:]
+        return X
+
+    def _sample_weights(self, sample_weight: Any, X: Any) -> tuple[np.ndarray | None, np.ndarray]:
+        """Weights of the points that count, and which points those are."""
+        everyone = np.arange(X.shape[0])
+        if sample_weight is None:
+            return None, everyone
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        keep = np.flatnonzero(weights > 0)
+        if len(keep) < 2:
+            raise ValueError("sample_weight leaves fewer than 2 samples with a positive weight.")
+        weights = weights[keep]
+        return (None if np.all(weights == 1.0) else weights), keep
+
+    # -- through the waist ------------------------------------------------------------------------
+
+    def _make_grams(self, X: Any, keep: np.ndarray, weights: np.ndarray | None) -> Grams:
+        """The bank on the points that count, not yet centred or normalised."""
+        budget = MemoryBudget.of(self.memory_budget)
+        options: dict[str, Any] = {"weights": weights, "n_jobs": effective_n_jobs(self.n_jobs)}
+        if self._is_precomputed:
+            names = [f"precomputed[{k}]" for k in range(X.shape[2])]
+            from ..kernels.precomputed import check_symmetric_matrix
+
+            matrices = [X[:, :, k] for k in range(X.shape[2])]
+            for K, name in zip(matrices, names, strict=True):
+                check_symmetric_matrix(K, name)
+            nothing = np.array([], dtype=np.intp)
+            part = Part("dense", np.arange(len(names)), (), nothing, "given matrices")
+            self.grams_ = Plan(len(keep), names, (part,))
+            self.bank_ = None
+            return DenseGrams(matrices, keep, None, None, names, budget, **options)
+        kept = X if len(keep) == X.shape[0] else X[keep]
+        if self.kernels is None:
+            self.bank_ = default_bank(kept, sample_weight=weights)
+        else:
+            self.bank_ = as_bank(self.kernels)
+        names_in = getattr(self, "feature_names_in_", None)
+        self.grams_ = make_plan(
+            self.bank_,
+            n_samples=len(keep),
+            n_features=X.shape[1],
+            feature_names=None if names_in is None else list(names_in),
+            sparse=sp.issparse(X),
+            budget=budget,
+        )
+        dtype = np.dtype(self.dtype) if self.dtype is not None else X.dtype
+        return self.grams_.grams(kept, budget=budget, dtype=dtype, **options)
+
+    def _as_weighting(self, weighting: Any) -> Weighting:
+        rule = as_weighting(weighting)
+        if isinstance(weighting, str) and isinstance(rule, BestSingle):
+            rule.random_state = self.random_state
+        return rule
+
+    def _learn(
+        self, grams: Grams, target: Target, weighting: Weighting, learner: Learner
+    ) -> Solution:
+        """Centre, normalise, learn; warn about kernels that cannot take part."""
+        started = time.perf_counter()
+        corrected = grams.corrected(self.center, self.normalize)
+        self._warn_degenerate(corrected)
+        solution = learn(corrected, target, weighting, learner)
+        self._say(
+            f"{type(self).__name__}: {self.grams_}\n  learned {np.count_nonzero(solution.weights)} "
+            f"non-zero weights and the machine in {time.perf_counter() - started:.2f} s, "
+            f"relative duality gap {solution.machine.gap:.2g}"
+        )
+        self._grams = corrected
+        return solution
+
+    def _warn_degenerate(self, grams: Grams) -> None:
+        constant = np.flatnonzero(grams.degenerate)
+        if len(constant) == grams.p:
+            raise ValueError(
+                "Every kernel is constant on the training data after centring: there is nothing "
+                "to learn from. Are all rows of X equal, or the kernels far too wide?"
+            )
+        if len(constant):
+            named = ", ".join(repr(grams.names[k]) for k in constant[:5])
+            more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
+            warnings.warn(
+                f"{len(constant)} of {grams.p} kernels are constant on the training data after "
+                f"centring and get weight 0: {named}{more}. Drop them, or change their "
+                "parameters.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+    def _say(self, message: str) -> None:
+        logger.info(message)
+        if self.verbose:
+            print(message)
+
+    def _store(self, solution: Solution, keep: np.ndarray) -> None:
+        """The fitted attributes, and no more of the training sample than prediction needs."""
+        grams: Grams = self.__dict__.pop("_grams")
+        machine = solution.machine
+        self.kernel_weights_ = solution.weights
+        self.kernel_names_ = list(grams.names)
+        support = np.flatnonzero(np.any(machine.coef != 0, axis=1))
+        self.support_ = keep[support]
+        self.dual_coef_ = machine.coef[support]
+        self.alignment_ = solution.alignment
+        self.objective_ = machine.objective
+        self.duality_gap_ = machine.gap
+        self.n_iter_ = machine.n_iter
+        self.history_ = solution.history
+        self._expansion = grams.expand(solution.weights, machine.coef)
+        self._expansion.release()
+
+    # -- prediction -------------------------------------------------------------------------------
+
+    def _evaluate(self, X: Any, split: bool) -> np.ndarray:
+        """Values of the machines at new points: (m, t), or each kernel's share (m, p, t)."""
+        check_is_fitted(self)
+        points = self._expansion.encode(self._check_X(X, reset=False))
+        return self._expansion.shares(points) if split else self._expansion.values(points)
+
+
+def _refuse_text_columns(X: Any) -> None:
+    """Name the columns that are not numbers, before a conversion fails without naming them."""
+    if not hasattr(X, "dtypes") or not hasattr(X, "columns"):
+        return
+    text = [
+        str(c)
+        for c, kind in zip(X.columns, X.dtypes, strict=True)
+        if getattr(kind, "kind", "O") not in "fiub"
+        and not getattr(kind, "_is_numeric", False)
+        and not _all_numbers(X[c])
+    ]
+    if text:
+        named = ", ".join(map(repr, text[:5])) + (", ..." if len(text) > 5 else "")
+        raise ValueError(
+            f"X must be numeric, but column{'s' if len(text) > 1 else ''} {named} "
+            f"{'are' if len(text) > 1 else 'is'} not. Encode text and categories first, for "
+            "example with sklearn.preprocessing.OneHotEncoder."
+        )
+
+
+def _all_numbers(column: Any) -> bool:
+    try:
+        np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True

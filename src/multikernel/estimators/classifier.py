@@ -1,0 +1,230 @@
+"""Classification with a learned combination of kernels."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import ClassifierMixin, _fit_context
+from sklearn.utils import compute_sample_weight
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..learners.svm import SVM
+from ..solvers.problem import Target
+from .base import MultiKernelEstimator
+
+
+class ClassifierCommon(ClassifierMixin, MultiKernelEstimator):  # type: ignore[misc]
+    """Targets, labels and decisions, shared with the cross-validated classifier."""
+
+    class_weight: Any
+
+    def _encode_labels(self, y: np.ndarray, keep: np.ndarray, weights: np.ndarray | None) -> Target:
+        """Labels as -1/+1 columns: one for two classes, one per class (one-vs-rest) for more."""
+        self.classes_, codes = np.unique(y[keep], return_inverse=True)
+        n_classes = len(self.classes_)
+        if n_classes < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes; y has only one class: "
+                f"{self.classes_[0]!r}."
+            )
+        costs = None
+        if self.class_weight is not None:
+            costs = compute_sample_weight(self.class_weight, y[keep])
+        if n_classes == 2:
+            Y = np.where(codes == 1, 1.0, -1.0)[:, None]
+        else:
+            Y = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
+        return Target(Y, "classification", weights, costs)
+
+    def decision_function(self, X: Any, *, split: bool = False) -> np.ndarray:
+        """Signed distances from the decision boundary, before taking a sign or a maximum.
+
+        Parameters
+        ----------
+        X : array of shape (n_new, n_features)
+        split : bool, default=False
+            Return each kernel's share instead of the sum.
+
+        Returns
+        -------
+        array of shape (n_new,) for two classes, (n_new, n_classes) for more
+            With ``split=True`` a kernel axis comes second, (n_new, n_kernels[, n_classes]), and
+            ``shares.sum(axis=1) + intercept_`` is the decision function.
+        """
+        values = self._evaluate(X, split)
+        if not split:
+            values = values + self.intercept_
+        return values[..., 0] if len(self.classes_) == 2 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each point.
+
+        Parameters
+        ----------
+        X : array of shape (n_new, n_features)
+
+        Returns
+        -------
+        array of shape (n_new,)
+        """
+        decisions = self.decision_function(X)
+        return self.classes_[class_index(decisions)]
+
+
+def class_index(decisions: np.ndarray) -> np.ndarray:
+    """Index of the decided class from decision values (m,) or (m, n_classes)."""
+    if decisions.ndim == 1:
+        return (decisions > 0).astype(int)
+    return np.argmax(decisions, axis=1)
+
+
+class MultiKernelClassifier(ClassifierCommon):
+    """Support vector machine on a learned combination of kernels.
+
+    In a first stage ``weighting`` decides which kernels to trust, from how they align with the
+    labels; in a second a support vector machine is trained on ``K = sum_k mu_k K_k``. With more
+    than two classes the weights are shared (they align with the centred one-hot labels) and one
+    machine per class is trained against the rest.
+
+    Parameters
+    ----------
+    kernels : KernelBank, list of kernels, "precomputed" or None, default=None
+        What to combine; None takes :func:`multikernel.default_bank`. With ``"precomputed"``, X is
+        an array of shape (n_samples, n_samples, n_kernels).
+    weighting : str or weighting, default="alignf"
+        ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, or an object such as
+        ``mk.Align(q=2)``.
+    C : float, default=1.0
+        Cost of the hinge loss.
+    center : bool, default=True
+        Centre the kernels in feature space.
+    normalize : {"multiplicative", "trace", "spherical", "frobenius"} or None
+        How kernels are brought to the same size, after centring. The default,
+        ``"multiplicative"``, gives each unit variance in feature space, so that C means what it
+        means for one kernel on standardised data; ``"trace"`` (trace one) is the same up to the
+        factor ``n_samples``.
+    class_weight : dict, "balanced" or None, default=None
+        Factors of C per class.
+    tol : float, default=1e-3
+        Tolerance of the SVM solver.
+    max_iter : int, default=-1
+        Limit on the SVM solver's iterations, -1 for none.
+    dtype : {"float32", "float64"} or None, default=None
+        Precision of Gram entries; None follows X. Sums are float64 in any case.
+    memory_budget : int, str or None, default=None
+        Bytes, or text such as ``"4GB"``; None for 60 % of the free memory.
+    n_jobs : int or None, default=None
+        Threads for passes over the kernels; -1 for all cores.
+    random_state : int, RandomState or None, default=None
+        For weightings that shuffle (``"best"``).
+    verbose : int, default=0
+        Say what is done.
+
+    Attributes
+    ----------
+    kernel_weights_ : array of shape (n_kernels,)
+        The numbers that multiply the normalised kernels; they sum to one.
+    kernel_names_ : list of str
+    alignment_ : float
+        Centred alignment of the learned kernel with the labels.
+    dual_coef_ : array of shape (n_support, n_machines)
+        Signed coefficients.
+    support_ : array of shape (n_support,)
+        Indices of the training points with a coefficient.
+    intercept_ : array of shape (n_machines,)
+    objective_ : float
+        The SVM's primal objective, summed over machines.
+    duality_gap_ : float
+        Relative duality gap of the SVM, the largest over machines.
+    n_iter_ : int
+    history_ : list of dict
+    grams_ : Plan
+        Which implementation served which kernels.
+    bank_ : KernelBank or None
+        The bank that was used; None for ``kernels="precomputed"``.
+    classes_ : array of shape (n_classes,)
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        When X has column names.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = mk.MultiKernelClassifier().fit(X[::2], y[::2])
+    >>> round(model.score(X[1::2], y[1::2]), 3)
+    0.958
+    >>> for name, weight in zip(model.kernel_names_, model.kernel_weights_):
+    ...     if weight > 0:
+    ...         print(f"{weight:.3f}  {name}")
+    0.593  Gaussian(gamma=0.00157021)
+    0.333  Gaussian(gamma=0.00628083)
+    0.074  Linear()
+    """
+
+    _parameter_constraints = {
+        **MultiKernelEstimator._parameter_constraints,
+        "C": [Interval(Real, 0, None, closed="neither")],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        weighting: Any = "alignf",
+        C: float = 1.0,
+        *,
+        center: bool = True,
+        normalize: str | None = "multiplicative",
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        dtype: Any = None,
+        memory_budget: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernels = kernels
+        self.weighting = weighting
+        self.C = C
+        self.center = center
+        self.normalize = normalize
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.dtype = dtype
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiKernelClassifier:
+        """Learn kernel weights and machine.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            How often each point counts, in the weights of the kernels and in the loss.
+
+        Returns
+        -------
+        self
+        """
+        X, y = self._check_X(X, y, reset=True)
+        check_classification_targets(y)
+        weights, keep = self._sample_weights(sample_weight, X)
+        target = self._encode_labels(y, keep, weights)
+        grams = self._make_grams(X, keep, weights)
+        learner = SVM(self.C, tol=self.tol, max_iter=self.max_iter, n_jobs=grams.n_jobs)
+        solution = self._learn(grams, target, self._as_weighting(self.weighting), learner)
+        self._store(solution, keep)
+        self.intercept_ = solution.machine.intercept
+        return self

@@ -1,0 +1,208 @@
+"""Regression with a learned combination of kernels."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import RegressorMixin, _fit_context
+from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
+
+from ..learners.ridge import Ridge
+from ..solvers.problem import Target
+from .base import MultiKernelEstimator
+
+
+class RegressorCommon(RegressorMixin, MultiKernelEstimator):  # type: ignore[misc]
+    """Targets and predictions, shared with the cross-validated regressor."""
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.multi_output = True
+        return tags
+
+    def _encode_outputs(
+        self, y: np.ndarray, keep: np.ndarray, weights: np.ndarray | None
+    ) -> Target:
+        self._single_output = y.ndim == 1
+        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)[keep]
+        constant = np.ptp(Y, axis=0) == 0
+        if np.all(constant):
+            raise ValueError(
+                f"y is constant ({Y[0, 0]:g}): there is nothing to align kernels with or to "
+                "predict. Check the target."
+            )
+        return Target(Y, "regression", weights)
+
+    def predict(self, X: Any, *, split: bool = False) -> np.ndarray:
+        """Predicted outputs.
+
+        Parameters
+        ----------
+        X : array of shape (n_new, n_features)
+        split : bool, default=False
+            Return each kernel's share instead of the sum.
+
+        Returns
+        -------
+        array of shape (n_new,) or (n_new, n_outputs), as y was in fit
+            With ``split=True`` a kernel axis comes second, (n_new, n_kernels[, n_outputs]), and
+            ``shares.sum(axis=1) + intercept_`` is the prediction.
+        """
+        values = self._evaluate(X, split)
+        if not split:
+            values = values + self.intercept_
+        return values[..., 0] if self._single_output else values
+
+
+class MultiKernelRegressor(RegressorCommon):
+    """Ridge regression on a learned combination of kernels.
+
+    In a first stage ``weighting`` decides which kernels to trust, from how they align with the
+    outputs; in a second, ridge regression with a free intercept is solved on
+    ``K = sum_k mu_k K_k``. Several outputs share the weights.
+
+    Parameters
+    ----------
+    kernels : KernelBank, list of kernels, "precomputed" or None, default=None
+        What to combine; None takes :func:`multikernel.default_bank`. With ``"precomputed"``, X is
+        an array of shape (n_samples, n_samples, n_kernels).
+    weighting : str or weighting, default="alignf"
+        ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, or an object such as
+        ``mk.Align(q=2)``.
+    alpha : float, default=1.0
+        The ridge: what multiplies ``||f||^2`` beside the sum of squared errors.
+    loss : {"squared"}, default="squared"
+    center : bool, default=True
+        Centre the kernels in feature space.
+    normalize : {"multiplicative", "trace", "spherical", "frobenius"} or None
+        How kernels are brought to the same size, after centring. The default,
+        ``"multiplicative"``, gives each unit variance in feature space, so that alpha means what
+        it means for one kernel on standardised data; ``"trace"`` (trace one) is the same up to
+        the factor ``n_samples``.
+    solver : {"auto", "cholesky", "cg"}, default="auto"
+        Factor the n x n matrix, or never form it and use conjugate gradients; ``"auto"`` factors
+        whenever the memory budget allows.
+    tol : float, default=1e-6
+        Relative duality gap at which conjugate gradients stop.
+    max_iter : int, default=1000
+        Limit on conjugate-gradient steps.
+    dtype : {"float32", "float64"} or None, default=None
+        Precision of Gram entries; None follows X. Sums are float64 in any case.
+    memory_budget : int, str or None, default=None
+        Bytes, or text such as ``"4GB"``; None for 60 % of the free memory.
+    n_jobs : int or None, default=None
+        Threads for passes over the kernels; -1 for all cores.
+    random_state : int, RandomState or None, default=None
+        For weightings that shuffle (``"best"``).
+    verbose : int, default=0
+        Say what is done.
+
+    Attributes
+    ----------
+    kernel_weights_ : array of shape (n_kernels,)
+        The numbers that multiply the normalised kernels; they sum to one.
+    kernel_names_ : list of str
+    alignment_ : float
+        Centred alignment of the learned kernel with the outputs.
+    dual_coef_ : array of shape (n_support, n_outputs)
+    support_ : array of shape (n_support,)
+        Indices of the training points with a coefficient.
+    intercept_ : float, or array of shape (n_outputs,)
+    objective_ : float
+        Primal objective, summed over outputs.
+    duality_gap_ : float
+        Relative duality gap, the largest over outputs.
+    n_iter_ : int
+    history_ : list of dict
+    grams_ : Plan
+        Which implementation served which kernels.
+    bank_ : KernelBank or None
+        The bank that was used; None for ``kernels="precomputed"``.
+    n_features_in_ : int
+    feature_names_in_ : array of str
+        When X has column names.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = mk.MultiKernelRegressor(alpha=1.0).fit(X[::2], y[::2])
+    >>> round(model.score(X[1::2], y[1::2]), 2)
+    0.48
+    """
+
+    _parameter_constraints = {
+        **MultiKernelEstimator._parameter_constraints,
+        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "loss": [StrOptions({"squared"})],
+        "solver": [StrOptions({"auto", "cholesky", "cg"})],
+    }
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        weighting: Any = "alignf",
+        alpha: float = 1.0,
+        *,
+        loss: str = "squared",
+        center: bool = True,
+        normalize: str | None = "multiplicative",
+        solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        dtype: Any = None,
+        memory_budget: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernels = kernels
+        self.weighting = weighting
+        self.alpha = alpha
+        self.loss = loss
+        self.center = center
+        self.normalize = normalize
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.dtype = dtype
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiKernelRegressor:
+        """Learn kernel weights and machine.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array of shape (n_samples,), optional
+            How often each point counts, in the weights of the kernels and in the loss.
+
+        Returns
+        -------
+        self
+        """
+        X, y = self._check_X(X, y, reset=True, multi_output=True, y_numeric=True)
+        weights, keep = self._sample_weights(sample_weight, X)
+        target = self._encode_outputs(y, keep, weights)
+        grams = self._make_grams(X, keep, weights)
+        learner = Ridge(
+            self.alpha,
+            solver=self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            memory_budget=self.memory_budget,
+        )
+        solution = self._learn(grams, target, self._as_weighting(self.weighting), learner)
+        self._store(solution, keep)
+        intercept = solution.machine.intercept
+        self.intercept_ = float(intercept[0]) if self._single_output else intercept
+        return self

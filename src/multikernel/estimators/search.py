@@ -1,0 +1,474 @@
+"""Choosing C (or alpha) and the weighting by cross-validation, with every Gram entry computed once.
+
+The raw Gram matrices are computed on the whole sample and kept as far as memory allows. Each
+training fold is a view of them with centring, normalisation and kernel weights of its own, so
+nothing about a validation point enters what is fitted before it is predicted. (The kernels
+themselves, bandwidths and column scales of :func:`multikernel.default_bank` included, are fixed
+before the folds are made; they never see targets.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from rich.progress import track
+from scipy.stats import rankdata
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context, clone
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+from sklearn.utils._param_validation import StrOptions
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..grams.protocol import Grams
+from ..grams.stored import stored
+from ..learners.base import Learner
+from ..learners.ridge import Ridge
+from ..learners.svm import SVM
+from ..solvers.problem import Target
+from ..weighting import Weighting
+from .base import MultiKernelEstimator
+from .classifier import ClassifierCommon, class_index
+from .regressor import RegressorCommon
+
+
+class SearchMixin(MultiKernelEstimator):
+    """The search, the same for classification and regression."""
+
+    cv: Any
+    scoring: Any
+
+    def _candidates(self) -> list[Any]:
+        given = self.weighting
+        single = isinstance(given, (str, Weighting))
+        candidates: list[Any] = [given] if single else list(given)
+        if not candidates:
+            raise ValueError("weighting is an empty list; name at least one rule.")
+        return candidates
+
+    def _search(
+        self,
+        grams: Grams,
+        target: Target,
+        y: np.ndarray,
+        make_learner: Callable[[float], Learner],
+        values: Sequence[float],
+        name: str,
+    ) -> tuple[Any, float]:
+        """Score every (weighting, value) on every fold; fill ``cv_results_`` and pick the best."""
+        candidates = self._candidates()
+        splits = self._splits(y)
+        scores = np.empty((len(splits), len(candidates), len(values)))
+        work = [(f, w) for f in range(len(splits)) for w in range(len(candidates))]
+        steps: Iterable[tuple[int, int]] = work
+        if self.verbose:
+            steps = track(work, description="cross-validation")
+        parts: dict[int, Grams] = {}
+        for f, w in steps:
+            train, test = splits[f]
+            if f not in parts:
+                weights = None if target.weights is None else target.weights[train]
+                part = grams.take(train, weights).corrected(self.center, self.normalize)
+                parts = {f: part}
+            rule = self._as_weighting(clone(candidates[w], safe=False))
+            predicted = self._predict_fold(
+                parts[f], target.take(train), rule, [make_learner(v) for v in values], grams, test
+            )
+            for v, output in enumerate(predicted):
+                held = None if target.weights is None else target.weights[test]
+                scores[f, w, v] = self._score_fold(output, y[test], held)
+        mean = scores.mean(axis=0)
+        flat = mean.ravel()
+        if not np.any(np.isfinite(flat)):
+            raise ValueError("Every cross-validation score is NaN; check scoring and the folds.")
+        self.best_index_ = int(np.nanargmax(flat))
+        w, v = np.unravel_index(self.best_index_, mean.shape)
+        self.best_score_ = float(flat[self.best_index_])
+        self.cv_results_ = {
+            "weighting": [candidate for candidate in candidates for _ in values],
+            name: np.tile(np.asarray(values, dtype=np.float64), len(candidates)),
+            "mean_test_score": flat,
+            "std_test_score": scores.std(axis=0).ravel(),
+            "rank_test_score": rankdata(-flat, method="min").astype(int),
+            **{f"split{f}_test_score": scores[f].ravel() for f in range(len(splits))},
+        }
+        self.n_splits_ = len(splits)
+        return candidates[int(w)], float(values[int(v)])
+
+    def _predict_fold(
+        self,
+        part: Grams,
+        target: Target,
+        rule: Weighting,
+        learners: Sequence[Learner],
+        grams: Grams,
+        test: np.ndarray,
+    ) -> np.ndarray:
+        """Values of all machines on the validation points, shape (n_values, n_test, t)."""
+        points = grams.points(test)
+        t = target.Y.shape[1]
+        if rule.needs_learner:
+            # Weights that depend on C or alpha are found again for each of its values.
+            outputs = []
+            for learner in learners:
+                weights = rule.start(part, target, learner)
+                machine = learner.fit(part.combine(weights), target)
+                expansion = part.expand(weights, machine.coef)
+                outputs.append(expansion.values(points) + machine.intercept)
+            return np.stack(outputs)
+        weights = rule.start(part, target, learners[0])
+        gram = part.combine(weights)
+        machines = [learner.fit(gram, target) for learner in learners]
+        # One prediction for all values of C or alpha: their coefficients side by side.
+        coef = np.concatenate([machine.coef for machine in machines], axis=1)
+        together = part.expand(weights, coef).values(points)
+        together = together + np.concatenate([machine.intercept for machine in machines])
+        return together.reshape(len(test), len(learners), t).transpose(1, 0, 2)
+
+    def _splits(self, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        raise NotImplementedError
+
+    def _score_fold(self, output: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:
+        raise NotImplementedError
+
+
+class FoldClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Looks like a fitted classifier to a scorer; its decisions are known already."""
+
+    def __init__(self, decisions: Any = None, classes: Any = None) -> None:
+        self.decisions = decisions
+        self.classes = classes
+        self.classes_ = classes
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        return self.decisions
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.classes[class_index(self.decisions)]
+
+
+class FoldRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Looks like a fitted regressor to a scorer; its predictions are known already."""
+
+    def __init__(self, predictions: Any = None) -> None:
+        self.predictions = predictions
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.predictions
+
+
+def _score(scoring: Any, fold: Any, y: np.ndarray, weights: np.ndarray | None) -> float:
+    scorer = check_scoring(fold, scoring)
+    X = np.zeros((len(y), 1))
+    if weights is None:
+        return float(scorer(fold, X, y))
+    return float(scorer(fold, X, y, sample_weight=weights))
+
+
+_SEARCH_CONSTRAINTS: dict[str, list[Any]] = {
+    "weighting": [str, Weighting, list, tuple],
+    "cv": ["cv_object"],
+    "scoring": [str, callable, None],
+}
+
+
+class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
+    """:class:`MultiKernelClassifier` with C and the weighting chosen by cross-validation.
+
+    Parameters
+    ----------
+    kernels : KernelBank, list of kernels, "precomputed" or None, default=None
+        As in :class:`MultiKernelClassifier`.
+    weighting : str, weighting, or list of them, default="alignf"
+        The rules to choose from.
+    Cs : sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
+        The costs to choose from.
+    cv : int, splitter or iterable of splits, default=None
+        Folds; None for 5, stratified.
+    scoring : str, callable or None, default=None
+        What to maximise; accuracy by default.
+    center, normalize, class_weight, tol, max_iter, dtype, memory_budget, n_jobs, random_state, \
+    verbose
+        As in :class:`MultiKernelClassifier`.
+
+    Attributes
+    ----------
+    C_ : float
+    weighting_ : str or weighting
+    best_score_ : float
+        Mean cross-validated score of the choice.
+    cv_results_ : dict
+        One entry per (weighting, C): ``weighting``, ``C``, mean, standard deviation and rank of
+        the scores, and the score of every split.
+    n_splits_ : int
+    best_index_ : int
+
+    All fitted attributes of :class:`MultiKernelClassifier` are there as well, from a last fit on
+    the whole sample.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = mk.MultiKernelClassifierCV(weighting=["uniform", "alignf"]).fit(X, y)
+    >>> model.C_, model.weighting_, round(model.best_score_, 3)
+    (10.0, 'uniform', 0.967)
+    """
+
+    _parameter_constraints = {
+        **MultiKernelEstimator._parameter_constraints,
+        **_SEARCH_CONSTRAINTS,
+        "Cs": ["array-like"],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        weighting: Any = "alignf",
+        Cs: Any = (0.01, 0.1, 1.0, 10.0, 100.0),
+        *,
+        cv: Any = None,
+        scoring: Any = None,
+        center: bool = True,
+        normalize: str | None = "multiplicative",
+        class_weight: Any = None,
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        dtype: Any = None,
+        memory_budget: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernels = kernels
+        self.weighting = weighting
+        self.Cs = Cs
+        self.cv = cv
+        self.scoring = scoring
+        self.center = center
+        self.normalize = normalize
+        self.class_weight = class_weight
+        self.tol = tol
+        self.max_iter = max_iter
+        self.dtype = dtype
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiKernelClassifierCV:
+        """Search, then fit the choice on the whole sample.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            How often each point counts, in fitting and in scoring.
+
+        Returns
+        -------
+        self
+        """
+        X, y = self._check_X(X, y, reset=True)
+        check_classification_targets(y)
+        Cs = check_grid("Cs", self.Cs)
+        weights, keep = self._sample_weights(sample_weight, X)
+        target = self._encode_labels(y, keep, weights)
+        grams = stored(self._make_grams(X, keep, weights), self.center)
+
+        def learner(C: float) -> SVM:
+            return SVM(C, tol=self.tol, max_iter=self.max_iter, n_jobs=grams.n_jobs)
+
+        self._kept = keep
+        self._n_given = len(y)
+        self.weighting_, self.C_ = self._search(grams, target, y[keep], learner, Cs, "C")
+        rule = self._as_weighting(clone(self.weighting_, safe=False))
+        solution = self._learn(grams, target, rule, learner(self.C_))
+        self._store(solution, keep)
+        self.intercept_ = solution.machine.intercept
+        del self._kept, self._n_given
+        return self
+
+    def _splits(self, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        return kept_splits(self.cv, y, self._kept, self._n_given, classifier=True)
+
+    def _score_fold(self, output: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:
+        decisions = output[:, 0] if len(self.classes_) == 2 else output
+        return _score(self.scoring, FoldClassifier(decisions, self.classes_), y, weights)
+
+
+class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
+    """:class:`MultiKernelRegressor` with alpha and the weighting chosen by cross-validation.
+
+    Parameters
+    ----------
+    kernels : KernelBank, list of kernels, "precomputed" or None, default=None
+        As in :class:`MultiKernelRegressor`.
+    weighting : str, weighting, or list of them, default="alignf"
+        The rules to choose from.
+    alphas : sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
+        The ridges to choose from.
+    cv : int, splitter or iterable of splits, default=None
+        Folds; None for 5.
+    scoring : str, callable or None, default=None
+        What to maximise; R^2 by default.
+    loss, center, normalize, solver, tol, max_iter, dtype, memory_budget, n_jobs, random_state, \
+    verbose
+        As in :class:`MultiKernelRegressor`.
+
+    Attributes
+    ----------
+    alpha_ : float
+    weighting_ : str or weighting
+    best_score_ : float
+        Mean cross-validated score of the choice.
+    cv_results_ : dict
+        One entry per (weighting, alpha): ``weighting``, ``alpha``, mean, standard deviation and
+        rank of the scores, and the score of every split.
+    n_splits_ : int
+    best_index_ : int
+
+    All fitted attributes of :class:`MultiKernelRegressor` are there as well, from a last fit on
+    the whole sample.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> model = mk.MultiKernelRegressorCV(weighting=["uniform", "alignf"]).fit(X, y)
+    >>> model.alpha_, model.weighting_, round(model.best_score_, 2)
+    (1.0, 'uniform', 0.49)
+    """
+
+    _parameter_constraints = {
+        **MultiKernelEstimator._parameter_constraints,
+        **_SEARCH_CONSTRAINTS,
+        "alphas": ["array-like"],
+        "loss": [StrOptions({"squared"})],
+        "solver": [StrOptions({"auto", "cholesky", "cg"})],
+    }
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        weighting: Any = "alignf",
+        alphas: Any = (0.01, 0.1, 1.0, 10.0, 100.0),
+        *,
+        loss: str = "squared",
+        cv: Any = None,
+        scoring: Any = None,
+        center: bool = True,
+        normalize: str | None = "multiplicative",
+        solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        dtype: Any = None,
+        memory_budget: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernels = kernels
+        self.weighting = weighting
+        self.alphas = alphas
+        self.loss = loss
+        self.cv = cv
+        self.scoring = scoring
+        self.center = center
+        self.normalize = normalize
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.dtype = dtype
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiKernelRegressorCV:
+        """Search, then fit the choice on the whole sample.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array of shape (n_samples,), optional
+            How often each point counts, in fitting and in scoring.
+
+        Returns
+        -------
+        self
+        """
+        X, y = self._check_X(X, y, reset=True, multi_output=True, y_numeric=True)
+        alphas = check_grid("alphas", self.alphas)
+        weights, keep = self._sample_weights(sample_weight, X)
+        target = self._encode_outputs(y, keep, weights)
+        grams = stored(self._make_grams(X, keep, weights), self.center)
+
+        def learner(alpha: float) -> Ridge:
+            return Ridge(
+                alpha,
+                solver=self.solver,
+                tol=self.tol,
+                max_iter=self.max_iter,
+                memory_budget=self.memory_budget,
+            )
+
+        self._kept = keep
+        self._n_given = len(y)
+        self.weighting_, self.alpha_ = self._search(
+            grams, target, y[keep], learner, alphas, "alpha"
+        )
+        rule = self._as_weighting(clone(self.weighting_, safe=False))
+        solution = self._learn(grams, target, rule, learner(self.alpha_))
+        self._store(solution, keep)
+        intercept = solution.machine.intercept
+        self.intercept_ = float(intercept[0]) if self._single_output else intercept
+        del self._kept, self._n_given
+        return self
+
+    def _splits(self, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+        return kept_splits(self.cv, y, self._kept, self._n_given, classifier=False)
+
+    def _score_fold(self, output: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:
+        predictions = output[:, 0] if self._single_output else output
+        return _score(self.scoring, FoldRegressor(predictions), y, weights)
+
+
+def check_grid(name: str, values: Any) -> list[float]:
+    """A grid of positive numbers."""
+    grid = list(np.ravel(np.asarray(values, dtype=object)))
+    good = all(isinstance(v, Real) and v > 0 and np.isfinite(v) for v in grid)  # type: ignore[operator, arg-type]
+    if not grid or not good:
+        raise ValueError(f"{name} must be positive finite numbers, at least one; got {values!r}.")
+    return [float(v) for v in grid]
+
+
+def kept_splits(
+    cv: Any, y: np.ndarray, keep: np.ndarray, n_given: int, *, classifier: bool
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Folds of the points that count; explicit splits may still name the points as given."""
+    split = check_cv(cv, y, classifier=classifier)
+    explicit = cv is not None and not isinstance(cv, int) and not hasattr(cv, "split")
+    if not explicit or len(keep) == n_given:
+        return list(split.split(np.zeros((len(y), 1)), y))
+    place = np.full(n_given, -1)
+    place[keep] = np.arange(len(keep))
+    return [
+        (place[train][place[train] >= 0], place[test][place[test] >= 0])
+        for train, test in split.split()
+    ]

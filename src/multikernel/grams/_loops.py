@@ -1,0 +1,763 @@
+"""Passes over the Gram matrices of a family of kernels, none of which is ever stored.
+
+A *family* is p kernels that are scalar functions of a few pairwise statistics of the same n
+points: squared distances, absolute distances, dot products.  A pass walks over square tiles of
+points and, inside a tile, over strips of eight rows.  For one strip it computes the statistics,
+evaluates all p kernels into a slab of p rows that stays in the cache, and reduces the slab::
+
+    for tiles I <= J:                       # K is symmetric: half of the tiles
+        for strips of 8 rows in I:
+            base  = distances or dot products   (8 x tile), once for all kernels
+            slab  = the p kernels on base       (p x 8 tile)
+            sums += rows and columns of slab
+            G    += slab slab'                  # symmetric too: half of the products
+
+The arithmetic of entries is in the type of the points.  A sum starts in short chains of that type
+(at most 64 products per vector lane) and goes on in float64.
+
+Results have the same bits on every run, whatever the number of threads.  The grid of tiles
+depends on n, p and the type alone; threads take *units* of row panels, and the results of units
+are added in the order of the units.  An entry of a Gram matrix has the same bits in every pass.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import _passes
+from ._fastmath import split_rate
+from ._passes import ABSOLUTE, DOT, EXP_L1, EXP_SQ, POLY, SQUARE, STRIP, TANH, Plan
+
+__all__ = [
+    "EXP_L1",
+    "EXP_SQ",
+    "POLY",
+    "TANH",
+    "CentredStatistics",
+    "Family",
+    "Statistics",
+    "block",
+    "centred_products",
+    "centred_statistics",
+    "combine",
+    "combined_matvec",
+    "cross_apply",
+    "cross_block",
+    "cross_combine",
+    "diagonals",
+    "is_wide",
+    "matvecs",
+    "statistics",
+]
+
+Array = NDArray[Any]
+Result = TypeVar("Result")
+
+_STATISTIC = {EXP_SQ: SQUARE, EXP_L1: ABSOLUTE, POLY: DOT, TANH: DOT}
+
+_UNITS = 32  # most units of work a pass is cut into; bounds the memory of partial sums
+_BASE_BYTES = 1 << 19  # keep the statistics of a whole tile if they fit in this, else of a strip
+
+
+class Statistics(NamedTuple):
+    """Raw (uncentred) sums over the Gram matrices of a family, all float64.
+
+    Attributes
+    ----------
+    row_sums : array of shape (p, n)
+        ``sum_j w_j K_k[i, j]``.
+    diagonals : array of shape (p, n)
+        ``K_k[i, i]``.
+    a : array of shape (p,) or None
+        ``sum_ij w_i w_j K_k[i, j] (Y Y')[i, j]``.
+    products : array of shape (p, p) or (p,)
+        ``sum_ij w_i w_j K_k[i, j] K_l[i, j]``, or only its diagonal.
+    """
+
+    row_sums: Array
+    diagonals: Array
+    a: Array | None
+    products: Array
+
+
+class CentredStatistics(NamedTuple):
+    """Sums over centred Gram matrices ``Kc = K - r_i - r_j + g``, all float64.
+
+    Attributes
+    ----------
+    a : array of shape (p,) or None
+        ``sum_ij w_i w_j Kc_k[i, j] (Y Y')[i, j]``.
+    products : array of shape (p, p) or (p,)
+        ``sum_ij w_i w_j Kc_k[i, j] Kc_l[i, j]``, or only its diagonal.
+    """
+
+    a: Array | None
+    products: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Kernels that are scalar functions of pairwise statistics of the same points.
+
+    Parameters
+    ----------
+    Z : array of shape (n, D)
+        The columns of all groups side by side, float32 or float64; this type is the type of the
+        arithmetic of Gram entries.  Distances are computed from differences of coordinates: a
+        common shift of the points costs nothing but the digits it takes from Z itself.
+    offsets : array of shape (n_groups + 1,)
+        Group g owns the columns ``offsets[g]:offsets[g + 1]``.
+    group : array of shape (p,)
+        The group of each kernel, non-decreasing.
+    kind : array of shape (p,)
+        `EXP_SQ`, `EXP_L1`, `POLY` or `TANH`.
+    params : array of shape (p, 3)
+        gamma (non-negative for the exponentials), coef0 and degree (an integer >= 1, used by
+        `POLY` only) of each kernel.
+    shifted : bool or array of shape (p,), default=False
+        Evaluate exponential kernels as ``expm1(-gamma d)`` instead of ``exp(-gamma d)``.  Centring
+        removes the constant, and a very wide kernel keeps its relative accuracy.  A narrow one
+        gains nothing, and its raw products would be those of a matrix of -1; see `is_wide`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from multikernel.grams._loops import EXP_SQ, Family, block
+    >>> family = Family(np.array([[0.0], [1.0], [3.0]]), np.array([0, 1]), np.array([0]),
+    ...                 np.array([EXP_SQ]), np.array([[0.5, 0.0, 0.0]]))
+    >>> block(family, slice(0, 1)).round(3)
+    array([[[1.   , 0.607, 0.011]]])
+    """
+
+    Z: Array
+    offsets: NDArray[np.int64]
+    group: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    params: NDArray[np.float64]
+    shifted: bool | NDArray[np.bool_] = False
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return int(self.Z.shape[0])
+
+    @property
+    def p(self) -> int:
+        """Number of kernels."""
+        return int(self.kind.shape[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the Gram entries."""
+        return self.Z.dtype
+
+    @property
+    def tile(self) -> int:
+        """Points on a side of a tile; smaller for very many kernels, whose slab is large."""
+        return 128 if self.p * self.dtype.itemsize <= 2048 else 64
+
+    @property
+    def _shifted(self) -> NDArray[np.bool_]:
+        return np.broadcast_to(np.asarray(self.shifted, dtype=np.bool_), (self.p,)).copy()
+
+    @cached_property
+    def packed(self) -> Array:
+        """Z as tiles in which a coordinate of neighbouring points is contiguous."""
+        return _pack(self.Z, self.tile)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Statistics to compute and constants of the kernels."""
+        slots: dict[tuple[int, int], int] = {}
+        slot = np.empty(self.p, dtype=np.int64)
+        constants = np.zeros((self.p, 3), dtype=self.dtype)
+        for k, (group, kind) in enumerate(zip(self.group, self.kind, strict=True)):
+            gamma, coef0, _ = self.params[k]
+            key = (int(group), _STATISTIC[int(kind)])
+            slot[k] = slots.setdefault(key, len(slots))
+            if key[1] == DOT:
+                constants[k, :2] = gamma, coef0
+            else:
+                constants[k] = split_rate(float(gamma), self.dtype)
+        groups = np.array([g for g, _ in slots], dtype=np.int64)
+        return Plan(
+            slot_kind=np.array([s for _, s in slots], dtype=np.int64),
+            slot_low=np.asarray(self.offsets, dtype=np.int64)[groups],
+            slot_high=np.asarray(self.offsets, dtype=np.int64)[groups + 1],
+            slot=slot,
+            kind=np.ascontiguousarray(self.kind, dtype=np.int64),
+            degree=self.params[:, 2].astype(np.int64),
+            constants=constants,
+            shifted=self._shifted,
+        )
+
+    def take(self, kernels: NDArray[np.int64]) -> Family:
+        """The family of some of the kernels, on the same points."""
+        if len(kernels) == self.p:
+            return self
+        taken = Family(
+            self.Z,
+            self.offsets,
+            self.group[kernels],
+            self.kind[kernels],
+            self.params[kernels],
+            self._shifted[kernels],
+        )
+        if taken.tile == self.tile:
+            taken.__dict__["packed"] = self.packed
+        return taken
+
+
+def is_wide(family: Family) -> NDArray[np.bool_]:
+    """Which exponential kernels are nearer to 1 than to 0 at the mean distance of two points.
+
+    These are the kernels that gain from being `shifted` before they are centred.
+
+    Returns
+    -------
+    array of shape (p,)
+    """
+    Z = np.asarray(family.Z, dtype=np.float64)
+    n = family.n
+    # Mean over all pairs: 2 var for squares; for absolute differences, from sorted coordinates.
+    ranks = 2.0 * np.arange(n) - (n - 1)
+    wide = np.zeros(family.p, dtype=np.bool_)
+    means: dict[tuple[int, int], float] = {}
+    for k, (group, kind) in enumerate(zip(family.group, family.kind, strict=True)):
+        if kind not in (EXP_SQ, EXP_L1):
+            continue
+        key = (int(group), int(kind))
+        if key not in means:
+            columns = Z[:, family.offsets[group] : family.offsets[group + 1]]
+            if kind == EXP_SQ:
+                means[key] = 2.0 * float(columns.var(axis=0).sum())
+            else:
+                means[key] = 2.0 * float((ranks @ np.sort(columns, axis=0)).sum()) / n**2
+        wide[k] = family.params[k, 0] * means[key] < np.log(2.0)
+    return wide
+
+
+def statistics(
+    family: Family,
+    targets: NDArray[np.float64] | None = None,
+    weights: NDArray[np.float64] | None = None,
+    products: bool = True,
+    n_threads: int | None = None,
+) -> Statistics:
+    """Row sums, diagonals, target products and Frobenius products in one pass.
+
+    Parameters
+    ----------
+    family : Family
+    targets : array of shape (n, t) or None
+        Y, usually centred; the pass returns ``<K_k, Y Y'>``.
+    weights : array of shape (n,) or None
+        Non-negative weights w of the points; None for ones.
+    products : bool, default=True
+        All products ``<K_k, K_l>``, or only the squared norms ``<K_k, K_k>``.
+    n_threads : int or None
+        None uses every available core.
+
+    Returns
+    -------
+    Statistics
+    """
+    return _half_pass(family, targets, weights, products, None, None, n_threads)
+
+
+def centred_products(
+    family: Family,
+    row_means: NDArray[np.float64],
+    grand_means: NDArray[np.float64],
+    weights: NDArray[np.float64] | None = None,
+    products: bool = True,
+    n_threads: int | None = None,
+) -> NDArray[np.float64]:
+    """Products of centred kernels: the `products` of `centred_statistics`.
+
+    Returns
+    -------
+    array of shape (p, p) or (p,)
+        float64.
+    """
+    return centred_statistics(
+        family, row_means, grand_means, None, weights, products, n_threads
+    ).products
+
+
+def centred_statistics(
+    family: Family,
+    row_means: NDArray[np.float64],
+    grand_means: NDArray[np.float64],
+    targets: NDArray[np.float64] | None = None,
+    weights: NDArray[np.float64] | None = None,
+    products: bool = True,
+    n_threads: int | None = None,
+) -> CentredStatistics:
+    """Products of centred kernels, centred entry by entry before they are multiplied.
+
+    ``Kc[i, j] = K[i, j] - row_means[i] - row_means[j] + grand_means``: a second pass that is free
+    of the cancellation of the one-pass formula.
+
+    Parameters
+    ----------
+    family : Family
+    row_means : array of shape (p, n)
+    grand_means : array of shape (p,)
+    targets : array of shape (n, t) or None
+        Y, to get ``<Kc_k, Y Y'>`` as well.
+    weights : array of shape (n,) or None
+        Non-negative weights of the points; None for ones.
+    products : bool, default=True
+        All products, or only the squared norms.
+    n_threads : int or None
+        None uses every available core.
+
+    Returns
+    -------
+    CentredStatistics
+    """
+    result = _half_pass(family, targets, weights, products, row_means, grand_means, n_threads)
+    return CentredStatistics(result.a, result.products)
+
+
+def diagonals(family: Family) -> Array:
+    """``K_k[i, i]``, with the bits that the other passes give it.
+
+    Returns
+    -------
+    array of shape (p, n)
+        In the type of the family.
+    """
+    out = np.empty((family.p, family.n), dtype=family.dtype)
+    _passes.diagonals(family.plan, family.packed, out)
+    return out
+
+
+def block(family: Family, rows: slice, n_threads: int | None = None) -> Array:
+    """Rows of all Gram matrices.
+
+    Parameters
+    ----------
+    family : Family
+    rows : slice
+        With step 1.
+    n_threads : int or None
+        None uses every available core.
+
+    Returns
+    -------
+    array of shape (p, n_rows, n)
+        In the type of the family; an entry has the same bits whatever rows are asked for.
+    """
+    start, stop, step = rows.indices(family.n)
+    if step != 1:
+        raise ValueError(f"rows must be a slice with step 1, got step {step}.")
+    return _fill(family, family.packed, start, max(start, stop), n_threads)
+
+
+def combine(
+    family: Family,
+    w: NDArray[np.float64],
+    n_threads: int | None = None,
+    dtype: Any = None,
+) -> Array:
+    """The dense matrix ``sum_k w_k K_k``.
+
+    Kernels of weight zero are not evaluated.
+
+    Parameters
+    ----------
+    family : Family
+    w : array of shape (p,)
+    n_threads : int or None
+        None uses every available core.
+    dtype : float32, float64 or None
+        Type of the result; None for the type of the family.
+
+    Returns
+    -------
+    array of shape (n, n)
+        Exactly symmetric.
+    """
+    n = family.n
+    family, w = _support(family, w)
+    out_dtype = np.dtype(family.dtype if dtype is None else dtype)
+    if family.p == 0:
+        return np.zeros((n, n), dtype=out_dtype)
+    out = np.empty((n, n), dtype=out_dtype)
+    plan, packed, rows_at_once = family.plan, family.packed, _rows_at_once(family)
+    coefficients = w.astype(family.dtype)
+
+    def unit(panels: NDArray[np.int64]) -> None:
+        _passes.combine_panels(plan, panels, packed, coefficients, rows_at_once, out)
+
+    for _ in _in_order(unit, _units(_n_tiles(n, family.tile)), n_threads):
+        pass
+    return out
+
+
+def matvecs(
+    family: Family, V: NDArray[np.float64], n_threads: int | None = None
+) -> NDArray[np.float64]:
+    """``K_k V`` for every kernel.
+
+    Rows of V that are zero cost nothing: only the columns of the others are evaluated.
+
+    Parameters
+    ----------
+    family : Family
+    V : array of shape (n, t)
+    n_threads : int or None
+        None uses every available core.
+
+    Returns
+    -------
+    array of shape (p, n, t)
+        float64.
+    """
+    return _apply(family, family.packed, family.n, V, None, n_threads)
+
+
+def combined_matvec(
+    family: Family,
+    w: NDArray[np.float64],
+    V: NDArray[np.float64],
+    n_threads: int | None = None,
+) -> NDArray[np.float64]:
+    """``sum_k w_k K_k V``; kernels of weight zero and zero rows of V cost nothing.
+
+    Parameters
+    ----------
+    family : Family
+    w : array of shape (p,)
+    V : array of shape (n, t)
+    n_threads : int or None
+        None uses every available core.
+
+    Returns
+    -------
+    array of shape (n, t)
+        float64.
+    """
+    family, w = _support(family, w)
+    return _apply(family, family.packed, family.n, V, w, n_threads)[0]
+
+
+def cross_block(family: Family, Z_new: Array, n_threads: int | None = None) -> Array:
+    """All kernels between new points and the points of the family.
+
+    Parameters
+    ----------
+    family : Family
+    Z_new : array of shape (m, D)
+        Columns as in ``family.Z``.
+    n_threads : int or None
+        None uses every available core.
+
+    Returns
+    -------
+    array of shape (p, m, n)
+        In the type of the family.
+    """
+    left = _pack(np.asarray(Z_new, dtype=family.dtype), family.tile)
+    return _fill(family, left, 0, len(Z_new), n_threads)
+
+
+def cross_apply(
+    family: Family,
+    Z_new: Array,
+    V: NDArray[np.float64],
+    n_threads: int | None = None,
+) -> NDArray[np.float64]:
+    """``K_k(new, points) V`` for every kernel.
+
+    Parameters
+    ----------
+    family : Family
+    Z_new : array of shape (m, D)
+    V : array of shape (n, t)
+        Points whose row is zero are not evaluated.
+    n_threads : int or None
+        None uses every available core.
+
+    Returns
+    -------
+    array of shape (p, m, t)
+        float64.
+    """
+    left = _pack(np.asarray(Z_new, dtype=family.dtype), family.tile)
+    return _apply(family, left, len(Z_new), V, None, n_threads)
+
+
+def cross_combine(
+    family: Family,
+    Z_new: Array,
+    w: NDArray[np.float64],
+    n_threads: int | None = None,
+    dtype: Any = None,
+) -> Array:
+    """``sum_k w_k K_k(new, points)``; kernels of weight zero are not evaluated.
+
+    Parameters
+    ----------
+    family : Family
+    Z_new : array of shape (m, D)
+    w : array of shape (p,)
+    n_threads : int or None
+        None uses every available core.
+    dtype : float32, float64 or None
+        Type of the result; None for the type of the family.
+
+    Returns
+    -------
+    array of shape (m, n)
+    """
+    m, n = len(Z_new), family.n
+    family, w = _support(family, w)
+    out_dtype = np.dtype(family.dtype if dtype is None else dtype)
+    if family.p == 0:
+        return np.zeros((m, n), dtype=out_dtype)
+    left = _pack(np.asarray(Z_new, dtype=family.dtype), family.tile)
+    out = np.empty((m, n), dtype=out_dtype)
+    plan, right, rows_at_once = family.plan, family.packed, _rows_at_once(family)
+    coefficients = w.astype(family.dtype)
+
+    def unit(panel: int) -> None:
+        _passes.cross_combine_panel(plan, panel, left, right, coefficients, rows_at_once, out)
+
+    for _ in _in_order(unit, range(left.shape[0]), n_threads):
+        pass
+    return out
+
+
+# Shared by the functions above.
+
+
+def _half_pass(
+    family: Family,
+    targets: NDArray[np.float64] | None,
+    weights: NDArray[np.float64] | None,
+    products: bool,
+    row_means: NDArray[np.float64] | None,
+    grand_means: NDArray[np.float64] | None,
+    n_threads: int | None,
+) -> Statistics:
+    """One pass over the tiles on and above the diagonal."""
+    n, p, tile, dtype = family.n, family.p, family.tile, family.dtype
+    n_tiles = _n_tiles(n, tile)
+    n_padded = n_tiles * tile
+    centre = row_means is not None
+
+    # Padding has weight zero; a tile that has some takes the weighted path.
+    weight = np.zeros(n_padded, dtype=dtype)
+    weight[:n] = 1.0 if weights is None else weights
+    root = np.sqrt(weight)
+
+    # Targets become one more row of the slab.  A power of two keeps them in range of float32.
+    scale = 1.0
+    if targets is None:
+        packed_targets = np.zeros((n_tiles, 0, tile), dtype=dtype)
+    else:
+        targets = np.asarray(targets, dtype=np.float64).reshape(n, -1)
+        scale = _power_of_two(targets)
+        packed_targets = _pack((targets / scale).astype(dtype), tile)
+
+    means = np.zeros((p, n_padded if centre else 0), dtype=dtype)
+    grand = np.zeros(p, dtype=dtype)
+    if row_means is not None and grand_means is not None:
+        means[:, :n] = row_means
+        grand[:] = grand_means
+
+    n_rows = _round_up(p + (targets is not None), 4)
+    diagonal = np.zeros((p, n_padded), dtype=np.float64)
+    plan, packed, rows_at_once = family.plan, family.packed, _rows_at_once(family)
+
+    def unit(panels: NDArray[np.int64]) -> tuple[Array, Array]:
+        row_sums = np.zeros((p, 0 if centre else n_padded))
+        gram = np.zeros((n_rows, n_rows))
+        _passes.half_panels(
+            plan,
+            panels,
+            n,
+            packed,
+            packed_targets,
+            weights is not None,
+            weight,
+            root,
+            centre,
+            means,
+            grand,
+            products,
+            rows_at_once,
+            row_sums,
+            diagonal,
+            gram,
+        )
+        return row_sums, gram
+
+    row_sums: Array | None = None
+    gram: Array | None = None
+    for unit_sums, unit_gram in _in_order(unit, _units(n_tiles), n_threads):
+        if row_sums is None or gram is None:
+            row_sums, gram = unit_sums, unit_gram
+        else:
+            row_sums += unit_sums
+            gram += unit_gram
+    assert row_sums is not None and gram is not None
+
+    upper = np.triu(gram[:p, :p])
+    return Statistics(
+        row_sums=row_sums[:, :n],
+        diagonals=diagonal[:, :n],
+        a=gram[:p, p] * scale**2 if targets is not None else None,
+        products=upper + np.triu(upper, 1).T if products else np.diag(upper).copy(),
+    )
+
+
+def _fill(family: Family, left: Array, start: int, stop: int, n_threads: int | None) -> Array:
+    """Rows start:stop of the kernels between the points packed in `left` and the family's."""
+    out = np.empty((family.p, stop - start, family.n), dtype=family.dtype)
+    plan, right, rows_at_once = family.plan, family.packed, _rows_at_once(family)
+
+    def unit(panel: int) -> None:
+        _passes.fill_panel(plan, panel, start, stop, left, right, rows_at_once, out)
+
+    panels = range(start // family.tile, _n_tiles(stop, family.tile) if stop > start else 0)
+    for _ in _in_order(unit, panels, n_threads):
+        pass
+    return out
+
+
+def _apply(
+    family: Family,
+    left: Array,
+    m: int,
+    V: NDArray[np.float64],
+    w: NDArray[np.float64] | None,
+    n_threads: int | None,
+) -> NDArray[np.float64]:
+    """``K_k V``, or their weighted sum, between the m points of `left` and the family's."""
+    V = np.asarray(V, dtype=np.float64)
+    t = V.shape[1]
+    p_out = family.p if w is None else 1
+    support = np.flatnonzero(V.any(axis=1))
+    if family.p == 0 or len(support) == 0 or m == 0:
+        return np.zeros((p_out, m, t))
+    right = family.packed
+    if len(support) < family.n:
+        right = _pack(family.Z[support], family.tile)
+        V = V[support]
+    scale = _power_of_two(V)
+    t_padded = 1 if t == 1 else _round_up(t, 4)
+    V_padded = np.zeros((len(V), t_padded), dtype=family.dtype)
+    V_padded[:, :t] = V / scale
+    packed_V = _pack(V_padded, family.tile)
+    out = np.zeros((p_out, left.shape[0] * family.tile, t_padded))
+    plan, rows_at_once = family.plan, _rows_at_once(family)
+    combined = w is not None
+    coefficients = np.ones(family.p, dtype=family.dtype) if w is None else w.astype(family.dtype)
+
+    def unit(panel: int) -> None:
+        _passes.apply_panel(
+            plan,
+            panel,
+            m,
+            len(V),
+            left,
+            right,
+            combined,
+            coefficients,
+            packed_V,
+            rows_at_once,
+            out,
+        )
+
+    for _ in _in_order(unit, range(left.shape[0]), n_threads):
+        pass
+    return out[:, :m, :t] * scale
+
+
+def _support(family: Family, w: NDArray[np.float64]) -> tuple[Family, NDArray[np.float64]]:
+    """The kernels whose weight is not zero, and their weights."""
+    w = np.asarray(w, dtype=np.float64)
+    kernels = np.flatnonzero(w)
+    return family.take(kernels), w[kernels]
+
+
+def _pack(Z: Array, tile: int) -> Array:
+    """Cut points into tiles and put coordinates before points: (n, D) to (n_tiles, D, tile)."""
+    n, D = Z.shape
+    packed = np.zeros((_n_tiles(n, tile), D, tile), dtype=Z.dtype)
+    full = n // tile
+    packed[:full] = Z[: full * tile].reshape(full, tile, D).transpose(0, 2, 1)
+    if full < len(packed):
+        packed[full, :, : n - full * tile] = Z[full * tile :].T
+    return packed
+
+
+def _n_tiles(n: int, tile: int) -> int:
+    return -(-n // tile)
+
+
+def _round_up(n: int, multiple: int) -> int:
+    return -(-n // multiple) * multiple
+
+
+def _power_of_two(x: NDArray[np.float64]) -> float:
+    """A power of two near the largest absolute value, by which one can divide exactly."""
+    largest = float(np.max(np.abs(x), initial=0.0))
+    return float(2.0 ** np.frexp(largest)[1]) if largest > 0.0 else 1.0
+
+
+def _rows_at_once(family: Family) -> int:
+    """Rows of a tile for which the statistics are held at the same time."""
+    tile = family.tile
+    whole = len(family.plan.slot_kind) * tile * tile * family.dtype.itemsize
+    return tile if whole <= _BASE_BYTES else STRIP
+
+
+def _units(n_tiles: int) -> list[NDArray[np.int64]]:
+    """Row panels of the upper triangle, grouped into units of nearly equal work.
+
+    Panel I has ``n_tiles - I`` tiles; panels I and ``n_tiles - 1 - I`` together always have
+    ``n_tiles + 1``.
+    """
+    n_pairs = (n_tiles + 1) // 2
+    per_unit = -(-n_pairs // _UNITS)
+    units = []
+    for first in range(0, n_pairs, per_unit):
+        pairs = range(first, min(first + per_unit, n_pairs))
+        panels = sorted({panel for i in pairs for panel in (i, n_tiles - 1 - i)})
+        units.append(np.array(panels, dtype=np.int64))
+    return units
+
+
+def _in_order(
+    function: Callable[[Any], Result], jobs: Any, n_threads: int | None
+) -> Iterator[Result]:
+    """Results of ``function(job)`` in the order of the jobs, few of them alive at a time."""
+    if n_threads is None:
+        n_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+        n_threads = max(n_threads, 1)
+    if n_threads <= 1 or len(jobs) <= 1:
+        for job in jobs:
+            yield function(job)
+        return
+    with ThreadPoolExecutor(min(n_threads, len(jobs))) as pool:
+        waiting: deque[Future[Result]] = deque()
+        for job in jobs:
+            waiting.append(pool.submit(function, job))
+            if len(waiting) > n_threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()

@@ -1,0 +1,673 @@
+"""Compiled walks over tiles of points: one function per kind of pass.
+
+A Gram matrix is cut into square tiles; a tile is worked through in strips of `STRIP` rows.  All
+functions are called with arrays that were packed by tiles, ``(n_tiles, coordinates, tile)``, and
+padded with zeros; flat views of them go to the register tiles, which do their own indexing.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from ._fastmath import exp_decay, expm1_decay, fma, tanh
+from ._simd import (
+    VECTOR_BYTES,
+    absolute_tile,
+    dot_tile,
+    row_products,
+    row_products_single,
+    row_products_triangle,
+    square_tile,
+    strip_sums,
+    strip_sums_weighted,
+)
+
+__all__ = [
+    "ABSOLUTE",
+    "DOT",
+    "EXP_L1",
+    "EXP_SQ",
+    "POLY",
+    "SQUARE",
+    "STRIP",
+    "TANH",
+    "Plan",
+    "apply_panel",
+    "combine_panels",
+    "cross_combine_panel",
+    "diagonals",
+    "evaluate",
+    "fill_panel",
+    "half_panels",
+]
+
+Array = NDArray[Any]
+
+EXP_SQ = 0  # exp(-gamma * ||x - z||^2)
+EXP_L1 = 1  # exp(-gamma * ||x - z||_1)
+POLY = 2  # (gamma * x.z + coef0) ** degree
+TANH = 3  # tanh(gamma * x.z + coef0)
+
+SQUARE, ABSOLUTE, DOT = 0, 1, 2  # pairwise statistics
+
+STRIP = 8  # rows of a strip, fixed by the register tiles
+COLUMNS = 32  # widths are multiples of this, hence of every vector length
+CHUNK = 256  # coordinates summed in one chain before the sum is put aside
+BLOCK_BYTES = 1 << 18  # rows of the slab that are multiplied together from the cache
+
+
+class Plan(NamedTuple):
+    """The kernels, and the pairwise statistics they need: one *slot* per distinct statistic.
+
+    Attributes
+    ----------
+    slot_kind : array of shape (n_slots,)
+        `SQUARE`, `ABSOLUTE` or `DOT`.
+    slot_low, slot_high : arrays of shape (n_slots,)
+        The columns over which the statistic sums.
+    slot : array of shape (p,)
+        The slot that each kernel reads.
+    kind : array of shape (p,)
+    degree : array of shape (p,)
+    constants : array of shape (p, 3)
+        What ``split_rate`` returns, or gamma and coef0, in the type of the points.
+    shifted : array of shape (p,)
+    """
+
+    slot_kind: NDArray[np.int64]
+    slot_low: NDArray[np.int64]
+    slot_high: NDArray[np.int64]
+    slot: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    degree: NDArray[np.int64]
+    constants: Array
+    shifted: NDArray[np.bool_]
+
+
+@njit(nogil=True, cache=True)
+def _round_up(n: int, multiple: int) -> int:
+    return -(-n // multiple) * multiple
+
+
+@njit(nogil=True, cache=True)
+def _first_column(row: int, diagonal: bool) -> int:
+    """Where the strip that starts at `row` of a tile begins: on the diagonal, near itself."""
+    return row // COLUMNS * COLUMNS if diagonal else 0
+
+
+@njit(nogil=True, cache=True)
+def _tile_statistic(
+    kind: int,
+    low: int,
+    high: int,
+    left: Array,
+    i_tile: int,
+    right: Array,
+    j_tile: int,
+    depth: int,
+    tile: int,
+    top: int,
+    bottom: int,
+    width: int,
+    diagonal: bool,
+    base: Array,
+    at: int,
+) -> None:
+    """One pairwise statistic of rows top:bottom of a tile, from ``base[at]`` on.
+
+    Strips follow each other at a distance of ``STRIP * tile``; the rows of a strip are contiguous.
+    """
+    step = 2 * VECTOR_BYTES // base.itemsize
+    base[at : at + (bottom - top) * tile] = 0
+    for c in range(low, high, CHUNK):
+        count = min(CHUNK, high - c)
+        x0 = (i_tile * depth + c) * tile
+        z0 = (j_tile * depth + c) * tile
+        for r in range(top, bottom, STRIP):
+            first = _first_column(r, diagonal)
+            stride = width - first
+            for j in range(first, width, step):
+                to = at + (r - top) * tile + j - first
+                if kind == SQUARE:
+                    square_tile(left, x0 + r, right, z0 + j, tile, count, base, to, stride)
+                elif kind == ABSOLUTE:
+                    absolute_tile(left, x0 + r, right, z0 + j, tile, count, base, to, stride)
+                else:
+                    dot_tile(left, x0 + r, right, z0 + j, tile, count, base, to, stride)
+
+
+@njit(nogil=True, cache=True)
+def _tile_statistics(
+    plan: Plan,
+    left: Array,
+    i_tile: int,
+    right: Array,
+    j_tile: int,
+    depth: int,
+    tile: int,
+    top: int,
+    bottom: int,
+    width: int,
+    diagonal: bool,
+    base: Array,
+    block_size: int,
+) -> None:
+    """All pairwise statistics of rows top:bottom of a tile; one block of `base` per slot."""
+    for s in range(plan.slot_kind.shape[0]):
+        _tile_statistic(
+            plan.slot_kind[s],
+            plan.slot_low[s],
+            plan.slot_high[s],
+            left,
+            i_tile,
+            right,
+            j_tile,
+            depth,
+            tile,
+            top,
+            bottom,
+            width,
+            diagonal,
+            base,
+            s * block_size,
+        )
+
+
+@njit(nogil=True, cache=True)
+def evaluate(plan: Plan, k: int, x: Array, out: Array) -> None:
+    """Kernel k on contiguous statistics."""
+    kind, degree = plan.kind[k], plan.degree[k]
+    a, b, c = plan.constants[k, 0], plan.constants[k, 1], plan.constants[k, 2]
+    if kind == EXP_SQ or kind == EXP_L1:
+        if plan.shifted[k]:
+            for i in range(x.shape[0]):
+                out[i] = expm1_decay(x[i], a, b, c)
+        else:
+            for i in range(x.shape[0]):
+                out[i] = exp_decay(x[i], a, b, c)
+    elif kind == TANH:
+        for i in range(x.shape[0]):
+            out[i] = tanh(fma(a, x[i], b))
+    else:
+        for i in range(x.shape[0]):
+            out[i] = fma(a, x[i], b)
+        # Left-to-right binary powers, a vector loop per digit of the degree.
+        digit = 1
+        while 2 * digit <= degree:
+            digit *= 2
+        digit //= 2
+        while digit > 0:
+            if degree & digit:
+                for i in range(x.shape[0]):
+                    out[i] = out[i] * out[i] * fma(a, x[i], b)
+            else:
+                for i in range(x.shape[0]):
+                    out[i] = out[i] * out[i]
+            digit //= 2
+
+
+@njit(nogil=True, cache=True)
+def diagonals(plan: Plan, packed: Array, out: Array) -> None:
+    """Diagonal entries; the chain of a dot product is that of `dot_tile`."""
+    tile = packed.shape[2]
+    p, n = out.shape
+    x = np.zeros(n, dtype=packed.dtype)
+    for s in range(plan.slot_kind.shape[0]):
+        x[:] = 0
+        if plan.slot_kind[s] == DOT:
+            for start in range(plan.slot_low[s], plan.slot_high[s], CHUNK):
+                for i in range(n):
+                    total = x[i] * 0
+                    for c in range(start, min(start + CHUNK, plan.slot_high[s])):
+                        value = packed[i // tile, c, i % tile]
+                        total = fma(value, value, total)
+                    x[i] += total
+        for k in range(p):
+            if plan.slot[k] == s:
+                evaluate(plan, k, x, out[k])
+
+
+# The upper half of the Gram matrices: sums and products.
+
+
+@njit(nogil=True, cache=True)
+def half_panels(
+    plan: Plan,
+    panels: NDArray[np.int64],
+    n: int,
+    packed: Array,
+    packed_targets: Array,
+    weighted: bool,
+    weight: Array,
+    root: Array,
+    centre: bool,
+    means: Array,
+    grand: Array,
+    products: bool,
+    rows_at_once: int,
+    row_sums: NDArray[np.float64],
+    diagonal: NDArray[np.float64],
+    gram: NDArray[np.float64],
+) -> None:
+    """Tiles (I, J), J >= I, of some row panels I.
+
+    The slab has a row per kernel and, if there are targets, one for ``Y Y'``, so that `gram`
+    receives ``<K_k, K_l>`` and ``<K_k, Y Y'>`` alike.  Strictly upper pairs go through the slab
+    and count twice; the n diagonal entries are kept aside and enter in float64 at the end of their
+    panel.
+    """
+    n_tiles, depth, tile = packed.shape
+    p = plan.kind.shape[0]
+    n_rows = gram.shape[0]
+    t = packed_targets.shape[1]
+    n_padded = n_tiles * tile
+    points, target_points = packed.ravel(), packed_targets.ravel()
+    flat_gram, flat_sums = gram.ravel(), row_sums.ravel()
+
+    # One vector more than the strip, or all rows of the slab would start in the same cache set.
+    stride = STRIP * tile + 64 // packed.itemsize
+    slab = np.zeros(n_rows * stride, dtype=packed.dtype)
+    rows_per_block = max(4, BLOCK_BYTES // (stride * slab.itemsize) // 4 * 4)
+    block_size = rows_at_once * tile
+    base = np.empty(plan.slot_kind.shape[0] * block_size, dtype=packed.dtype)
+    target_base = np.empty(block_size, dtype=packed.dtype)
+    column_sums = np.zeros(p * tile, dtype=packed.dtype)
+    on_diagonal = np.zeros(n_rows * tile)
+    half_gram = np.zeros(n_rows * n_rows)
+
+    for i_tile in panels:
+        i0 = i_tile * tile
+        n_i = min(tile, n - i0)
+        on_diagonal[:] = 0.0
+        for j_tile in range(i_tile, n_tiles):
+            j0 = j_tile * tile
+            n_j = min(tile, n - j0)
+            width = _round_up(n_j, COLUMNS)
+            is_diagonal = i_tile == j_tile
+            # Padding has weight zero, so that a tile with padding is a weighted tile.
+            masked = weighted or width > n_j
+            column_sums[:] = 0
+            for top in range(0, n_i, rows_at_once):
+                bottom = min(top + rows_at_once, _round_up(n_i, STRIP))
+                _tile_statistics(
+                    plan, points, i_tile, points, j_tile, depth, tile, top, bottom, width,
+                    is_diagonal, base, block_size,
+                )  # fmt: skip
+                if t > 0:
+                    _tile_statistic(
+                        DOT, 0, t, target_points, i_tile, target_points, j_tile, t, tile, top,
+                        bottom, width, is_diagonal, target_base, 0,
+                    )  # fmt: skip
+                for r in range(top, bottom, STRIP):
+                    first = _first_column(r, is_diagonal)
+                    w = width - first
+                    length = STRIP * w
+                    at = (r - top) * tile
+                    i, j = i0 + r, j0 + first
+                    for k in range(p):
+                        x0 = plan.slot[k] * block_size + at
+                        y = slab[k * stride : k * stride + length]
+                        evaluate(plan, k, base[x0 : x0 + length], y)
+                        if is_diagonal:
+                            for d in range(min(STRIP, n_i - r)):
+                                diagonal[k, i + d] = y[d * (w + 1) + r - first]
+                        if centre:
+                            _centre_strip(y, w, means[k], grand[k], i, j)
+                        if is_diagonal:
+                            _cut_diagonal(y, w, r - first, n_i - r, on_diagonal, k * tile + r)
+                        if centre:
+                            if masked:
+                                _scale_strip(y, w, root, i, j)
+                        elif masked:
+                            strip_sums_weighted(
+                                slab, k * stride, w, column_sums, k * tile + first,
+                                flat_sums, k * n_padded + i, weight, i, j, root,
+                            )  # fmt: skip
+                        else:
+                            strip_sums(
+                                slab, k * stride, w, column_sums, k * tile + first,
+                                flat_sums, k * n_padded + i,
+                            )  # fmt: skip
+                    if t > 0:
+                        y = slab[p * stride : p * stride + length]
+                        y[:] = target_base[at : at + length]
+                        if is_diagonal:
+                            _cut_diagonal(y, w, r - first, n_i - r, on_diagonal, p * tile + r)
+                        if masked:
+                            _scale_strip(y, w, root, i, j)
+                    if products:
+                        _slab_products(slab, stride, n_rows, length, rows_per_block, half_gram)
+                    else:
+                        _slab_norms(slab, stride, p, t > 0, length, half_gram, n_rows)
+            if not centre:
+                for k in range(p):
+                    for c in range(width):
+                        row_sums[k, j0 + c] += column_sums[k * tile + c]
+        for k in range(n_rows):
+            for d in range(n_i):
+                on_diagonal[k * tile + d] *= weight[i0 + d]
+        if not centre:
+            for k in range(p):
+                for d in range(n_i):
+                    row_sums[k, i0 + d] += on_diagonal[k * tile + d]
+        if products:
+            _slab_products(on_diagonal, tile, n_rows, tile, n_rows, flat_gram)
+        else:
+            _slab_norms(on_diagonal, tile, p, t > 0, tile, flat_gram, n_rows)
+    for e in range(flat_gram.shape[0]):
+        flat_gram[e] += 2.0 * half_gram[e]
+
+
+@njit(nogil=True, cache=True)
+def _centre_strip(y: Array, width: int, means: Array, grand: float, i: int, j: int) -> None:
+    """``K[i, j] - r_i - r_j + g`` in place."""
+    columns = means[j : j + width]
+    for d in range(STRIP):
+        row = y[d * width : (d + 1) * width]
+        own = means[i + d] - grand
+        for c in range(width):
+            row[c] = (row[c] - own) - columns[c]
+
+
+@njit(nogil=True, cache=True)
+def _cut_diagonal(
+    y: Array, width: int, first: int, n_rows: int, kept: NDArray[np.float64], at: int
+) -> None:
+    """Move the diagonal of a strip to `kept`; leave what is strictly above it."""
+    for d in range(STRIP):
+        if d < n_rows:
+            kept[at + d] = y[d * width + first + d]
+        for c in range(first + d + 1):
+            y[d * width + c] = 0
+
+
+@njit(nogil=True, cache=True)
+def _scale_strip(y: Array, width: int, root: Array, i: int, j: int) -> None:
+    """Multiply a strip by the roots of the weights of its rows and columns."""
+    columns = root[j : j + width]
+    for d in range(STRIP):
+        row = y[d * width : (d + 1) * width]
+        own = root[i + d]
+        for c in range(width):
+            row[c] *= own * columns[c]
+
+
+@njit(nogil=True, cache=True)
+def _slab_products(
+    slab: Array,
+    stride: int,
+    n_rows: int,
+    length: int,
+    rows_per_block: int,
+    gram: NDArray[np.float64],
+) -> None:
+    """``gram += slab slab'`` on and above the diagonal, 4 x 4 rows at a time.
+
+    Four rows i stay in the first-level cache while the rows j of a block pass by; the block stays
+    in the second-level cache while all rows i do.
+    """
+    for block in range(0, n_rows, rows_per_block):
+        end = min(block + rows_per_block, n_rows)
+        for i in range(0, end, 4):
+            for j in range(max(i, block), end, 4):
+                a, b, at = i * stride, j * stride, i * n_rows + j
+                if i == j:
+                    row_products_triangle(
+                        slab, a, stride, slab, b, stride, length, gram, at, n_rows
+                    )
+                else:
+                    row_products(slab, a, stride, slab, b, stride, length, gram, at, n_rows)
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+def _dot(x: Array, y: Array) -> float:
+    # The compiler may split the sum into vector lanes; the split is the same in every call.
+    total = x[0] * y[0]
+    for i in range(1, x.shape[0]):
+        total += x[i] * y[i]
+    return total
+
+
+@njit(nogil=True, cache=True)
+def _slab_norms(
+    slab: Array,
+    stride: int,
+    p: int,
+    with_target: bool,
+    length: int,
+    gram: NDArray[np.float64],
+    n_rows: int,
+) -> None:
+    """The diagonal of ``slab slab'``, and its column of the targets."""
+    target = slab[p * stride : p * stride + length]
+    for k in range(p):
+        y = slab[k * stride : k * stride + length]
+        gram[k * n_rows + k] += _dot(y, y)
+        if with_target:
+            gram[k * n_rows + p] += _dot(y, target)
+
+
+# Entries, combinations, and products with vectors.
+
+
+@njit(nogil=True, cache=True)
+def fill_panel(
+    plan: Plan,
+    panel: int,
+    start: int,
+    stop: int,
+    left: Array,
+    right: Array,
+    rows_at_once: int,
+    out: Array,
+) -> None:
+    """Rows start:stop that lie in one row panel, all kernels."""
+    n = out.shape[2]
+    n_tiles, depth, tile = right.shape
+    x_points, z_points = left.ravel(), right.ravel()
+    block_size = rows_at_once * tile
+    base = np.empty(plan.slot_kind.shape[0] * block_size, dtype=right.dtype)
+    values = np.empty(STRIP * tile, dtype=right.dtype)
+    i0 = panel * tile
+    low = max(start - i0, 0) // STRIP * STRIP
+    high = _round_up(min(stop - i0, tile), STRIP)
+    for j_tile in range(n_tiles):
+        j0 = j_tile * tile
+        n_j = min(tile, n - j0)
+        width = _round_up(n_j, COLUMNS)
+        y = values[: STRIP * width]
+        for top in range(low, high, rows_at_once):
+            bottom = min(top + rows_at_once, high)
+            _tile_statistics(
+                plan, x_points, panel, z_points, j_tile, depth, tile, top, bottom, width, False,
+                base, block_size,
+            )  # fmt: skip
+            for r in range(top, bottom, STRIP):
+                for k in range(plan.kind.shape[0]):
+                    x0 = plan.slot[k] * block_size + (r - top) * tile
+                    evaluate(plan, k, base[x0 : x0 + STRIP * width], y)
+                    for d in range(STRIP):
+                        row = i0 + r + d
+                        if start <= row < stop:
+                            out[k, row - start, j0 : j0 + n_j] = y[d * width : d * width + n_j]
+
+
+@njit(nogil=True, cache=True)
+def _combine_strip(
+    plan: Plan, base: Array, at: int, block_size: int, w: Array, values: Array, total: Array
+) -> None:
+    """``total = sum_k w_k K_k`` on one strip, in the order of the kernels."""
+    length = total.shape[0]
+    total[:] = 0
+    for k in range(plan.kind.shape[0]):
+        x0 = plan.slot[k] * block_size + at
+        evaluate(plan, k, base[x0 : x0 + length], values)
+        own = w[k]
+        for i in range(length):
+            total[i] = fma(own, values[i], total[i])
+
+
+@njit(nogil=True, cache=True)
+def combine_panels(
+    plan: Plan,
+    panels: NDArray[np.int64],
+    packed: Array,
+    w: Array,
+    rows_at_once: int,
+    out: Array,
+) -> None:
+    """Tiles (I, J), J >= I, of the combined matrix, and their mirror images."""
+    n = out.shape[0]
+    n_tiles, depth, tile = packed.shape
+    points = packed.ravel()
+    block_size = rows_at_once * tile
+    base = np.empty(plan.slot_kind.shape[0] * block_size, dtype=packed.dtype)
+    values = np.empty(STRIP * tile, dtype=packed.dtype)
+    total = np.empty(STRIP * tile, dtype=packed.dtype)
+    for i_tile in panels:
+        i0 = i_tile * tile
+        n_i = min(tile, n - i0)
+        for j_tile in range(i_tile, n_tiles):
+            j0 = j_tile * tile
+            n_j = min(tile, n - j0)
+            width = _round_up(n_j, COLUMNS)
+            is_diagonal = i_tile == j_tile
+            for top in range(0, n_i, rows_at_once):
+                bottom = min(top + rows_at_once, _round_up(n_i, STRIP))
+                _tile_statistics(
+                    plan, points, i_tile, points, j_tile, depth, tile, top, bottom, width,
+                    is_diagonal, base, block_size,
+                )  # fmt: skip
+                for r in range(top, bottom, STRIP):
+                    first = _first_column(r, is_diagonal)
+                    wide = width - first
+                    length = STRIP * wide
+                    y = total[:length]
+                    _combine_strip(
+                        plan, base, (r - top) * tile, block_size, w, values[:length], y
+                    )
+                    height = min(STRIP, n_i - r)
+                    i = i0 + r
+                    for d in range(height):
+                        out[i + d, j0 + first : j0 + n_j] = y[d * wide : d * wide + n_j - first]
+                    for c in range(n_j - first):
+                        row = out[j0 + first + c]
+                        for d in range(height):
+                            row[i + d] = y[d * wide + c]
+
+
+@njit(nogil=True, cache=True)
+def cross_combine_panel(
+    plan: Plan,
+    panel: int,
+    left: Array,
+    right: Array,
+    w: Array,
+    rows_at_once: int,
+    out: Array,
+) -> None:
+    """One row panel of the combined matrix between new points and points."""
+    m, n = out.shape
+    n_tiles, depth, tile = right.shape
+    x_points, z_points = left.ravel(), right.ravel()
+    block_size = rows_at_once * tile
+    base = np.empty(plan.slot_kind.shape[0] * block_size, dtype=right.dtype)
+    values = np.empty(STRIP * tile, dtype=right.dtype)
+    total = np.empty(STRIP * tile, dtype=right.dtype)
+    i0 = panel * tile
+    n_i = min(tile, m - i0)
+    for j_tile in range(n_tiles):
+        j0 = j_tile * tile
+        n_j = min(tile, n - j0)
+        width = _round_up(n_j, COLUMNS)
+        length = STRIP * width
+        for top in range(0, n_i, rows_at_once):
+            bottom = min(top + rows_at_once, _round_up(n_i, STRIP))
+            _tile_statistics(
+                plan, x_points, panel, z_points, j_tile, depth, tile, top, bottom, width, False,
+                base, block_size,
+            )  # fmt: skip
+            for r in range(top, bottom, STRIP):
+                y = total[:length]
+                _combine_strip(plan, base, (r - top) * tile, block_size, w, values[:length], y)
+                for d in range(min(STRIP, n_i - r)):
+                    out[i0 + r + d, j0 : j0 + n_j] = y[d * width : d * width + n_j]
+
+
+@njit(nogil=True, cache=True)
+def _strip_times(
+    y: Array,
+    width: int,
+    V: Array,
+    v0: int,
+    tile: int,
+    t: int,
+    out: NDArray[np.float64],
+    at: int,
+) -> None:
+    """``out[i, :] += y[i, :] V`` for the rows of a strip."""
+    for i in range(0, STRIP, 4):
+        if t == 1:
+            row_products_single(y, i * width, width, V, v0, tile, width, out, at + i, t)
+        else:
+            for c in range(0, t, 4):
+                row_products(
+                    y, i * width, width, V, v0 + c * tile, tile, width, out, at + i * t + c, t
+                )
+
+
+@njit(nogil=True, cache=True)
+def apply_panel(
+    plan: Plan,
+    panel: int,
+    m: int,
+    n: int,
+    left: Array,
+    right: Array,
+    combined: bool,
+    w: Array,
+    packed_V: Array,
+    rows_at_once: int,
+    out: NDArray[np.float64],
+) -> None:
+    """One row panel of ``K_k V``, or of ``sum_k w_k K_k V``.
+
+    Rows of V beyond its end are zero, so that padded columns do not count.
+    """
+    n_tiles, depth, tile = right.shape
+    t = packed_V.shape[1]
+    m_padded = out.shape[1]
+    x_points, z_points, V = left.ravel(), right.ravel(), packed_V.ravel()
+    flat_out = out.ravel()
+    block_size = rows_at_once * tile
+    base = np.empty(plan.slot_kind.shape[0] * block_size, dtype=right.dtype)
+    values = np.empty(STRIP * tile, dtype=right.dtype)
+    total = np.empty(STRIP * tile, dtype=right.dtype)
+    i0 = panel * tile
+    n_i = min(tile, m - i0)
+    for j_tile in range(n_tiles):
+        width = _round_up(min(tile, n - j_tile * tile), COLUMNS)
+        length = STRIP * width
+        v0 = j_tile * t * tile
+        y = values[:length]
+        for top in range(0, n_i, rows_at_once):
+            bottom = min(top + rows_at_once, _round_up(n_i, STRIP))
+            _tile_statistics(
+                plan, x_points, panel, z_points, j_tile, depth, tile, top, bottom, width, False,
+                base, block_size,
+            )  # fmt: skip
+            for r in range(top, bottom, STRIP):
+                at = (r - top) * tile
+                if combined:
+                    _combine_strip(plan, base, at, block_size, w, y, total[:length])
+                    _strip_times(total, width, V, v0, tile, t, flat_out, (i0 + r) * t)
+                    continue
+                for k in range(plan.kind.shape[0]):
+                    x0 = plan.slot[k] * block_size + at
+                    evaluate(plan, k, base[x0 : x0 + length], y)
+                    row = k * m_padded + i0 + r
+                    _strip_times(values, width, V, v0, tile, t, flat_out, row * t)

@@ -1,0 +1,505 @@
+"""Grams read block by block: the passes of the waist over raw blocks and affine corrections.
+
+An implementation supplies raw (uncentred, unnormalised) numbers, :meth:`BlockGrams.raw_block` at
+the least, and overrides the raw passes that its structure makes cheaper. Everything about
+centring, normalising and prediction is written here, once.
+"""
+
+from __future__ import annotations
+
+import copy
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .memory import MemoryBudget
+from .normalise import Correction, check_how, inverse_root, scales
+from .protocol import CombinedGram, Expansion, Grams, Summary, center_targets, target_norm
+
+# The one-pass centring identity loses about eps * ||K||^2 / ||Kc||^2; up to these ratios that is
+# 1e-14 in float64 and 1e-5 in float32. Beyond them the products are taken again, centred first.
+ONE_PASS_LIMIT = {np.dtype(np.float64): 1e2, np.dtype(np.float32): 1.5e2}
+
+
+@dataclass(frozen=True)
+class RawStatistics:
+    """Sums over the raw kernels in one pass.
+
+    Attributes
+    ----------
+    row_sums : array of shape (p, n)
+        ``K_k omega``.
+    diagonals : array of shape (p, n)
+    squares : array of shape (p,)
+        ``<K_k, K_k>``.
+    products : array of shape (p, p) or None
+        ``<K_k, K_l>``.
+    a : array of shape (p,) or None
+        ``<K_k, Y Y'>`` for centred targets.
+    """
+
+    row_sums: np.ndarray
+    diagonals: np.ndarray
+    squares: np.ndarray
+    products: np.ndarray | None
+    a: np.ndarray | None
+
+
+class RawCross:
+    """The raw bank between new points and some training points ("anchors")."""
+
+    n_anchors: int
+    p: int
+
+    def encode(self, X: Any) -> Any:
+        raise NotImplementedError
+
+    def release(self) -> None:
+        """Forget what only predictions for training points need."""
+
+    def block(self, points: Any) -> np.ndarray:
+        """Shape (p, m, n_anchors)."""
+        raise NotImplementedError
+
+    def diagonals(self, points: Any) -> np.ndarray:
+        """K_k(x, x) at new points, shape (p, m)."""
+        raise NotImplementedError
+
+    def apply(self, points: Any, V: np.ndarray) -> np.ndarray:
+        """``K_k(new, anchors) V``, shape (p, m, t)."""
+        return self.block(points) @ V
+
+    def combined(self, points: Any, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """``sum_k weights_k K_k(new, anchors) V``, shape (m, t)."""
+        return np.einsum("kmt,k->mt", self.apply(points, V), weights)
+
+
+class BlockGrams(Grams):
+    """Grams whose raw blocks can be read; see the module's text."""
+
+    def __init__(
+        self,
+        n: int,
+        names: Sequence[str],
+        dtype: Any,
+        budget: MemoryBudget,
+        *,
+        weights: np.ndarray | None = None,
+        n_jobs: int = 1,
+    ) -> None:
+        super().__init__(n, names, weights=weights, n_jobs=n_jobs)
+        self.dtype = np.dtype(dtype)
+        self.budget = budget
+        self._statistics: RawStatistics | None = None
+        self._correction: Correction | None = None
+        self._degenerate: np.ndarray | None = None
+
+    # -- what an implementation supplies ----------------------------------------------------------
+
+    @abstractmethod
+    def raw_block(self, rows: slice) -> np.ndarray:
+        """Raw values (p, |rows|, n), a fresh array that may be overwritten."""
+
+    @abstractmethod
+    def raw_diagonals(self) -> np.ndarray:
+        """Raw K_k[i, i], shape (p, n), float64."""
+
+    @abstractmethod
+    def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> RawCross:
+        """The raw bank, some kernels of it, between new points and some training points."""
+
+    def raw_statistics(self, Yc: np.ndarray | None, products: bool) -> RawStatistics:
+        omega = self._omega()
+        # <K, YY'> weighted is <K, (omega Y)(omega Y)'>.
+        OY = None if Yc is None else omega[:, None] * Yc
+
+        def one(rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+            K = np.asarray(self.raw_block(rows), dtype=np.float64)
+            sums = K @ omega
+            a = None
+            if OY is not None:
+                a = np.einsum("krt,rt->k", K @ OY, OY[rows])
+            return sums, _products(K, K, omega, rows, products), a
+
+        parts = self.map(one)
+        total = _add([part[1] for part in parts])
+        return RawStatistics(
+            row_sums=np.concatenate([part[0] for part in parts], axis=1),
+            diagonals=self.raw_diagonals(),
+            squares=np.diag(total).copy() if products else total,
+            products=total if products else None,
+            a=None if Yc is None else _add([part[2] for part in parts]),  # type: ignore[misc]
+        )
+
+    def raw_centred_products(
+        self, row_means: np.ndarray, grand_means: np.ndarray, products: bool
+    ) -> np.ndarray:
+        """``<K_kc, K_lc>`` with the entries centred before they are multiplied."""
+        centring = Correction(row_means, grand_means, np.ones(self.p))
+        omega = self._omega()
+
+        def one(rows: slice) -> np.ndarray:
+            K = centring.apply(np.asarray(self.raw_block(rows), dtype=np.float64), rows)
+            return _products(K, K, omega, rows, products)
+
+        return _add(self.map(one))
+
+    def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
+        parts = self.map(lambda rows: np.asarray(self.raw_block(rows), dtype=np.float64) @ V)
+        return np.concatenate(parts, axis=1)
+
+    def raw_combine(self, weights: np.ndarray) -> np.ndarray:
+        """``sum_k weights_k K_k``, raw, shape (n, n), float64."""
+        out = np.empty((self.n, self.n))
+
+        def one(rows: slice) -> None:
+            out[rows] = np.tensordot(weights, self.raw_block(rows), axes=1)
+
+        self.map(one)
+        return out
+
+    def raw_combined_matvec(self, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+        parts = self.map(lambda rows: np.tensordot(weights, self.raw_block(rows), axes=1) @ V)
+        return np.concatenate(parts, axis=0)
+
+    # -- corrections ------------------------------------------------------------------------------
+
+    def corrected(self, center: bool, normalize: str | None) -> BlockGrams:
+        check_how(normalize)
+        new = copy.copy(self)
+        new.center, new.how = center, normalize
+        new._correction = None
+        return new
+
+    def _omega(self) -> np.ndarray:
+        return np.ones(self.n) if self.weights is None else self.weights
+
+    def statistics(self, Yc: np.ndarray | None = None, products: bool = False) -> RawStatistics:
+        """Raw statistics, computed when first asked for and again only when more is asked."""
+        have = self._statistics
+        if have is None or (products and have.products is None):
+            have = self.raw_statistics(Yc, products)
+            self._statistics = replace(have, a=None)  # `a` belongs to one target
+        return have
+
+    def _means(self) -> tuple[np.ndarray, np.ndarray]:
+        row_means = self.statistics().row_sums / self.total_weight
+        return row_means, row_means @ self._omega() / self.total_weight
+
+    def _centred_traces(self) -> np.ndarray:
+        stats = self.statistics()
+        _, g = self._means()
+        return stats.diagonals @ self._omega() - self.total_weight * g
+
+    def centred_products(self, products: bool) -> np.ndarray:
+        """``<K_kc, K_lc>`` of the raw kernels, (p, p), or its diagonal (p,)."""
+        stats = self.statistics(products=products)
+        r, g = self._means()
+        W = self.total_weight
+        R = r if self.weights is None else r * np.sqrt(self.weights)
+        # <Kc, Lc> = <K, L> - 2 W sum_i omega_i r_K[i] r_L[i] + W^2 g_K g_L
+        squares = stats.squares - 2 * W * np.einsum("kn,kn->k", R, R) + (W * g) ** 2
+        if np.any(stats.squares > ONE_PASS_LIMIT[self.dtype] * squares):
+            return self.raw_centred_products(r, g, products)
+        if not products:
+            return squares
+        assert stats.products is not None
+        return stats.products - 2 * W * (R @ R.T) + W**2 * np.outer(g, g)
+
+    @property
+    def degenerate(self) -> np.ndarray:
+        if self._degenerate is None:
+            stats = self.statistics()
+            _, g = self._means()
+            size = np.abs(stats.diagonals) @ self._omega() + self.total_weight * np.abs(g)
+            noise = 16 * np.finfo(self.dtype).eps * size
+            self._degenerate = np.abs(self._centred_traces()) <= noise
+        return self._degenerate
+
+    @property
+    def correction(self) -> Correction:
+        """The affine correction that centring and normalisation amount to."""
+        if self._correction is None:
+            self._correction = self._make_correction()
+        return self._correction
+
+    def _make_correction(self) -> Correction:
+        if not self.center and self.how is None:
+            return Correction(None, None, np.where(self.degenerate, 0.0, 1.0))
+        stats = self.statistics()
+        r, g = self._means()
+        centred_traces = self._centred_traces()
+        traces, diagonals = centred_traces, stats.diagonals - 2 * r + g[:, None]
+        if not self.center:
+            traces, diagonals = stats.diagonals @ self._omega(), stats.diagonals
+        norms = None
+        if self.how == "frobenius":
+            squares = self.centred_products(False) if self.center else stats.squares
+            norms = np.sqrt(np.maximum(squares, 0.0))
+        scale = scales(
+            self.how,
+            traces,
+            centred_traces / self.total_weight,
+            norms,
+            self.degenerate,
+            list(self.names),
+        )
+        sphere = None
+        if self.how == "spherical":
+            # A diagonal of rounding size belongs to a point at the centre: leave it there.
+            noise = 16 * np.finfo(self.dtype).eps * np.abs(diagonals).max(axis=1, keepdims=True)
+            sphere = inverse_root(np.where(diagonals > noise, diagonals, 0.0))
+        if not self.center:
+            return Correction(None, None, scale, sphere)
+        return Correction(r, g, scale, sphere)
+
+    # -- the passes -------------------------------------------------------------------------------
+
+    def block(self, rows: slice) -> np.ndarray:
+        return self.correction.apply(np.asarray(self.raw_block(rows), dtype=np.float64), rows)
+
+    def diagonals(self) -> np.ndarray:
+        c = self.correction
+        d = self.raw_diagonals().astype(np.float64)
+        if c.row_means is not None and c.grand_means is not None:
+            d = d - 2 * c.row_means + c.grand_means[:, None]
+        if c.sphere is not None:
+            d = d * c.sphere**2
+        return d * c.scale[:, None]
+
+    def summary(self, Y: np.ndarray, products: bool = True) -> Summary:
+        Yc = center_targets(Y, self.weights)
+        if self.how == "spherical":
+            return streamed_summary(self, Yc, products)
+        # One pass for everything: statistics first met here bring the targets' products along.
+        a = self.statistics(Yc, products).a
+        if a is None:
+            OY = self._omega()[:, None] * Yc
+            a = np.einsum("knt,nt->k", self.raw_matvecs(OY), OY)
+        M = self.centred_products(products)
+        scale = self.correction.scale
+        squares = np.diag(M) if products else M
+        return Summary(
+            traces=self.diagonals() @ self._omega(),
+            norms=np.sqrt(np.maximum(squares, 0.0)) * scale,
+            a=a * scale,
+            M=M * np.outer(scale, scale) if products else None,
+            target_norm=target_norm(Yc, self.weights),
+        )
+
+    def centred_block(self, rows: slice) -> np.ndarray:
+        """Normalised blocks, centred even where the kernels as used are not."""
+        if self.how == "spherical":
+            raise NotImplementedError  # its means are those of streamed_summary
+        r, g = self._means()
+        centring = Correction(r, g, self.correction.scale)
+        return centring.apply(np.asarray(self.raw_block(rows), dtype=np.float64), rows)
+
+    def combine(self, weights: np.ndarray) -> CombinedGram:
+        return BlockCombined(self, np.asarray(weights, dtype=np.float64))
+
+    def matvecs(self, V: np.ndarray) -> np.ndarray:
+        c = self.correction
+        V = np.asarray(V, dtype=np.float64)
+        if c.sphere is not None:
+            parts = self.map(lambda rows: self.block(rows) @ V)
+            return np.concatenate(parts, axis=1)
+        out = self.raw_matvecs(V)
+        if c.row_means is not None and c.grand_means is not None:
+            total = V.sum(axis=0)
+            out -= c.row_means[:, :, None] * total
+            out -= (c.row_means @ V)[:, None, :]
+            out += (c.grand_means[:, None] * total)[:, None, :]
+        return out * c.scale[:, None, None]
+
+    def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
+        return BlockExpansion(self, np.asarray(weights, dtype=np.float64), coef)
+
+
+class BlockCombined(CombinedGram):
+    """``sum_k w_k K_k``: one raw combination and a correction of rank two."""
+
+    def __init__(self, grams: BlockGrams, weights: np.ndarray) -> None:
+        self.grams, self.weights, self.n = grams, weights, grams.n
+        c = grams.correction
+        self.raw_weights = weights * c.scale
+        self.row_mean = np.zeros(self.n)
+        self.grand_mean = 0.0
+        if c.row_means is not None and c.grand_means is not None:
+            self.row_mean = self.raw_weights @ c.row_means
+            self.grand_mean = float(self.raw_weights @ c.grand_means)
+        self.spherical = c.sphere is not None
+
+    def _rows(self, index: slice) -> np.ndarray:
+        return np.tensordot(self.weights, self.grams.block(index), axes=1)
+
+    def _dense(self) -> np.ndarray:
+        grams = self.grams
+        grams.budget.require(
+            8.0 * self.n**2,
+            f"The combined Gram matrix of {self.n} samples",
+            "Raise memory_budget, or use fewer samples.",
+        )
+        if self.spherical:
+            return np.concatenate(grams.map(self.rows), axis=0)
+        K = grams.raw_combine(self.raw_weights)
+        K -= self.row_mean[:, None]
+        K -= self.row_mean[None, :] - self.grand_mean
+        return K
+
+    def _matvec(self, V: np.ndarray) -> np.ndarray:
+        V2 = np.asarray(V, dtype=np.float64).reshape(self.n, -1)
+        if self.spherical:
+            out = np.concatenate(self.grams.map(lambda rows: self.rows(rows) @ V2), axis=0)
+        else:
+            out = self.grams.raw_combined_matvec(self.raw_weights, V2)
+            total = V2.sum(axis=0)
+            out -= self.row_mean[:, None] * total
+            out -= self.row_mean @ V2 - self.grand_mean * total
+        return out.reshape(np.shape(V))
+
+    def diagonal(self) -> np.ndarray:
+        return self.weights @ self.grams.diagonals()
+
+
+class BlockExpansion(Expansion):
+    """Prediction with affine corrections folded into constants wherever that is exact.
+
+    With ``s = w scale`` and ``m_k(x)`` the mean of ``K_k(x, .)`` over the training sample,
+
+        f_k(x) = s_k (K_k(x, .) c - m_k(x) 1'c - r_k'c + g_k 1'c).
+
+    Coefficients that sum to zero (every learner with a free intercept) leave no m_k(x), so that
+    only points with a coefficient are kept. Otherwise, and for the spherical normalisation, all
+    training points are.
+    """
+
+    def __init__(self, grams: BlockGrams, weights: np.ndarray, coef: np.ndarray) -> None:
+        coef = np.asarray(coef, dtype=np.float64).reshape(grams.n, -1)
+        c = grams.correction
+        self.n_kernels = grams.p
+        self.active = np.flatnonzero((weights != 0) & (c.scale != 0))
+        self.spherical = c.sphere is not None
+        centred = c.row_means is not None
+        total = coef.sum(axis=0)
+        negligible = 1e-9 * np.abs(coef).sum(axis=0)
+        self.needs_means = centred and (self.spherical or bool(np.any(np.abs(total) > negligible)))
+        rows = np.arange(grams.n)
+        if not self.needs_means:
+            rows = np.flatnonzero(np.any(coef != 0, axis=1))
+            total = np.zeros_like(total)
+        self.rows = rows
+        self.cross = grams.raw_cross(rows, self.active)
+        self.coef = coef[rows]
+        self.weights = weights[self.active]
+        self.scale = c.scale[self.active]
+        self.mean_weights = grams._omega() / grams.total_weight if self.needs_means else None
+        # -r'c + g 1'c, per kernel and output
+        self.offsets = np.zeros((len(self.active), coef.shape[1]))
+        self.correction: Correction | None = None
+        if self.spherical:
+            self.correction = Correction(
+                None if c.row_means is None else c.row_means[np.ix_(self.active, rows)],
+                None if c.grand_means is None else c.grand_means[self.active],
+                self.scale,
+                c.sphere[np.ix_(self.active, rows)],  # type: ignore[index]
+            )
+        elif c.row_means is not None and c.grand_means is not None:
+            self.offsets = np.outer(c.grand_means[self.active], total)
+            self.offsets -= c.row_means[np.ix_(self.active, rows)] @ self.coef
+        self.total = total
+
+    def encode(self, X: Any) -> Any:
+        return self.cross.encode(X)
+
+    def release(self) -> None:
+        self.cross.release()
+
+    def _chunks(self, points: Any, width: int) -> list[Any]:
+        size = max(1, 2**23 // max(width, 1))
+        n = points.shape[0]
+        return [points[i : i + size] for i in range(0, n, size)] or [points]
+
+    def values(self, points: Any) -> np.ndarray:
+        if self.spherical:
+            return self.shares(points).sum(axis=1)
+        s = self.weights * self.scale
+        V = self.coef
+        if self.mean_weights is not None:
+            V = np.column_stack([V, self.mean_weights])
+        out = []
+        for chunk in self._chunks(points, self.cross.n_anchors):
+            f = self.cross.combined(chunk, s, V)
+            if self.mean_weights is not None:
+                f = f[:, :-1] - f[:, -1:] * self.total
+            out.append(f)
+        return np.concatenate(out, axis=0) + s @ self.offsets
+
+    def shares(self, points: Any) -> np.ndarray:
+        out = []
+        for chunk in self._chunks(points, self.cross.n_anchors * len(self.active)):
+            out.append(self._spherical(chunk) if self.spherical else self._affine(chunk))
+        active = np.concatenate(out, axis=1)
+        shares = np.zeros((active.shape[1], self.n_kernels, active.shape[2]))
+        shares[:, self.active] = (active * self.weights[:, None, None]).transpose(1, 0, 2)
+        return shares
+
+    def _affine(self, points: Any) -> np.ndarray:
+        V = self.coef
+        if self.mean_weights is None:
+            f = self.cross.apply(points, V) + self.offsets[:, None, :]
+        else:
+            f = self.cross.apply(points, np.column_stack([V, self.mean_weights]))
+            f = f[:, :, :-1] - f[:, :, -1:] * self.total + self.offsets[:, None, :]
+        return np.asarray(f * self.scale[:, None, None])
+
+    def _spherical(self, points: Any) -> np.ndarray:
+        assert self.correction is not None
+        K = np.asarray(self.cross.block(points), dtype=np.float64)
+        means = None if self.mean_weights is None else K @ self.mean_weights
+        K = self.correction.apply_new(K, means, self.cross.diagonals(points))
+        return K @ self.coef
+
+
+def streamed_summary(grams: Grams, Yc: np.ndarray, products: bool) -> Summary:
+    """The summary of any grams in two passes over corrected blocks: row means, then products."""
+    omega = np.ones(grams.n) if grams.weights is None else grams.weights
+    W = grams.total_weight
+    r = np.concatenate(grams.map(lambda rows: grams.block(rows) @ omega), axis=1) / W
+    centring = Correction(r, r @ omega / W, np.ones(grams.p))
+    OY = omega[:, None] * Yc
+
+    def one(rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        K = centring.apply(np.array(grams.block(rows), dtype=np.float64), rows)
+        return _products(K, K, omega, rows, products), np.einsum("krt,rt->k", K @ OY, OY[rows])
+
+    parts = grams.map(one)
+    M = _add([part[0] for part in parts])
+    return Summary(
+        traces=grams.diagonals() @ omega,
+        norms=np.sqrt(np.maximum(np.diag(M) if products else M, 0.0)),
+        a=_add([part[1] for part in parts]),
+        M=M if products else None,
+        target_norm=target_norm(Yc, grams.weights),
+    )
+
+
+def _products(
+    K: np.ndarray, L: np.ndarray, omega: np.ndarray, rows: slice, full: bool
+) -> np.ndarray:
+    """Weighted Frobenius products of the kernels in two blocks (p, r, n), (q, r, n)."""
+    weight = np.outer(omega[rows], omega)
+    weighted = (K * weight).reshape(len(K), -1)
+    if full:
+        return weighted @ L.reshape(len(L), -1).T
+    return np.einsum("ke,ke->k", weighted, L.reshape(len(L), -1))
+
+
+def _add(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    total = arrays[0].copy()
+    for array in arrays[1:]:
+        total += array
+    return total

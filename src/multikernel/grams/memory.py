@@ -1,0 +1,62 @@
+"""How much memory a fit may use, and what to say when it is not enough."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import psutil
+
+#: The part of the free memory a fit may use when nobody says otherwise.
+FRACTION = 0.6
+
+_UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+
+
+class MemoryBudgetError(MemoryError, ValueError):
+    """The work cannot be done within the memory budget; the message says what would help."""
+
+
+@dataclass(frozen=True)
+class MemoryBudget:
+    """A number of bytes that allocations are checked against before they are made."""
+
+    bytes: int
+
+    @classmethod
+    def of(cls, budget: int | float | str | MemoryBudget | None) -> MemoryBudget:
+        """From bytes, from text such as ``"4GB"``, or from what the machine has free."""
+        if isinstance(budget, MemoryBudget):
+            return budget
+        if budget is None:
+            return cls(int(FRACTION * psutil.virtual_memory().available))
+        if isinstance(budget, str):
+            match = re.fullmatch(r"\s*([0-9.]+)\s*([kmg]?i?b)\s*", budget.lower())
+            if match:
+                budget = float(match[1]) * _UNITS[match[2]]
+        if isinstance(budget, bool) or not isinstance(budget, (int, float)) or budget <= 0:
+            raise ValueError(
+                f"memory_budget must be a positive number of bytes, text such as '4GB', or None "
+                f"for {FRACTION:.0%} of the free memory; got {budget!r}."
+            )
+        return cls(int(budget))
+
+    def allows(self, needed: float) -> bool:
+        return needed <= self.bytes
+
+    def require(self, needed: float, what: str, advice: str) -> None:
+        """Raise :class:`MemoryBudgetError` before an allocation that does not fit."""
+        if not self.allows(needed):
+            raise MemoryBudgetError(
+                f"{what} needs {readable(needed)}, more than the memory budget of "
+                f"{readable(self.bytes)}. {advice}"
+            )
+
+
+def readable(size: float) -> str:
+    """Bytes for people."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if size < 1000 or unit == "GB":
+            return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.3g} {unit}"
+        size /= 1000
+    raise AssertionError

@@ -1,0 +1,244 @@
+"""Centring and normalisation: affine corrections kept beside the grams, and on plain matrices.
+
+A correction turns the raw kernel K into
+
+    scale * d(x) d(z) * (K(x, z) - r(x) - r(z) + g)
+
+with the training sample's row means r and grand mean g (0 without centring) and, for the spherical
+normalisation only, ``d = 1 / sqrt(centred diagonal)``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+HOW = ("trace", "multiplicative", "spherical", "frobenius")
+
+
+@dataclass(frozen=True)
+class Correction:
+    """The numbers of the affine correction, one set per kernel.
+
+    Attributes
+    ----------
+    row_means : array of shape (p, n) or None
+        r; None without centring.
+    grand_means : array of shape (p,) or None
+        g; None without centring.
+    scale : array of shape (p,)
+        0 for a kernel that is constant on the sample.
+    sphere : array of shape (p, n) or None
+        d; None unless the normalisation is spherical.
+    """
+
+    row_means: np.ndarray | None
+    grand_means: np.ndarray | None
+    scale: np.ndarray
+    sphere: np.ndarray | None = None
+
+    def apply(self, block: np.ndarray, rows: slice) -> np.ndarray:
+        """Correct a raw block (p, |rows|, n) of the training sample, in place."""
+        if self.row_means is not None and self.grand_means is not None:
+            block -= self.row_means[:, rows, None]
+            block -= self.row_means[:, None, :]
+            block += self.grand_means[:, None, None]
+        if self.sphere is not None:
+            block *= self.sphere[:, rows, None]
+            block *= self.sphere[:, None, :]
+        block *= self.scale[:, None, None]
+        return block
+
+    def apply_new(
+        self, block: np.ndarray, means: np.ndarray | None, diagonal: np.ndarray | None
+    ) -> np.ndarray:
+        """Correct a raw block (p, m, n) between new and training points, in place.
+
+        Parameters
+        ----------
+        means : array of shape (p, m)
+            The (weighted) mean of each new point's kernel values over the training sample.
+        diagonal : array of shape (p, m)
+            Raw K(x, x) of the new points; only the spherical normalisation asks for it.
+        """
+        centred_diagonal = diagonal
+        if self.row_means is not None and self.grand_means is not None:
+            assert means is not None
+            block -= means[:, :, None]
+            block -= self.row_means[:, None, :]
+            block += self.grand_means[:, None, None]
+            if diagonal is not None:
+                centred_diagonal = diagonal - 2.0 * means + self.grand_means[:, None]
+        if self.sphere is not None:
+            assert centred_diagonal is not None
+            block *= inverse_root(centred_diagonal)[:, :, None]
+            block *= self.sphere[:, None, :]
+        block *= self.scale[:, None, None]
+        return block
+
+
+def check_how(how: str | None) -> None:
+    if how is not None and how not in HOW:
+        raise ValueError(
+            f"normalize must be one of {', '.join(map(repr, HOW))} or None; got {how!r}."
+        )
+
+
+def inverse_root(values: np.ndarray) -> np.ndarray:
+    """``1 / sqrt(v)``, and 0 where v is not positive (a point at the centre of the sample)."""
+    return np.divide(
+        1.0, np.sqrt(np.maximum(values, 0.0)), where=values > 0, out=np.zeros_like(values)
+    )
+
+
+def scales(
+    how: str | None,
+    traces: np.ndarray,
+    variances: np.ndarray,
+    norms: np.ndarray | None,
+    degenerate: np.ndarray,
+    names: list[str],
+) -> np.ndarray:
+    """The factor of each kernel.
+
+    Parameters
+    ----------
+    traces : array of shape (p,)
+        Trace of the kernel that is to be normalised (centred or not).
+    variances : array of shape (p,)
+        ``Tr(Kc) / W``, the variance in feature space (Kloft eq. 3.6), whether centred or not.
+    norms : array of shape (p,) or None
+        Frobenius norm of the kernel that is to be normalised; None unless ``how`` asks for it.
+    """
+    if how is None or how == "spherical":
+        size = np.ones_like(traces)
+    elif how == "trace":
+        size = traces
+    elif how == "multiplicative":
+        size = variances
+    else:
+        assert norms is not None
+        size = norms
+    bad = np.flatnonzero((size <= 0) & ~degenerate)
+    if bad.size:
+        k = bad[0]
+        raise ValueError(
+            f"Kernel {names[k]!r} has {'trace' if how != 'frobenius' else 'norm'} {size[k]:.3g}, "
+            f"so it is not positive semidefinite and cannot be brought to {how!r} normalisation. "
+            "Use normalize='frobenius' or None, or drop the kernel."
+        )
+    return np.where(degenerate, 0.0, 1.0 / np.where(degenerate, 1.0, size))
+
+
+# -- the same on plain matrices -------------------------------------------------------------------
+
+
+def center(K: np.ndarray) -> np.ndarray:
+    """Centre a kernel matrix in feature space: ``U K U`` with ``U = I - 11'/n``.
+
+    Cortes, Mohri & Rostamizadeh 2012, eq. (1) and Lemma 1.
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+
+    Returns
+    -------
+    array of shape (n, n)
+        Its rows sum to zero. K itself is not changed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import multikernel as mk
+    >>> mk.center(np.array([[2.0, 0.0], [0.0, 2.0]]))
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    K = _square(K, "K")
+    r = K.mean(axis=0)
+    s = K.mean(axis=1)
+    return K - r[None, :] - s[:, None] + K.mean()
+
+
+def normalize(K: np.ndarray, how: str | None = "trace") -> np.ndarray:
+    """Bring a kernel matrix to unit size; it is not centred here.
+
+    Parameters
+    ----------
+    K : array of shape (n, n)
+    how : {"trace", "multiplicative", "spherical", "frobenius"} or None
+        ``trace``: trace one (Cortes et al.); ``multiplicative``: unit variance in feature space
+        (Kloft eq. 3.6); ``spherical``: unit diagonal (Kloft eq. 3.7); ``frobenius``: unit norm.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import multikernel as mk
+    >>> mk.normalize(np.array([[4.0, 2.0], [2.0, 9.0]]), "spherical").round(4)
+    array([[1.    , 0.3333],
+           [0.3333, 1.    ]])
+    """
+    check_how(how)
+    K = _square(K, "K")
+    if how == "spherical":
+        d = inverse_root(np.diag(K).copy())
+        return K * d[:, None] * d[None, :]
+    trace = np.array([np.trace(K)])
+    variance = np.array([np.trace(K) / len(K) - K.mean()])
+    size = np.array([np.linalg.norm(K)])
+    return K * scales(how, trace, variance, size, np.array([False]), ["K"])[0]
+
+
+def alignment(K: np.ndarray, L: np.ndarray) -> float:
+    """Uncentred alignment ``<K, L> / (||K|| ||L||)`` of Cristianini et al., for comparison.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import multikernel as mk
+    >>> y = np.array([1.0, 1.0, -1.0, -1.0])
+    >>> mk.alignment(np.eye(4), np.outer(y, y))
+    0.5
+    """
+    K, L = _square(K, "K"), _square(L, "L")
+    if K.shape != L.shape:
+        raise ValueError(f"K and L must have the same shape; got {K.shape} and {L.shape}.")
+    size = np.linalg.norm(K) * np.linalg.norm(L)
+    if not size > 0:
+        raise ValueError(
+            "The alignment with a zero (after centring: constant) kernel is undefined."
+        )
+    return float(np.vdot(K, L) / size)
+
+
+def centered_alignment(K: np.ndarray, L: np.ndarray) -> float:
+    """Centred alignment ``<Kc, Lc> / (||Kc|| ||Lc||)``, Cortes et al. 2012, definition 4.
+
+    In [0, 1] for positive semidefinite matrices; ``L`` may be the target kernel ``np.outer(y, y)``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import multikernel as mk
+    >>> y = np.array([1.0, 1.0, -1.0, -1.0])
+    >>> round(mk.centered_alignment(np.eye(4), np.outer(y, y)), 6)
+    0.57735
+    """
+    Kc, Lc = center(K), center(L)
+    for given, centred, name in ((K, Kc, "K"), (L, Lc, "L")):
+        noise = 10 * np.finfo(np.float64).eps * np.linalg.norm(np.asarray(given, dtype=float))
+        if np.linalg.norm(centred) <= noise:
+            raise ValueError(f"{name} is constant: its centred alignment is undefined.")
+    return alignment(Kc, Lc)
+
+
+def _square(K: np.ndarray, name: str) -> np.ndarray:
+    K = np.asarray(K)
+    if K.ndim != 2 or K.shape[0] != K.shape[1] or K.shape[0] == 0 or K.dtype.kind not in "fiub":
+        raise ValueError(f"{name} must be a square numeric matrix; got shape {K.shape}, {K.dtype}.")
+    K = K.astype(np.float64)
+    if not np.isfinite(K).all():
+        raise ValueError(f"{name} holds NaN or infinite values.")
+    return K

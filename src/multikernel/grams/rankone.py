@@ -1,0 +1,291 @@
+"""Grams of rank-one kernels ``K_k = v_k v_k'``: the feature columns themselves, dense or sparse.
+
+Centring a rank-one kernel centres its feature, so that thousands to millions of kernels cost no
+more than passes over the columns, and no n x n or p x p object is formed unless it is asked for.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from .memory import MemoryBudget
+from .normalise import check_how, scales
+from .protocol import CombinedGram, Expansion, Grams, Summary, center_targets, target_norm
+
+
+class RankOneGrams(Grams):
+    """``K_k = s_k u_k u_k'`` with ``u_k = v_k - m_k`` (``m_k = 0`` without centring).
+
+    Parameters
+    ----------
+    features : array or CSC matrix of shape (n, p)
+        The columns v_k.
+    columns : array of shape (p,)
+        Where they stand in X, for new points.
+    """
+
+    kind = "rank-one"
+
+    def __init__(
+        self,
+        features: Any,
+        columns: np.ndarray,
+        names: Sequence[str],
+        budget: MemoryBudget,
+        *,
+        weights: np.ndarray | None = None,
+        n_jobs: int = 1,
+    ) -> None:
+        super().__init__(features.shape[0], names, weights=weights, n_jobs=n_jobs)
+        self.features = features
+        self.columns = columns
+        self.budget = budget
+        self.omega = np.ones(self.n) if weights is None else weights
+        self.means, self.spread, self.power = self._moments()
+        # The feature as used is (v - shift), its sign only for the spherical normalisation.
+        self.shift = np.zeros(self.p)
+        self.scale = np.where(self.degenerate, 0.0, 1.0)
+        self.signs = False
+
+    def _moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Weighted mean, centred sum of squares and raw sum of squares of every column."""
+        V, omega, W = self.features, self.omega, self.total_weight
+        means = np.asarray(V.T @ omega).ravel() / W
+        if not sp.issparse(V):
+            return means, omega @ (V - means) ** 2, omega @ V**2
+        # Entries that are there, then the zeros that are not: no cancellation.
+        counts = np.diff(V.indptr)
+        index = np.repeat(np.arange(V.shape[1]), counts)
+        weight = omega[V.indices]
+        spread = np.bincount(index, weight * (V.data - means[index]) ** 2, V.shape[1])
+        seen = np.bincount(index, weight, V.shape[1])
+        spread += np.maximum(W - seen, 0.0) * means**2
+        return means, spread, np.bincount(index, weight * V.data**2, V.shape[1])
+
+    @property
+    def degenerate(self) -> np.ndarray:
+        return self.spread <= 16 * np.finfo(np.float64).eps * self.power
+
+    @property
+    def known_psd(self) -> np.ndarray:
+        return np.ones(self.p, dtype=bool)
+
+    def corrected(self, center: bool, normalize: str | None) -> RankOneGrams:
+        check_how(normalize)
+        new = copy.copy(self)
+        new.center, new.how = center, normalize
+        new.shift = self.means if center else np.zeros(self.p)
+        traces = self.spread if center else self.power
+        # The Frobenius norm of a rank-one matrix is its trace.
+        new.scale = scales(
+            normalize,
+            traces,
+            self.spread / self.total_weight,
+            traces,
+            self.degenerate,
+            list(self.names),
+        )
+        new.signs = normalize == "spherical"
+        return new
+
+    # -- products with the features as used, u_k ------------------------------------------------
+
+    def transpose_apply(self, Z: np.ndarray) -> np.ndarray:
+        """``u_k' z`` for every kernel, shape (p, t)."""
+        if self.signs:
+            return self._signs(self.features).T @ Z
+        return np.asarray(self.features.T @ Z) - np.outer(self.shift, Z.sum(axis=0))
+
+    def apply(self, B: np.ndarray, features: Any = None) -> np.ndarray:
+        """``sum_k u_k b_k`` for B of shape (p, t), on the sample or on other points."""
+        V = self.features if features is None else features
+        if self.signs:
+            return self._signs(V) @ B
+        return np.asarray(V @ B) - self.shift @ B
+
+    def _signs(self, features: Any) -> np.ndarray:
+        V = features.toarray() if sp.issparse(features) else np.asarray(features)
+        return np.sign(V - self.shift)
+
+    def dense_features(self, rows: slice | np.ndarray = slice(None)) -> np.ndarray:
+        """The features as used, shape (n_rows, p)."""
+        V = self.features[rows]
+        if self.signs:
+            return self._signs(V)
+        return (V.toarray() if sp.issparse(V) else np.asarray(V)) - self.shift
+
+    def centred_features(self) -> np.ndarray:
+        """Normalised features with zero (weighted) mean, shape (n, p): ``K_kc = u u'``."""
+        U = self.dense_features()
+        U = U - self.omega @ U / self.total_weight
+        return np.asarray(U * np.sqrt(self.scale))
+
+    # -- the passes -------------------------------------------------------------------------------
+
+    def block(self, rows: slice) -> np.ndarray:
+        U = self.dense_features() * np.sqrt(self.scale)
+        return np.asarray(U[rows].T[:, :, None] * U.T[:, None, :])
+
+    def diagonals(self) -> np.ndarray:
+        return np.asarray((self.dense_features() ** 2 * self.scale).T)
+
+    def summary(self, Y: np.ndarray, products: bool = True) -> Summary:
+        Yc = center_targets(Y, self.weights)
+        if self.signs:
+            return self._summary_of_features(Yc, products)
+        # Centred targets make the centring of the features drop out of u' omega y.
+        a = np.sum(np.asarray(self.features.T @ (self.omega[:, None] * Yc)) ** 2, axis=1)
+        return Summary(
+            traces=(self.spread if self.center else self.power) * self.scale,
+            norms=self.spread * self.scale,
+            a=a * self.scale,
+            M=self._products() if products else None,
+            target_norm=target_norm(Yc, self.weights),
+        )
+
+    def _products(self) -> np.ndarray:
+        """``M_kl = (u_k' u_l)^2`` of the centred features; p x p, because it was asked for."""
+        self.budget.require(
+            8.0 * self.p**2 * 3,
+            f"The {self.p} x {self.p} products of rank-one kernels",
+            "Use weighting='align', which needs no products, or raise memory_budget.",
+        )
+        if sp.issparse(self.features) and not self.signs:
+            V = self.features.multiply(np.sqrt(self.omega)[:, None]).tocsc()
+            C = np.asarray((V.T @ V).todense())
+            C -= self.total_weight * np.outer(self.means, self.means)
+        else:
+            U = self.dense_features()
+            U = (U - self.omega @ U / self.total_weight) * np.sqrt(self.omega)[:, None]
+            C = U.T @ U
+        root = np.sqrt(self.scale)
+        return (C * np.outer(root, root)) ** 2
+
+    def _summary_of_features(self, Yc: np.ndarray, products: bool) -> Summary:
+        U = self.centred_features()
+        raw = self.dense_features()
+        return Summary(
+            traces=self.omega @ raw**2 * self.scale,
+            norms=self.omega @ U**2,
+            a=np.sum((U.T @ (self.omega[:, None] * Yc)) ** 2, axis=1),
+            M=self._products() if products else None,
+            target_norm=target_norm(Yc, self.weights),
+        )
+
+    def combine(self, weights: np.ndarray) -> CombinedGram:
+        return RankOneCombined(self, np.asarray(weights, dtype=np.float64))
+
+    def matvecs(self, V: np.ndarray) -> np.ndarray:
+        inner = self.transpose_apply(V) * self.scale[:, None]
+        return np.asarray(self.dense_features().T[:, :, None] * inner[:, None, :])
+
+    def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
+        forms = self.transpose_apply(V.reshape(self.n, -1)) ** 2 * self.scale[:, None]
+        return forms[:, 0] if V.ndim == 1 else forms
+
+    def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
+        coef = np.asarray(coef, dtype=np.float64).reshape(self.n, -1)
+        return RankOneExpansion(self, weights, self.transpose_apply(coef))
+
+    def take(self, rows: np.ndarray, weights: np.ndarray | None = None) -> RankOneGrams:
+        return RankOneGrams(
+            self.features[rows],
+            self.columns,
+            self.names,
+            self.budget,
+            weights=weights,
+            n_jobs=self.n_jobs,
+        )
+
+    def points(self, rows: np.ndarray) -> Any:
+        return self.features[rows]
+
+
+class RankOneCombined(CombinedGram):
+    """``U diag(w s) U'``: never more than the features, unless the matrix is asked for."""
+
+    def __init__(self, grams: RankOneGrams, weights: np.ndarray) -> None:
+        self.grams, self.n = grams, grams.n
+        self.factors = weights * grams.scale
+
+    def _matvec(self, V: np.ndarray) -> np.ndarray:
+        V2 = np.asarray(V, dtype=np.float64).reshape(self.n, -1)
+        inner = self.grams.transpose_apply(V2) * self.factors[:, None]
+        return self.grams.apply(inner).reshape(np.shape(V))
+
+    def _rows(self, index: slice) -> np.ndarray:
+        U = self.grams.dense_features(index)
+        return self.grams.apply((U * self.factors).T).T
+
+    def _dense(self) -> np.ndarray:
+        grams = self.grams
+        grams.budget.require(
+            8.0 * self.n**2,
+            f"The combined Gram matrix of {self.n} samples",
+            "Raise memory_budget, or use fewer samples.",
+        )
+        V = grams.features
+        if not sp.issparse(V) or grams.signs:
+            U = grams.dense_features()
+            return np.asarray((U * self.factors) @ U.T)
+        scaled = V.multiply(self.factors[None, :]).tocsr()
+        K = np.asarray((scaled @ V.T.tocsr()).todense())
+        # (V - 1 m') F (V - 1 m')' with F = diag(factors)
+        half = np.asarray(V @ (self.factors * grams.shift)).ravel()
+        K -= half[:, None]
+        K -= half[None, :] - float(self.factors @ grams.shift**2)
+        return K
+
+    def diagonal(self) -> np.ndarray:
+        return np.asarray(self.grams.dense_features() ** 2 @ self.factors)
+
+
+class RankOneExpansion(Expansion):
+    """A linear function of the features: one coefficient per kernel and output."""
+
+    def __init__(self, grams: RankOneGrams, weights: np.ndarray, inner: np.ndarray) -> None:
+        self.n_kernels = grams.p
+        slopes = (weights * grams.scale)[:, None] * inner
+        self.active = np.flatnonzero(np.any(slopes != 0, axis=1))
+        self.slopes = slopes[self.active]
+        self.shift = grams.shift[self.active]
+        self.signs = grams.signs
+        self.columns = grams.columns
+
+    def encode(self, X: Any) -> Any:
+        return take_feature_columns(X, self.columns)
+
+    def _active(self, points: Any) -> Any:
+        return points if len(self.active) == self.n_kernels else points[:, self.active]
+
+    def values(self, points: Any) -> np.ndarray:
+        points = self._active(points)
+        if self.signs:
+            return self._used(points) @ self.slopes
+        return np.asarray(points @ self.slopes) - self.shift @ self.slopes
+
+    def _used(self, points: Any) -> np.ndarray:
+        U = (points.toarray() if sp.issparse(points) else np.asarray(points)) - self.shift
+        return np.sign(U) if self.signs else U
+
+    def shares(self, points: Any) -> np.ndarray:
+        U = self._used(self._active(points))
+        shares = np.zeros((U.shape[0], self.n_kernels, self.slopes.shape[1]))
+        shares[:, self.active] = U[:, :, None] * self.slopes
+        return shares
+
+
+def take_feature_columns(X: Any, columns: np.ndarray) -> Any:
+    """Columns of X as float64, dense or CSC."""
+    whole = len(columns) == X.shape[1] and np.array_equal(columns, np.arange(X.shape[1]))
+    if sp.issparse(X):
+        V = X.tocsc()
+        V = (V if whole else V[:, columns]).astype(np.float64)
+        V.sum_duplicates()
+        return V
+    return np.asarray(X if whole else X[:, columns], dtype=np.float64)

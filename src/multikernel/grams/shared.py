@@ -1,0 +1,298 @@
+"""Grams of kernels that are scalar functions of a shared distance or dot product.
+
+All Gaussians, polynomials, sigmoids (and Laplacians) on the same columns are functions of one
+number per pair of points. That number is computed tile by tile and every kernel is evaluated on
+the tile while it is in cache: p kernels for the memory of none.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..kernels.columns import Columns, Standardization, take_columns
+from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid, VectorKernel
+from . import _loops
+from .blocks import BlockGrams, RawCross, RawStatistics
+from .memory import MemoryBudget
+
+#: base statistic of each kernel type, exactly these types
+BASES = {
+    Gaussian: "squared distances",
+    Laplacian: "L1 distances",
+    Linear: "dot products",
+    Polynomial: "dot products",
+    Sigmoid: "dot products",
+}
+
+
+def scalar_function(kernel: VectorKernel) -> tuple[int, tuple[float, float, float]]:
+    """What the compiled loops call this kernel: its kind and (gamma, coef0, degree)."""
+    if type(kernel) is Gaussian:
+        return _loops.EXP_SQ, (kernel.gamma, 0.0, 1.0)
+    if type(kernel) is Laplacian:
+        return _loops.EXP_L1, (kernel.gamma, 0.0, 1.0)
+    if type(kernel) is Linear:
+        return _loops.POLY, (1.0, 0.0, 1.0)
+    if type(kernel) is Polynomial:
+        return _loops.POLY, (kernel.gamma, kernel.coef0, float(kernel.degree))
+    if type(kernel) is Sigmoid:
+        return _loops.TANH, (kernel.gamma, kernel.coef0, 1.0)
+    raise TypeError(f"{kernel!r} is not a scalar function of a distance or a dot product.")
+
+
+@dataclass(frozen=True)
+class Group:
+    """Kernels on the same columns whose values follow from the same base statistic."""
+
+    columns: Columns
+    scaling: Standardization | None
+    base: str
+
+    @classmethod
+    def of(cls, kernel: VectorKernel) -> Group:
+        base = BASES[type(kernel)]
+        # Squared distances follow from dot products without loss where the columns are centred
+        # anyway; elsewhere they get a group of their own, which is centred for them.
+        centred = kernel.scaling is not None and kernel.scaling.mean is not None
+        if base == "squared distances" and centred:
+            base = "dot products"
+        return cls(kernel.columns, kernel.scaling, base)
+
+    def select(self, X: Any) -> np.ndarray:
+        Z = take_columns(X, self.columns)
+        if self.scaling is not None:
+            Z = self.scaling(Z)
+        return np.asarray(Z.toarray() if sp.issparse(Z) else Z)
+
+    def width(self, n_features: int) -> int:
+        return n_features if self.columns is None else len(self.columns)  # type: ignore[arg-type]
+
+
+class SharedGrams(BlockGrams):
+    """See the module's text.
+
+    Parameters
+    ----------
+    Z : array of shape (n, D), float32 or float64
+        The columns of all groups side by side; its dtype is that of the Gram entries.
+    encoder : Encoder
+        Makes such an array from new inputs.
+    kernels : sequence of p kernels, those of one group next to each other
+    """
+
+    kind = "shared"
+
+    def __init__(
+        self,
+        Z: np.ndarray,
+        encoder: Encoder,
+        kernels: Sequence[VectorKernel],
+        names: Sequence[str],
+        budget: MemoryBudget,
+        *,
+        weights: np.ndarray | None = None,
+        n_jobs: int = 1,
+    ) -> None:
+        super().__init__(Z.shape[0], names, Z.dtype, budget, weights=weights, n_jobs=n_jobs)
+        self.Z, self.encoder, self.kernels = Z, encoder, list(kernels)
+        self.shifted = False
+        self._family: _loops.Family | None = None
+
+    @classmethod
+    def evaluate(
+        cls,
+        kernels: Sequence[VectorKernel],
+        X: Any,
+        names: Sequence[str],
+        budget: MemoryBudget,
+        *,
+        dtype: Any = np.float64,
+        weights: np.ndarray | None = None,
+        n_jobs: int = 1,
+    ) -> SharedGrams:
+        encoder, Z = Encoder.fit(kernels, X, dtype)
+        return cls(Z, encoder, kernels, names, budget, weights=weights, n_jobs=n_jobs)
+
+    @property
+    def known_psd(self) -> np.ndarray:
+        return np.array([kernel.is_psd for kernel in self.kernels])
+
+    def corrected(self, center: bool, normalize: str | None) -> SharedGrams:
+        new = copy.copy(self)
+        if new.shifted != center:
+            # Centring removes constants, so exp(-t) - 1 serves as well as exp(-t) and keeps its
+            # relative accuracy for kernels so wide that they are almost constant.
+            new.shifted = center
+            new._statistics = new._degenerate = new._family = None
+        return super(SharedGrams, new).corrected(center, normalize)  # type: ignore[return-value]
+
+    @property
+    def family(self) -> _loops.Family:
+        if self._family is None:
+            self._family = self.encoder.family(self.Z, self.kernels, self.shifted)
+        return self._family
+
+    def raw_statistics(self, Yc: np.ndarray | None, products: bool) -> RawStatistics:
+        s = _loops.statistics(self.family, Yc, self.weights, products, self.n_jobs)
+        return RawStatistics(
+            row_sums=s.row_sums,
+            diagonals=s.diagonals,
+            squares=np.diag(s.products).copy() if products else s.products,
+            products=s.products if products else None,
+            a=s.a,
+        )
+
+    def raw_centred_products(
+        self, row_means: np.ndarray, grand_means: np.ndarray, products: bool
+    ) -> np.ndarray:
+        return _loops.centred_products(
+            self.family, row_means, grand_means, self.weights, products, self.n_jobs
+        )
+
+    def raw_block(self, rows: slice) -> np.ndarray:
+        return _loops.block(self.family, rows, 1)
+
+    def raw_diagonals(self) -> np.ndarray:
+        return self.encoder.diagonals(self.Z, self.kernels, self.shifted)
+
+    def raw_combine(self, weights: np.ndarray) -> np.ndarray:
+        return _loops.combine(self.family, weights, self.n_jobs, np.float64)
+
+    def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
+        return _loops.matvecs(self.family, V, self.n_jobs)
+
+    def raw_combined_matvec(self, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+        return _loops.combined_matvec(self.family, weights, V, self.n_jobs)
+
+    def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> SharedCross:
+        return SharedCross(self, rows, kernels)
+
+    def take(self, rows: np.ndarray, weights: np.ndarray | None = None) -> SharedGrams:
+        return SharedGrams(
+            np.ascontiguousarray(self.Z[rows]),
+            self.encoder,
+            self.kernels,
+            self.names,
+            self.budget,
+            weights=weights,
+            n_jobs=self.n_jobs,
+        )
+
+    def points(self, rows: np.ndarray) -> Any:
+        return self.Z[rows]
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """From inputs X to the columns of all groups side by side, and to what the loops read.
+
+    Attributes
+    ----------
+    groups : tuple of Group
+    widths : tuple of int
+    origins : tuple of arrays or None
+        Subtracted from the columns of a group: distances do not change and lose less to rounding.
+    """
+
+    groups: tuple[Group, ...]
+    widths: tuple[int, ...]
+    origins: tuple[np.ndarray | None, ...]
+    dtype: Any
+
+    @classmethod
+    def fit(cls, kernels: Sequence[VectorKernel], X: Any, dtype: Any) -> tuple[Encoder, np.ndarray]:
+        groups = tuple(dict.fromkeys(Group.of(kernel) for kernel in kernels))
+        selected = [group.select(X).astype(np.float64) for group in groups]
+        origins = tuple(
+            None if group.base == "dot products" else Z.mean(axis=0)
+            for group, Z in zip(groups, selected, strict=True)
+        )
+        encoder = cls(groups, tuple(Z.shape[1] for Z in selected), origins, np.dtype(dtype))
+        return encoder, encoder._join(selected)
+
+    def _join(self, selected: Sequence[np.ndarray]) -> np.ndarray:
+        moved = [
+            Z if origin is None else Z - origin
+            for Z, origin in zip(selected, self.origins, strict=True)
+        ]
+        return np.ascontiguousarray(np.concatenate(moved, axis=1), dtype=self.dtype)
+
+    def __call__(self, X: Any) -> np.ndarray:
+        return self._join([group.select(X).astype(np.float64) for group in self.groups])
+
+    @property
+    def offsets(self) -> np.ndarray:
+        return np.concatenate([[0], np.cumsum(self.widths)]).astype(np.int64)
+
+    def family(
+        self, Z: np.ndarray, kernels: Sequence[VectorKernel], shifted: bool
+    ) -> _loops.Family:
+        described = [scalar_function(kernel) for kernel in kernels]
+        where = {group: g for g, group in enumerate(self.groups)}
+        return _loops.Family(
+            Z=Z,
+            offsets=self.offsets,
+            group=np.array([where[Group.of(kernel)] for kernel in kernels], dtype=np.int64),
+            kind=np.array([kind for kind, _ in described], dtype=np.int64),
+            params=np.array([params for _, params in described], dtype=np.float64),
+            shifted=shifted,
+        )
+
+    def diagonals(
+        self, Z: np.ndarray, kernels: Sequence[VectorKernel], shifted: bool
+    ) -> np.ndarray:
+        """K_k(x, x) of encoded points, shape (p, m), float64."""
+        where = {group: g for g, group in enumerate(self.groups)}
+        offsets = self.offsets
+        out = np.empty((len(kernels), Z.shape[0]))
+        for k, kernel in enumerate(kernels):
+            g = where[Group.of(kernel)]
+            if isinstance(kernel, Gaussian):
+                out[k] = 0.0 if shifted else 1.0
+            else:
+                columns = Z[:, offsets[g] : offsets[g + 1]].astype(np.float64)
+                out[k] = kernel._diag(columns)
+        return out
+
+
+class SharedCross(RawCross):
+    """New points against anchors, through the same compiled loops."""
+
+    def __init__(self, grams: SharedGrams, rows: np.ndarray, kernels: np.ndarray) -> None:
+        self.p, self.n_anchors = len(kernels), len(rows)
+        self.encoder = grams.encoder
+        self.kernels = [grams.kernels[k] for k in kernels]
+        self.anchors = np.ascontiguousarray(grams.Z[rows])
+        self.shifted = grams.shifted
+        self.n_jobs = grams.n_jobs
+
+    @cached_property
+    def family(self) -> _loops.Family:
+        return self.encoder.family(self.anchors, self.kernels, self.shifted)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = self.__dict__.copy()
+        state.pop("family", None)  # made again from the anchors
+        return state
+
+    def encode(self, X: Any) -> np.ndarray:
+        return self.encoder(X)
+
+    def block(self, points: np.ndarray) -> np.ndarray:
+        return _loops.cross_block(self.family, points, self.n_jobs)
+
+    def diagonals(self, points: np.ndarray) -> np.ndarray:
+        return self.encoder.diagonals(points, self.kernels, self.shifted)
+
+    def apply(self, points: np.ndarray, V: np.ndarray) -> np.ndarray:
+        return _loops.cross_apply(self.family, points, V, self.n_jobs)
+
+    def combined(self, points: np.ndarray, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+        return _loops.cross_combine(self.family, points, weights, self.n_jobs, np.float64) @ V

@@ -1,0 +1,200 @@
+"""Grams of a mixed bank: several implementations side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .blocks import BlockGrams, _products, streamed_summary
+from .protocol import CombinedGram, Expansion, Grams, Summary, center_targets
+from .rankone import RankOneGrams
+
+
+class StackedGrams(Grams):
+    """Parts that each serve some kernels of the bank.
+
+    Parameters
+    ----------
+    parts : sequence of Grams on the same sample
+    positions : sequence of int arrays
+        Where each part's kernels stand in the bank.
+    """
+
+    kind = "stacked"
+
+    def __init__(self, parts: Sequence[Grams], positions: Sequence[np.ndarray]) -> None:
+        first = parts[0]
+        names = [""] * sum(part.p for part in parts)
+        for part, where in zip(parts, positions, strict=True):
+            for k, name in zip(where, part.names, strict=True):
+                names[k] = name
+        super().__init__(first.n, names, weights=first.weights, n_jobs=first.n_jobs)
+        self.parts = list(parts)
+        self.positions = [np.asarray(where) for where in positions]
+
+    def _gather(self, values: Sequence[np.ndarray]) -> np.ndarray:
+        """Arrays with a leading kernel axis, put in the order of the bank."""
+        out = np.empty((self.p, *values[0].shape[1:]), dtype=np.result_type(*values))
+        for where, value in zip(self.positions, values, strict=True):
+            out[where] = value
+        return out
+
+    def _over(self, parts: Sequence[Grams]) -> StackedGrams:
+        return StackedGrams(parts, self.positions)
+
+    def corrected(self, center: bool, normalize: str | None) -> StackedGrams:
+        new = self._over([part.corrected(center, normalize) for part in self.parts])
+        new.center, new.how = center, normalize
+        return new
+
+    def take(self, rows: np.ndarray, weights: np.ndarray | None = None) -> StackedGrams:
+        return self._over([part.take(rows, weights) for part in self.parts])
+
+    def points(self, rows: np.ndarray) -> Any:
+        return [part.points(rows) for part in self.parts]
+
+    @property
+    def degenerate(self) -> np.ndarray:
+        return self._gather([part.degenerate for part in self.parts])
+
+    @property
+    def known_psd(self) -> np.ndarray:
+        return self._gather([part.known_psd for part in self.parts])
+
+    def block(self, rows: slice) -> np.ndarray:
+        return self._gather([part.block(rows) for part in self.parts])
+
+    def diagonals(self) -> np.ndarray:
+        return self._gather([part.diagonals() for part in self.parts])
+
+    def matvecs(self, V: np.ndarray) -> np.ndarray:
+        return self._gather([part.matvecs(V) for part in self.parts])
+
+    def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
+        return self._gather([part.quadratic_forms(V) for part in self.parts])
+
+    def summary(self, Y: np.ndarray, products: bool = True) -> Summary:
+        if products and self.how == "spherical" and len(self.parts) > 1:
+            return streamed_summary(self, center_targets(Y, self.weights), products)
+        own = [part.summary(Y, products) for part in self.parts]
+        M = None
+        if products:
+            M = np.empty((self.p, self.p))
+            for i, (part, where) in enumerate(zip(self.parts, self.positions, strict=True)):
+                M[np.ix_(where, where)] = own[i].M
+                for other, there in zip(self.parts[:i], self.positions[:i], strict=True):
+                    between = cross_products(part, other)
+                    M[np.ix_(where, there)] = between
+                    M[np.ix_(there, where)] = between.T
+        return Summary(
+            traces=self._gather([s.traces for s in own]),
+            norms=self._gather([s.norms for s in own]),
+            a=self._gather([s.a for s in own]),
+            M=M,
+            target_norm=own[0].target_norm,
+        )
+
+    def combine(self, weights: np.ndarray) -> CombinedGram:
+        weights = np.asarray(weights, dtype=np.float64)
+        return StackedCombined(
+            [
+                part.combine(weights[where])
+                for part, where in zip(self.parts, self.positions, strict=True)
+                if np.any(weights[where])
+            ],
+            self.n,
+        )
+
+    def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
+        weights = np.asarray(weights, dtype=np.float64)
+        parts = [
+            part.expand(weights[where], coef)
+            for part, where in zip(self.parts, self.positions, strict=True)
+        ]
+        return StackedExpansion(
+            parts, self.positions, [bool(weights[w].any()) for w in self.positions]
+        )
+
+
+def cross_products(A: Grams, B: Grams) -> np.ndarray:
+    """``<K_kc, L_lc>`` of the kernels of two parts, shape (p_A, p_B)."""
+    if isinstance(B, RankOneGrams):
+        # <Kc, u u'> = (omega u)' K (omega u) for a centred feature u.
+        return A.quadratic_forms(B.omega[:, None] * B.centred_features())
+    if isinstance(A, RankOneGrams):
+        return cross_products(B, A).T
+    assert isinstance(A, BlockGrams) and isinstance(B, BlockGrams)
+    omega = A._omega()
+    total = np.zeros((A.p, B.p))
+    both = StackedGrams([A, B], [np.arange(A.p), A.p + np.arange(B.p)])
+    for part in both.map(
+        lambda rows: _products(A.centred_block(rows), B.centred_block(rows), omega, rows, True)
+    ):
+        total += part
+    return total
+
+
+class StackedCombined(CombinedGram):
+    """The sum of the parts' operators."""
+
+    def __init__(self, parts: Sequence[CombinedGram], n: int) -> None:
+        self.parts, self.n = parts, n
+
+    def _rows(self, index: slice) -> np.ndarray:
+        return np.sum([part.rows(index) for part in self.parts], axis=0)
+
+    def _matvec(self, V: np.ndarray) -> np.ndarray:
+        return np.sum([part.matvec(V) for part in self.parts], axis=0)
+
+    def _dense(self) -> np.ndarray:
+        out = self.parts[0]._dense()
+        for part in self.parts[1:]:
+            out += part._dense()
+        return out
+
+    def diagonal(self) -> np.ndarray:
+        return np.sum([part.diagonal() for part in self.parts], axis=0)
+
+
+class StackedExpansion(Expansion):
+    """The sum of the parts' functions; parts without weight are never evaluated."""
+
+    def __init__(
+        self, parts: Sequence[Expansion], positions: Sequence[np.ndarray], used: Sequence[bool]
+    ) -> None:
+        self.parts, self.positions, self.used = list(parts), list(positions), list(used)
+        self.n_kernels = sum(part.n_kernels for part in parts)
+
+    def encode(self, X: Any) -> Any:
+        return [
+            part.encode(X) if used else None
+            for part, used in zip(self.parts, self.used, strict=True)
+        ]
+
+    def values(self, points: Any) -> np.ndarray:
+        used = [
+            part.values(point)
+            for part, point, used in zip(self.parts, points, self.used, strict=True)
+            if used
+        ]
+        return np.sum(used, axis=0)
+
+    def shares(self, points: Any) -> np.ndarray:
+        found = [
+            (where, part.shares(point))
+            for part, where, point, used in zip(
+                self.parts, self.positions, points, self.used, strict=True
+            )
+            if used
+        ]
+        n, _, t = found[0][1].shape
+        out = np.zeros((n, self.n_kernels, t))
+        for where, shares in found:
+            out[:, where] = shares
+        return out
+
+    def release(self) -> None:
+        for part in self.parts:
+            part.release()

@@ -1,0 +1,106 @@
+"""Grams computed once and kept, for the folds of a cross-validation."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from .blocks import BlockGrams
+from .dense import DenseCross, DenseGrams, Rows
+from .protocol import Grams
+from .stacked import StackedGrams
+
+
+class StoredGrams(DenseGrams):
+    """Raw matrices of other grams, computed once, for many samples of one pool (folds).
+
+    New inputs still go through the grams the matrices came from.
+    """
+
+    def __init__(self, origin: BlockGrams) -> None:
+        raw = np.empty((origin.p, origin.n, origin.n), dtype=origin.dtype)
+
+        def fill(rows: slice) -> None:
+            raw[:, rows] = origin.raw_block(rows)
+
+        origin.map(fill)
+        super().__init__(
+            list(raw),
+            np.arange(origin.n),
+            None,
+            None,
+            origin.names,
+            origin.budget,
+            weights=origin.weights,
+            n_jobs=origin.n_jobs,
+        )
+        self.origin = origin
+
+    @property
+    def known_psd(self) -> np.ndarray:
+        return self.origin.known_psd
+
+    def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> StoredCross:
+        return StoredCross(self, rows, kernels)
+
+    def take(self, rows: np.ndarray, weights: np.ndarray | None = None) -> StoredGrams:
+        new = copy.copy(self)
+        DenseGrams.__init__(
+            new,
+            self.matrices,
+            self.sample[rows],
+            None,
+            None,
+            self.names,
+            self.budget,
+            weights=weights,
+            n_jobs=self.n_jobs,
+        )
+        return new
+
+
+class StoredCross(DenseCross):
+    """Rows of the pool are looked up; new inputs are evaluated by the grams behind it."""
+
+    def __init__(self, grams: StoredGrams, rows: np.ndarray, kernels: np.ndarray) -> None:
+        super().__init__(grams, rows, kernels)
+        self.evaluated = grams.origin.raw_cross(grams.sample[rows], kernels)
+
+    def encode(self, X: Any) -> Any:
+        return self.evaluated.encode(X)
+
+    def block(self, points: Any) -> np.ndarray:
+        if isinstance(points, Rows):
+            return super().block(points)
+        return self.evaluated.block(points)
+
+    def apply(self, points: Any, V: np.ndarray) -> np.ndarray:
+        if isinstance(points, Rows):
+            return super().apply(points, V)
+        return self.evaluated.apply(points, V)
+
+    def combined(self, points: Any, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+        if isinstance(points, Rows):
+            return super().combined(points, weights, V)
+        return self.evaluated.combined(points, weights, V)
+
+    def diagonals(self, points: Any) -> np.ndarray:
+        if isinstance(points, Rows):
+            return super().diagonals(points)
+        return self.evaluated.diagonals(points)
+
+
+def stored(grams: Grams, center: bool) -> Grams:
+    """The same grams with every raw entry computed once and kept, as far as memory allows.
+
+    What is kept are the values that serve kernels which are going to be centred (or not).
+    """
+    if isinstance(grams, StackedGrams):
+        return StackedGrams([stored(part, center) for part in grams.parts], grams.positions)
+    if isinstance(grams, DenseGrams) or not isinstance(grams, BlockGrams):
+        return grams
+    if not grams.budget.allows(2.0 * grams.p * grams.n**2 * grams.dtype.itemsize):
+        return grams
+    return StoredGrams(grams.corrected(center, None))

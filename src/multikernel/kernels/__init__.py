@@ -1,0 +1,24 @@
+"""What a kernel is: values that can be called, combined and collected in banks."""
+
+from .bank import KernelBank, default_bank, gaussians, per_feature, per_view, polynomials
+from .base import Kernel
+from .precomputed import precomputed, sample_ids
+from .vectors import Callable, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
+
+__all__ = [
+    "Callable",
+    "Gaussian",
+    "Kernel",
+    "KernelBank",
+    "Laplacian",
+    "Linear",
+    "Polynomial",
+    "Sigmoid",
+    "default_bank",
+    "gaussians",
+    "per_feature",
+    "per_view",
+    "polynomials",
+    "precomputed",
+    "sample_ids",
+]

@@ -1,0 +1,98 @@
+"""What a kernel is: an immutable value that can be called on two samples."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from .algebra import Power, Product, Scaled, Sum
+
+
+class Kernel:
+    """A function of two inputs, as a value: it compares, hashes, prints and composes.
+
+    Subclasses are frozen dataclasses with two methods, ``__call__(X, Z)`` and ``diag(X)``.
+    ``K1 + K2``, ``K1 * K2``, ``K**2`` and ``3.0 * K`` are kernels again.
+    """
+
+    @property
+    def name(self) -> str:
+        """What the kernel is called in a bank (its ``repr`` unless it was given a name)."""
+        return repr(self)
+
+    @property
+    def is_psd(self) -> bool:
+        """Whether every Gram matrix of this kernel is known to be positive semidefinite."""
+        return False
+
+    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
+        """Gram matrix of shape (n_X, n_Z); ``Z=None`` stands for ``Z=X``."""
+        raise NotImplementedError
+
+    def diag(self, X: Any) -> np.ndarray:
+        """The values K(x, x), shape (n_X,)."""
+        raise NotImplementedError
+
+    def resolve(self, n_features: int, feature_names: Sequence[str] | None) -> Kernel:
+        """The same kernel with its columns as plain indices into X."""
+        return self
+
+    # Values are shared, never copied: cloning an estimator must not copy a precomputed matrix.
+    def __copy__(self) -> Kernel:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Kernel:
+        return self
+
+    def __add__(self, other: object) -> Sum:
+        from .algebra import Sum
+
+        return Sum.of(self, other) if isinstance(other, Kernel) else NotImplemented
+
+    def __mul__(self, other: object) -> Product | Scaled:
+        from .algebra import Product, Scaled
+
+        if isinstance(other, Kernel):
+            return Product.of(self, other)
+        if is_number(other):
+            return Scaled.of(float(other), self)  # type: ignore[arg-type]
+        return NotImplemented
+
+    def __rmul__(self, other: object) -> Product | Scaled:
+        return self.__mul__(other)
+
+    def __pow__(self, exponent: object) -> Power:
+        from .algebra import Power
+
+        if not isinstance(exponent, (int, np.integer)) or isinstance(exponent, bool):
+            raise TypeError(
+                f"{self!r} ** {exponent!r}: a kernel can be raised to a positive whole power only."
+            )
+        return Power(self, int(exponent))
+
+
+def is_number(value: object) -> bool:
+    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+
+
+def check_number(
+    owner: str,
+    parameter: str,
+    value: object,
+    *,
+    positive: bool = False,
+    whole: bool = False,
+) -> None:
+    """Raise an error that names the kernel, the parameter, what was expected and what came."""
+    kind = "a positive " if positive else "a "
+    kind += "whole number" if whole else "finite number"
+    good = is_number(value) and bool(np.isfinite(value))  # type: ignore[call-overload]
+    if good and positive:
+        good = value > 0  # type: ignore[operator]
+    if good and whole:
+        good = float(value).is_integer()  # type: ignore[arg-type]
+    if not good:
+        raise ValueError(f"{owner}: {parameter} must be {kind}; got {value!r}.")

@@ -1,0 +1,171 @@
+"""Which columns of X a kernel sees, as hashable values.
+
+A kernel may look at all of X (``columns=None``) or at some of it: names, indices, a boolean mask
+or a slice. Whatever the user wrote becomes a hashable value here, so that kernels compare, hash
+and can be grouped by the columns they share.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+
+@dataclass(frozen=True, repr=False)
+class ColumnSlice:
+    """A ``slice`` that can be hashed (Python's own cannot before 3.12)."""
+
+    start: int | None
+    stop: int | None
+    step: int | None = None
+
+    def __repr__(self) -> str:
+        step = "" if self.step is None else f", {self.step}"
+        return f"slice({self.start}, {self.stop}{step})"
+
+
+Columns = ColumnSlice | tuple[int | str, ...] | None
+
+
+def freeze_columns(columns: Any) -> Columns:
+    """Turn what the user wrote as ``columns=`` into a hashable value."""
+    if columns is None or isinstance(columns, ColumnSlice):
+        return columns
+    if isinstance(columns, slice):
+        return ColumnSlice(columns.start, columns.stop, columns.step)
+    if isinstance(columns, str):
+        return (columns,)
+    if isinstance(columns, (int, np.integer)) and not isinstance(columns, bool):
+        return (int(columns),)
+    items = np.asarray(columns).tolist() if not isinstance(columns, tuple) else list(columns)
+    if not isinstance(items, list) or not items:
+        raise ValueError(
+            f"columns must name at least one column; got {columns!r}. "
+            "Give names, indices, a boolean mask, a slice, or None for all columns."
+        )
+    if all(isinstance(c, bool) for c in items):
+        chosen = tuple(int(i) for i in np.flatnonzero(items))
+        if not chosen:
+            raise ValueError("columns is a boolean mask that selects no column.")
+        return chosen
+    for c in items:
+        if isinstance(c, bool) or not isinstance(c, (str, int, np.integer)):
+            raise TypeError(
+                f"columns must be names (str) or indices (int); got {c!r} of type "
+                f"{type(c).__name__}."
+            )
+    return tuple(c if isinstance(c, str) else int(c) for c in items)
+
+
+def resolve_columns(
+    columns: Columns, n_features: int, feature_names: Sequence[str] | None, who: str
+) -> Columns:
+    """Replace names, negative indices and slices by plain indices into X.
+
+    ``None`` stays ``None``: "all columns" needs no copy.
+    """
+    if columns is None:
+        return None
+    if isinstance(columns, ColumnSlice):
+        span = range(*slice(columns.start, columns.stop, columns.step).indices(n_features))
+        if len(span) == 0:
+            raise ValueError(
+                f"Kernel {who}: columns={columns!r} selects none of the {n_features} columns of X."
+            )
+        return None if span == range(n_features) else tuple(span)
+    out: list[int | str] = []
+    names = None if feature_names is None else {name: i for i, name in enumerate(feature_names)}
+    for c in columns:
+        if isinstance(c, str):
+            if names is None:
+                raise ValueError(
+                    f"Kernel {who} selects column {c!r} by name, but X has no column names. "
+                    "Pass a pandas DataFrame, or select by index."
+                )
+            if c not in names:
+                close = difflib.get_close_matches(c, list(names), n=3)
+                hint = f" Did you mean {', '.join(map(repr, close))}?" if close else ""
+                raise ValueError(
+                    f"Kernel {who}: X has no column {c!r} (it has {len(names)} columns).{hint}"
+                )
+            out.append(names[c])
+        else:
+            if not -n_features <= c < n_features:
+                raise ValueError(
+                    f"Kernel {who}: column index {c} is out of range for X with "
+                    f"{n_features} columns."
+                )
+            out.append(c % n_features)
+    if out == list(range(n_features)):
+        return None
+    return tuple(out)
+
+
+def take_columns(X: Any, columns: Columns) -> Any:
+    """Columns of an array, a sparse matrix or a DataFrame, as an array (or CSR matrix)."""
+    if hasattr(X, "iloc"):
+        names = [str(c) for c in X.columns]
+        columns = resolve_columns(columns, X.shape[1], names, "called on a DataFrame")
+        X = X.to_numpy()
+    elif not sp.issparse(X):
+        X = np.asarray(X)
+    if columns is None:
+        return X
+    columns = resolve_columns(columns, X.shape[1], None, "called on an array")
+    if columns is None:
+        return X
+    index = [int(c) for c in columns]  # type: ignore[union-attr, arg-type]
+    if len(index) > 1 and index == list(range(index[0], index[-1] + 1)):
+        return X[:, index[0] : index[-1] + 1]
+    return X[:, index]
+
+
+@dataclass(frozen=True, repr=False)
+class Standardization:
+    """The affine map ``(x - mean) / scale`` of each selected column, as a value.
+
+    Learned once from data by :func:`multikernel.default_bank` and then part of the kernel, so the
+    kernel stays a pure function of its two inputs.
+    """
+
+    scale: tuple[float, ...]
+    mean: tuple[float, ...] | None = None
+
+    def __repr__(self) -> str:
+        what = "scale" if self.mean is None else "mean and scale"
+        return f"<{what} of {len(self.scale)} columns>"
+
+    @classmethod
+    def of(cls, X: Any, weights: np.ndarray | None = None) -> Standardization:
+        """Mean and standard deviation of the columns of X (scale only, when X is sparse)."""
+        omega = np.ones(X.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
+        omega = omega / omega.sum()
+        if sp.issparse(X):
+            mean = np.asarray(X.T @ omega).ravel()
+            square = np.asarray(X.multiply(X).T @ omega).ravel()
+            scale = np.sqrt(np.maximum(square - mean**2, 0.0))
+            return cls(tuple(np.where(scale > 0, scale, 1.0).tolist()))
+        X = np.asarray(X, dtype=np.float64)
+        mean = omega @ X
+        scale = np.sqrt(omega @ (X - mean) ** 2)
+        # A constant column is noise of rounding size around its mean: leave it as it is.
+        constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
+        return cls(tuple(np.where(constant, 1.0, scale).tolist()), tuple(mean.tolist()))
+
+    def __call__(self, X: Any) -> Any:
+        scale = np.asarray(self.scale)
+        if sp.issparse(X):
+            if self.mean is not None:
+                raise ValueError(
+                    "This kernel standardises columns with a mean, which would fill in a sparse X."
+                    " Build the bank on sparse data, or pass a dense X."
+                )
+            return sp.csr_matrix(X.multiply(1.0 / scale))
+        dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
+        mean = 0.0 if self.mean is None else np.asarray(self.mean)
+        return ((X - mean) / scale).astype(dtype, copy=False)

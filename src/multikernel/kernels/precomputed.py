@@ -1,0 +1,151 @@
+"""Kernels that somebody has computed already: matrices, and samples named by their row number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .bank import KernelBank
+from .base import Kernel
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Precomputed(Kernel):
+    """One row per sample in a matrix that is never copied; X is a column of row numbers.
+
+    Two of them are equal when they show the same matrix object.
+    """
+
+    matrix: np.ndarray
+    label: str
+
+    def __repr__(self) -> str:
+        return f"Precomputed({self.label!r}, {self.matrix.shape[0]} samples)"
+
+    @property
+    def name(self) -> str:
+        return self.label
+
+    def _key(self) -> tuple[Any, ...]:
+        # A view made twice of the same memory is the same kernel.
+        interface = self.matrix.__array_interface__
+        return (interface["data"][0], self.matrix.shape, self.matrix.strides, self.label)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Precomputed) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def ids(self, X: Any) -> np.ndarray:
+        """Row numbers out of a column of sample ids, checked."""
+        ids = np.asarray(X)
+        n = self.matrix.shape[0]
+        if ids.ndim == 2 and ids.shape[1] == 1:
+            ids = ids[:, 0]
+        if ids.ndim != 1 or ids.dtype.kind not in "iuf":
+            raise ValueError(
+                f"Precomputed kernel {self.label!r}: X must be one column of sample ids "
+                f"(mk.sample_ids({n}) or rows of it); got shape {np.shape(X)}."
+            )
+        whole = ids.astype(np.int64)
+        if not np.array_equal(whole, ids):
+            raise ValueError(
+                f"Precomputed kernel {self.label!r}: sample ids must be whole numbers."
+            )
+        if whole.size and (whole.min() < 0 or whole.max() >= n):
+            raise ValueError(
+                f"Precomputed kernel {self.label!r} knows samples 0 to {n - 1}; "
+                f"X holds ids from {whole.min()} to {whole.max()}."
+            )
+        return whole
+
+    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
+        rows = self.ids(X)
+        K = self.matrix[np.ix_(rows, rows if Z is None else self.ids(Z))]
+        return K if K.dtype in (np.float32, np.float64) else K.astype(np.float64)
+
+    def diag(self, X: Any) -> np.ndarray:
+        rows = self.ids(X)
+        return self.matrix[rows, rows].astype(np.float64)
+
+
+def sample_ids(n_samples: int) -> np.ndarray:
+    """The X that goes with :func:`precomputed`: a column of row numbers, shape (n_samples, 1).
+
+    Slicing it slices the kernels, so ``cross_val_score`` and ``GridSearchCV`` just work.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> mk.sample_ids(3).ravel()
+    array([0, 1, 2])
+    """
+    return np.arange(n_samples).reshape(-1, 1)
+
+
+def precomputed(
+    matrices: np.ndarray | Sequence[np.ndarray], names: Sequence[str] | None = None
+) -> KernelBank:
+    """A bank of given kernel matrices over one pool of N samples.
+
+    The matrices are checked once (square, same size, numeric, finite, symmetric) and neither
+    copied nor changed. Fit and predict with ``X = mk.sample_ids(N)`` or rows of it.
+
+    Parameters
+    ----------
+    matrices : array of shape (p, N, N), or sequence of p arrays of shape (N, N)
+    names : sequence of p str, optional
+        What to call them; ``precomputed[0]``, ... by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import multikernel as mk
+    >>> bank = mk.precomputed([np.eye(4), np.ones((4, 4))], names=["identity", "ones"])
+    >>> bank.names
+    ['identity', 'ones']
+    """
+    if isinstance(matrices, np.ndarray) and matrices.ndim == 2:
+        raise ValueError(
+            f"precomputed takes a sequence of matrices or an array of shape (p, N, N); "
+            f"got one matrix of shape {matrices.shape}. Write precomputed([K])."
+        )
+    given = [np.asarray(K) for K in matrices]
+    if not given:
+        raise ValueError("precomputed needs at least one matrix; got none.")
+    labels = [f"precomputed[{k}]" for k in range(len(given))] if names is None else list(names)
+    if len(labels) != len(given):
+        raise ValueError(f"{len(given)} matrices came with {len(labels)} names.")
+    n = given[0].shape[0] if given[0].ndim else 0
+    for K, label in zip(given, labels, strict=True):
+        if K.ndim != 2 or K.shape != (n, n):
+            raise ValueError(
+                f"Precomputed kernel {label!r} must be a square matrix of the same size as the "
+                f"others ({n} x {n}); got shape {K.shape}."
+            )
+        check_symmetric_matrix(K, label)
+    return KernelBank([Precomputed(K, str(label)) for K, label in zip(given, labels, strict=True)])
+
+
+def check_symmetric_matrix(K: np.ndarray, label: str) -> None:
+    """Refuse a kernel matrix that is not numeric, finite and symmetric, in row blocks."""
+    if K.dtype.kind not in "fiub":
+        raise ValueError(f"Kernel {label!r}: expected numbers; got dtype {K.dtype}.")
+    eps = np.finfo(K.dtype).eps if K.dtype.kind == "f" else 0.0
+    worst, size = 0.0, 0.0
+    for start in range(0, K.shape[0], 512):
+        rows = np.asarray(K[start : start + 512], dtype=np.float64)
+        if not np.isfinite(rows).all():
+            raise ValueError(f"Kernel {label!r} holds NaN or infinite values.")
+        worst = max(worst, float(np.abs(rows - K[:, start : start + 512].T).max(initial=0.0)))
+        size = max(size, float(np.abs(rows).max(initial=0.0)))
+    # Rounding in how the matrix was made is forgiven; a different number is not.
+    if worst > 1e4 * eps * size:
+        raise ValueError(
+            f"Kernel {label!r} is not symmetric: |K[i, j] - K[j, i]| reaches {worst:.3g} with "
+            f"entries up to {size:.3g}. Symmetrise it with (K + K.T) / 2 if that is what you mean."
+        )

@@ -1,0 +1,341 @@
+"""Kernels on vectors: scalar functions of a dot product or of a distance."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable as Function
+from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
+from sklearn.utils.extmath import row_norms, safe_sparse_dot
+
+from .base import Kernel, check_number
+from .columns import Columns, Standardization, freeze_columns, resolve_columns, take_columns
+
+
+@dataclass(frozen=True, repr=False)
+class VectorKernel(Kernel):
+    """A kernel on the (selected, possibly standardised) columns of a table."""
+
+    _: KW_ONLY
+    columns: Columns = None
+    scaling: Standardization | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", freeze_columns(self.columns))
+
+    def __repr__(self) -> str:
+        own = [f.name for f in dataclasses.fields(self) if f.name not in ("columns", "scaling")]
+        shown = [f"{name}={_format(getattr(self, name))}" for name in own]
+        if self.columns is not None:
+            shown.append(f"columns={_format_columns(self.columns)}")
+        if self.scaling is not None:
+            shown.append(f"scaling={self.scaling!r}")
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+    def resolve(self, n_features: int, feature_names: Sequence[str] | None) -> VectorKernel:
+        columns = resolve_columns(self.columns, n_features, feature_names, repr(self))
+        resolved = self
+        if columns != self.columns:
+            resolved = dataclasses.replace(self, columns=columns)
+        if self.scaling is not None:
+            width = n_features if columns is None else len(columns)  # type: ignore[arg-type]
+            if len(self.scaling.scale) != width:
+                raise ValueError(
+                    f"Kernel {self!r} standardises {len(self.scaling.scale)} columns, but selects "
+                    f"{width} of X. Build the bank on data with the same columns."
+                )
+        return resolved
+
+    def select(self, X: Any) -> Any:
+        """The columns this kernel sees, standardised: an array or a CSR matrix."""
+        X = take_columns(X, self.columns)
+        if self.scaling is not None:
+            X = self.scaling(X)
+        if X.dtype not in (np.float32, np.float64):
+            X = X.astype(np.float64)
+        return X
+
+    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
+        X = self.select(X)
+        return self._pairs(X, X if Z is None else self.select(Z))
+
+    def diag(self, X: Any) -> np.ndarray:
+        return self._diag(self.select(X))
+
+    def _pairs(self, X: Any, Z: Any) -> np.ndarray:
+        raise NotImplementedError
+
+    def _diag(self, X: Any) -> np.ndarray:
+        raise NotImplementedError
+
+
+def _format(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else repr(value)
+
+
+def _format_columns(columns: Columns) -> str:
+    """Readable even when a thousand columns are selected."""
+    if not isinstance(columns, tuple):
+        return repr(columns)
+    if len(columns) == 1:
+        return repr(columns[0])
+    indices = [c for c in columns if isinstance(c, int)]
+    if len(indices) == len(columns) > 2 and indices == list(range(indices[0], indices[-1] + 1)):
+        return f"slice({indices[0]}, {indices[-1] + 1})"
+    if len(columns) <= 6:
+        return repr(list(columns))
+    return f"[{', '.join(map(repr, columns[:3]))}, ... {len(columns)} in all]"
+
+
+def _dot(X: Any, Z: Any) -> np.ndarray:
+    return np.asarray(safe_sparse_dot(X, Z.T, dense_output=True))
+
+
+@dataclass(frozen=True, repr=False)
+class Linear(VectorKernel):
+    """The dot product ``K(x, z) = x . z``.
+
+    Parameters
+    ----------
+    columns : str, int, sequence of them, slice or None
+        The columns of X the kernel sees; all of them by default.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> mk.Linear()([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[11.]])
+    >>> mk.Linear(columns=[0, 2])
+    Linear(columns=[0, 2])
+    """
+
+    @property
+    def is_psd(self) -> bool:
+        return True
+
+    def _pairs(self, X: Any, Z: Any) -> np.ndarray:
+        return _dot(X, Z)
+
+    def _diag(self, X: Any) -> np.ndarray:
+        return np.asarray(row_norms(X, squared=True))
+
+
+@dataclass(frozen=True, repr=False)
+class Polynomial(VectorKernel):
+    """The polynomial kernel ``K(x, z) = (gamma x . z + coef0) ** degree``.
+
+    Parameters
+    ----------
+    degree : int, default=2
+        A positive whole number.
+    coef0 : float, default=1.0
+        The constant c of the papers; the kernel is positive semidefinite for c >= 0.
+    gamma : float, default=1.0
+        Positive scale of the dot product.
+    columns : str, int, sequence of them, slice or None
+        The columns of X the kernel sees; all of them by default.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> mk.Polynomial(degree=2)([[1.0, 2.0]], [[3.0, 4.0]])
+    array([[144.]])
+    """
+
+    degree: int = 2
+    coef0: float = 1.0
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("Polynomial", "degree", self.degree, positive=True, whole=True)
+        check_number("Polynomial", "coef0", self.coef0)
+        check_number("Polynomial", "gamma", self.gamma, positive=True)
+        object.__setattr__(self, "degree", int(self.degree))
+        object.__setattr__(self, "coef0", float(self.coef0))
+        object.__setattr__(self, "gamma", float(self.gamma))
+
+    @property
+    def is_psd(self) -> bool:
+        return self.coef0 >= 0 or self.degree == 0
+
+    def _pairs(self, X: Any, Z: Any) -> np.ndarray:
+        return (self.gamma * _dot(X, Z) + self.coef0) ** self.degree
+
+    def _diag(self, X: Any) -> np.ndarray:
+        return np.asarray((self.gamma * row_norms(X, squared=True) + self.coef0) ** self.degree)
+
+
+@dataclass(frozen=True, repr=False)
+class Gaussian(VectorKernel):
+    """The Gaussian kernel ``K(x, z) = exp(-gamma ||x - z||^2)``.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        Positive inverse squared width; ``1 / (2 sigma^2)`` for a width sigma.
+    columns : str, int, sequence of them, slice or None
+        The columns of X the kernel sees; all of them by default.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> K = mk.Gaussian(gamma=0.5)
+    >>> K
+    Gaussian(gamma=0.5)
+    >>> K == mk.Gaussian(0.5)
+    True
+    >>> K([[0.0], [2.0]]).round(4)
+    array([[1.    , 0.1353],
+           [0.1353, 1.    ]])
+    """
+
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number(type(self).__name__, "gamma", self.gamma, positive=True)
+        object.__setattr__(self, "gamma", float(self.gamma))
+
+    @property
+    def is_psd(self) -> bool:
+        return True
+
+    def _pairs(self, X: Any, Z: Any) -> np.ndarray:
+        return np.exp(-self.gamma * euclidean_distances(X, Z, squared=True))
+
+    def _diag(self, X: Any) -> np.ndarray:
+        return np.ones(X.shape[0], dtype=X.dtype)
+
+
+@dataclass(frozen=True, repr=False)
+class Laplacian(Gaussian):
+    """The Laplacian kernel ``K(x, z) = exp(-gamma ||x - z||_1)``.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        Positive inverse width.
+    columns : str, int, sequence of them, slice or None
+        The columns of X the kernel sees; all of them by default.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> mk.Laplacian(gamma=0.5)([[0.0, 0.0]], [[1.0, 1.0]]).round(4)
+    array([[0.3679]])
+    """
+
+    def _pairs(self, X: Any, Z: Any) -> np.ndarray:
+        return np.exp(-self.gamma * manhattan_distances(X, Z))
+
+
+@dataclass(frozen=True, repr=False)
+class Sigmoid(VectorKernel):
+    """The sigmoid ``K(x, z) = tanh(gamma x . z + coef0)``: symmetric, not positive semidefinite.
+
+    Estimators that need a positive semidefinite kernel accept it as long as the *learned
+    combination* is one on the training sample, and say how far it is from that otherwise.
+
+    Parameters
+    ----------
+    gamma : float, default=1.0
+        Positive scale of the dot product.
+    coef0 : float, default=0.0
+        Offset.
+    columns : str, int, sequence of them, slice or None
+        The columns of X the kernel sees; all of them by default.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> mk.Sigmoid(gamma=1.0)([[1.0]], [[1.0]]).round(4)
+    array([[0.7616]])
+    """
+
+    gamma: float = 1.0
+    coef0: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("Sigmoid", "gamma", self.gamma, positive=True)
+        check_number("Sigmoid", "coef0", self.coef0)
+        object.__setattr__(self, "gamma", float(self.gamma))
+        object.__setattr__(self, "coef0", float(self.coef0))
+
+    def _pairs(self, X: Any, Z: Any) -> np.ndarray:
+        return np.tanh(self.gamma * _dot(X, Z) + self.coef0)
+
+    def _diag(self, X: Any) -> np.ndarray:
+        return np.asarray(np.tanh(self.gamma * row_norms(X, squared=True) + self.coef0))
+
+
+@dataclass(frozen=True, repr=False)
+class Callable(VectorKernel):
+    """Any symmetric function ``func(X, Z)`` that returns a matrix of shape (n_X, n_Z).
+
+    Parameters
+    ----------
+    func : callable
+        Receives two arrays of shape (n_X, d) and (n_Z, d), the selected columns.
+    label : str or None
+        What to call the kernel; the function's own name by default.
+    psd : bool, default=False
+        Promise that the kernel is positive semidefinite. Without it the learned combination is
+        checked on the training sample.
+    columns : str, int, sequence of them, slice or None
+        The columns of X the kernel sees; all of them by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import multikernel as mk
+    >>> def overlap(X, Z):
+    ...     return np.minimum(X[:, None], Z[None]).sum(axis=2)
+    >>> K = mk.Callable(overlap)
+    >>> K
+    Callable(overlap)
+    >>> K(np.array([[1.0, 3.0]]), np.array([[2.0, 2.0]]))
+    array([[3.]])
+    """
+
+    func: Function[[Any, Any], Any]
+    label: str | None = None
+    psd: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not callable(self.func):
+            raise TypeError(f"Callable: func must be a function of (X, Z); got {self.func!r}.")
+
+    def __repr__(self) -> str:
+        label = self.label or getattr(self.func, "__name__", repr(self.func))
+        shown = "" if self.columns is None else f", columns={_format_columns(self.columns)}"
+        return f"Callable({label}{shown})"
+
+    @property
+    def is_psd(self) -> bool:
+        return self.psd
+
+    def _pairs(self, X: Any, Z: Any) -> np.ndarray:
+        K = self.func(X, Z)
+        K = np.asarray(K.toarray() if sp.issparse(K) else K)
+        expected = (X.shape[0], Z.shape[0])
+        if K.shape != expected or K.dtype.kind not in "fiub":
+            raise ValueError(
+                f"Kernel {self!r}: the function must return a numeric matrix of shape {expected} "
+                f"for inputs with {expected[0]} and {expected[1]} rows; got shape {K.shape}, "
+                f"dtype {K.dtype}."
+            )
+        K = K.astype(np.float64) if K.dtype not in (np.float32, np.float64) else K
+        if not np.isfinite(K).all():
+            raise ValueError(f"Kernel {self!r} returned NaN or infinite values.")
+        return K
+
+    def _diag(self, X: Any) -> np.ndarray:
+        return np.array([self._pairs(X[i : i + 1], X[i : i + 1])[0, 0] for i in range(X.shape[0])])

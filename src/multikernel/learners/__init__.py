@@ -1,0 +1,6 @@
+"""Learners: what predicts with one fixed kernel."""
+
+from .ridge import Ridge
+from .svm import SVM
+
+__all__ = ["SVM", "Ridge"]

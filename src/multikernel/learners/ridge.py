@@ -1,0 +1,174 @@
+"""Kernel ridge regression with one fixed kernel and a free intercept.
+
+    min_{f, b}  lam ||f||^2 + sum_i omega_i (y_i - f(x_i) - b)^2
+
+With ``f = sum_j c_j K(x_j, .)`` the optimum solves ``(K + lam Omega^-1) c + b 1 = y, 1'c = 0``.
+On a centred kernel this is ridge regression of the centred target, with the mean added back; the
+intercept makes the solution the same whether or not the kernel is centred.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from ..grams.memory import MemoryBudget
+from ..grams.protocol import CombinedGram
+from ..solvers.problem import Machine, Target, relative_gap
+
+
+class Ridge(BaseEstimator):  # type: ignore[misc]
+    """Ridge regression of every column of the target.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        The ridge ``lam``.
+    solver : {"auto", "cholesky", "cg"}, default="auto"
+        ``"cholesky"`` factors the n x n matrix. ``"cg"`` never forms it: conjugate gradients ask
+        for products with the combined kernel. ``"auto"`` factors whenever two matrices fit the
+        memory budget.
+    tol : float, default=1e-6
+        Relative duality gap at which conjugate gradients stop.
+    max_iter : int, default=1000
+        Limit on conjugate-gradient steps.
+    memory_budget : int, str or None
+        Bytes, text such as ``"4GB"``, or None for a fraction of the free memory.
+    """
+
+    kind = "regression"
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        solver: str = "auto",
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        memory_budget: int | str | MemoryBudget | None = None,
+    ) -> None:
+        self.alpha = alpha
+        self.solver = solver
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_budget = memory_budget
+
+    def fit(self, gram: CombinedGram, target: Target) -> Machine:
+        """Solve for all outputs together."""
+        solver = self.solver
+        if solver == "auto":
+            fits = MemoryBudget.of(self.memory_budget).allows(2 * 8.0 * gram.n**2)
+            solver = "cholesky" if fits else "cg"
+        ridge = self.alpha / target.loss_weights
+        if solver == "cholesky":
+            coef, intercept, values = solve_directly(gram.dense(), target.Y, ridge)
+            steps = 1
+        else:
+            coef, intercept, values, steps = conjugate_gradients(
+                gram, target.Y, ridge, self.alpha, self.tol, self.max_iter
+            )
+        primal, dual, scale = objectives(values, coef, intercept, target.Y, ridge, self.alpha)
+        gap = float(np.max(relative_gap(primal, dual, scale)))
+        if gap > max(self.tol, 1e-6):
+            warnings.warn(
+                f"Ridge regression ({solver}) ended with a relative duality gap of {gap:.2g}, "
+                f"above tol={self.tol:g}. "
+                + ("Raise max_iter." if solver == "cg" else "Raise alpha: K is ill-conditioned."),
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return Machine(coef, intercept, float(primal.sum()), gap, steps)
+
+
+def solve_directly(
+    K: np.ndarray, Y: np.ndarray, ridge: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Coefficients, intercepts and fitted values (without intercept) by a factorisation."""
+    A = K.copy()
+    A[np.diag_indices_from(A)] += ridge
+    right = np.column_stack([Y, np.ones(len(A))])
+    try:
+        S = cho_solve(cho_factor(A, lower=True, overwrite_a=True, check_finite=False), right)
+    except LinAlgError:
+        # Not positive definite: an indefinite kernel, which the caller was warned about.
+        A = K.copy()
+        A[np.diag_indices_from(A)] += ridge
+        S = solve(A, right, assume_a="sym")
+    ones = S[:, -1]
+    intercept = S[:, :-1].sum(axis=0) / ones.sum()
+    coef = S[:, :-1] - np.outer(ones, intercept)
+    coef -= coef.mean(axis=0)  # exactly feasible for the dual, up to rounding
+    return coef, intercept, K @ coef
+
+
+def objectives(
+    values: np.ndarray,
+    coef: np.ndarray,
+    intercept: np.ndarray,
+    Y: np.ndarray,
+    ridge: np.ndarray,
+    lam: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Primal and dual objective of each output, and the size rounding errors are relative to.
+
+    For any c with ``1'c = 0``, the dual is ``lam (2 c'y - c'Kc - c' diag(ridge) c)``.
+    """
+    norm = np.einsum("nt,nt->t", coef, values)
+    residual = Y - values - intercept
+    primal = lam * norm + np.einsum("nt,n->t", residual**2, lam / ridge)
+    fit = np.einsum("nt,nt->t", coef, Y - Y.mean(axis=0))
+    dual = lam * (2 * fit - norm - np.einsum("nt,n->t", coef**2, ridge))
+    size = lam * (np.abs(fit) + np.abs(norm))
+    return primal, dual, size
+
+
+def conjugate_gradients(
+    gram: CombinedGram,
+    Y: np.ndarray,
+    ridge: np.ndarray,
+    lam: float,
+    tol: float,
+    max_iter: int,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+    """The same by conjugate gradients in the space of coefficients that sum to zero.
+
+        minimise 1/2 x'Ax - x'y over 1'x = 0,   A = K + diag(ridge)
+
+    All outputs share one product with the kernel per step. The gap is known in every step without
+    further products, since ``Ax`` is at hand; it is what stops the iteration.
+    """
+    n, t = Y.shape
+
+    def project(V: np.ndarray) -> np.ndarray:
+        return V - V.mean(axis=0)
+
+    def product(V: np.ndarray) -> np.ndarray:
+        return gram.matvec(V) + ridge[:, None] * V
+
+    X, AX = np.zeros((n, t)), np.zeros((n, t))
+    R = project(Y)
+    D = R.copy()
+    rho = np.einsum("nt,nt->t", R, R)
+    step = 0
+    intercept = np.average(Y, axis=0, weights=1.0 / ridge)
+    for step in range(1, max_iter + 1):
+        AD = product(D)
+        curvature = np.einsum("nt,nt->t", D, AD)
+        alpha = np.divide(rho, curvature, out=np.zeros(t), where=curvature > 0)
+        X += alpha * D
+        AX += alpha * AD
+        R = project(Y - AX) if step % 32 == 0 else R - alpha * project(AD)
+        values = AX - ridge[:, None] * X
+        intercept = np.average(Y - values, axis=0, weights=1.0 / ridge)
+        primal, dual, scale = objectives(values, X, intercept, Y, ridge, lam)
+        if np.all(relative_gap(primal, dual, scale) <= tol):
+            break
+        new = np.einsum("nt,nt->t", R, R)
+        beta = np.divide(new, rho, out=np.zeros(t), where=rho > 0)
+        D = R + beta * D
+        rho = new
+    return X, intercept, AX - ridge[:, None] * X, step

@@ -1,0 +1,1 @@
+"""Solvers: from grams and targets to weights and machines."""

@@ -1,0 +1,113 @@
+"""The loop: kernel weights and machine from grams, target, weighting and learner."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.linalg import LinAlgError, cholesky, eigh
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+from ..grams.protocol import CombinedGram, Grams, center_targets, target_norm
+from ..learners.base import Learner
+from ..weighting.base import Weighting
+from .problem import Solution, Target
+
+#: An eigenvalue above minus this part of the largest counts as rounding, not as negative.
+PSD_TOLERANCE = 1e-8
+#: Up to this many samples a Cholesky factor is the quickest proof of definiteness.
+DENSE_LIMIT = 12_000
+
+
+class NotPSDError(ValueError):
+    """A combination of kernels that must be positive semidefinite is not."""
+
+
+def learn(grams: Grams, target: Target, weighting: Weighting, learner: Learner) -> Solution:
+    """First the weights, then the machine on the kernel they combine to."""
+    weights = weighting.start(grams, target, learner)
+    gram = grams.combine(weights)
+    require_psd(grams, weights, gram, warn=weighting.signed_weights)
+    machine = learner.fit(gram, target)
+    return Solution(weights, machine, combined_alignment(gram, target))
+
+
+def combined_alignment(gram: CombinedGram, target: Target) -> float:
+    """Centred alignment of the learned kernel with the target, streamed over its rows."""
+    omega = np.ones(gram.n) if target.weights is None else target.weights
+    total = omega.sum()
+    Yc = center_targets(target.Y, target.weights)
+    row_means = gram.matvec(omega) / total
+    grand_mean = float(omega @ row_means) / total
+    square, product = 0.0, 0.0
+    for start in range(0, gram.n, 256):
+        rows = slice(start, min(start + 256, gram.n))
+        K = gram.rows(rows) - row_means[rows, None] - (row_means - grand_mean)
+        square += float(omega[rows] @ (K**2 @ omega))
+        product += float(np.vdot(omega[rows, None] * Yc[rows], K @ (omega[:, None] * Yc)))
+    size = np.sqrt(square) * target_norm(Yc, target.weights)
+    return product / size if size > 0 else 0.0
+
+
+def require_psd(grams: Grams, weights: np.ndarray, gram: CombinedGram, *, warn: bool) -> None:
+    """Check the learned combination, unless it is a non-negative sum of known kernels.
+
+    What the learner needs is that the *combination* is positive semidefinite on the sample; a
+    kernel that is not, but goes with others that make up for it, does no harm.
+    """
+    used = weights != 0
+    if np.all(grams.known_psd[used]) and np.all(weights >= 0):
+        return
+    lowest, largest = extreme_eigenvalues(gram)
+    if lowest >= -PSD_TOLERANCE * largest:
+        return
+    if warn:
+        warnings.warn(
+            f"The signed combination of kernels is not positive semidefinite: its eigenvalues "
+            f"reach from {lowest:.3g} to {largest:.3g}. Use AlignF(signed=False).",
+            UserWarning,
+            stacklevel=3,
+        )
+        return
+    culprit, worst = "", 0.0
+    for k in np.flatnonzero(used & ~grams.known_psd).tolist():
+        alone = np.zeros(grams.p)
+        alone[k] = 1.0
+        low, high = extreme_eigenvalues(grams.combine(alone))
+        if low / high < worst:
+            culprit, worst = f" (kernel {grams.names[k]!r} alone: {low:.3g})", low / high
+    raise NotPSDError(
+        f"The learned combination of kernels is not positive semidefinite on the training data: "
+        f"its most negative eigenvalue is {lowest:.3g}, its largest {largest:.3g}{culprit}. "
+        "Drop the kernel, or repair its matrix (clip or shift its negative eigenvalues) and pass "
+        "it with mk.precomputed."
+    )
+
+
+def extreme_eigenvalues(gram: CombinedGram) -> tuple[float, float]:
+    """Smallest and largest eigenvalue; a definite matrix is recognised by its Cholesky factor."""
+    n = gram.n
+    if n <= DENSE_LIMIT:
+        shifted = gram.dense().copy()
+        bound = float(np.abs(shifted).sum(axis=0).max())
+        shifted[np.diag_indices(n)] += 0.01 * PSD_TOLERANCE * bound
+        try:
+            cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+            return 0.0, bound
+        except LinAlgError:
+            pass
+    operator = LinearOperator((n, n), matvec=gram.matvec, dtype=np.float64)
+    return _lanczos(operator, "SA"), _lanczos(operator, "LA")
+
+
+def _lanczos(operator: LinearOperator, which: str) -> float:
+    n = operator.shape[0]
+    if n <= 64:
+        values = eigh(operator @ np.eye(n), eigvals_only=True)
+        return float(values[0] if which == "SA" else values[-1])
+    start = np.random.default_rng(0).standard_normal(n)
+    try:
+        found = eigsh(operator, k=1, which=which, tol=1e-3, v0=start, return_eigenvectors=False)
+    except ArpackNoConvergence as stopped:
+        found = np.append(stopped.eigenvalues, 0.0)
+    return float(found[0])

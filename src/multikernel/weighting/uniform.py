@@ -1,0 +1,99 @@
+"""Weightings that do not look at how kernels go together: uniform, and the best one alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold, StratifiedKFold
+
+from ..grams.protocol import Grams
+from ..learners.base import Learner
+from ..solvers.problem import Target
+from .base import Weighting, normalised
+
+
+class Uniform(Weighting):
+    """Equal weights ``mu_k = 1 / p``: the baseline that is hard to beat.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = mk.MultiKernelClassifier(mk.gaussians([0.1, 1.0]), weighting="uniform").fit(X, y)
+    >>> model.kernel_weights_
+    array([0.5, 0.5])
+    """
+
+    def start(self, grams: Grams, target: Target, learner: Learner) -> np.ndarray:
+        return normalised(np.where(grams.degenerate, 0.0, 1.0))
+
+
+class BestSingle(Weighting):
+    """All weight on the kernel that predicts best by cross-validation on the training sample.
+
+    Every kernel is tried alone with the estimator's own learner; centring and normalisation are
+    fitted inside each training fold. Ties go to the first kernel of the bank.
+
+    Parameters
+    ----------
+    cv : int, default=5
+        Number of folds (fewer when a class has fewer members); stratified for classification.
+    random_state : int or None, default=0
+        Shuffles the folds.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bank = mk.gaussians([1e-4, 1.0, 1e4])
+    >>> mk.MultiKernelClassifier(bank, weighting=mk.BestSingle()).fit(X, y).kernel_weights_
+    array([0., 1., 0.])
+    """
+
+    needs_learner = True
+
+    def __init__(self, cv: int = 5, *, random_state: Any = 0) -> None:
+        self.cv = cv
+        self.random_state = random_state
+
+    def start(self, grams: Grams, target: Target, learner: Learner) -> np.ndarray:
+        scores = self.scores(grams, target, learner)
+        weights = np.zeros(grams.p)
+        weights[int(np.argmax(scores))] = 1.0
+        return weights
+
+    def scores(self, grams: Grams, target: Target, learner: Learner) -> np.ndarray:
+        """Mean score of each kernel over the folds; minus infinity for constant kernels."""
+        usable = np.flatnonzero(~grams.degenerate)
+        total = np.full(grams.p, -np.inf)
+        if len(usable) == 1:
+            total[usable] = 0.0
+            return total
+        total[usable] = 0.0
+        for train, test in folds(target, self.cv, self.random_state):
+            held = target.take(test)
+            weights = None if target.weights is None else target.weights[train]
+            part = grams.take(train, weights).corrected(grams.center, grams.how)
+            points = grams.points(test)
+            for k in usable:
+                alone = np.zeros(grams.p)
+                alone[k] = 1.0
+                machine = learner.fit(part.combine(alone), target.take(train))
+                values = part.expand(alone, machine.coef).values(points) + machine.intercept
+                total[k] += held.score(values)
+        return total
+
+
+def folds(target: Target, cv: int, random_state: Any) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Splits of the training sample, stratified where there are classes with enough members."""
+    n = len(target.Y)
+    if target.kind == "classification":
+        smallest = int(np.bincount(target.labels).min())
+        if smallest >= 2:
+            split = StratifiedKFold(min(cv, smallest), shuffle=True, random_state=random_state)
+            return list(split.split(np.zeros(n), target.labels))
+    plain = KFold(min(cv, n), shuffle=True, random_state=random_state)
+    return [(train, test) for train, test in plain.split(np.zeros(n))]

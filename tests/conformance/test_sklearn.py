@@ -1,0 +1,17 @@
+"""scikit-learn's own checks for every public estimator, default-constructed."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import multikernel as mk
+
+ESTIMATORS = [
+    mk.MultiKernelClassifier(),
+    mk.MultiKernelRegressor(),
+    mk.MultiKernelClassifierCV(),
+    mk.MultiKernelRegressorCV(),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_estimator(estimator, check):
+    check(estimator)

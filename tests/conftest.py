@@ -1,0 +1,70 @@
+"""What all tests share: a seed, the data folder, and one thread for each worker process."""
+
+from __future__ import annotations
+
+import os
+
+# Several workers with a full set of BLAS threads each would fight over the cores. The variables
+# are read when a library is loaded, so they are set before numpy is imported.
+IN_WORKER = "PYTEST_XDIST_WORKER" in os.environ
+if IN_WORKER:
+    for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ[variable] = "1"
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from threadpoolctl import threadpool_limits
+
+from multikernel import datasets
+
+SEED = 20260
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_thread_per_worker() -> Iterator[None]:
+    """Hold BLAS, OpenMP and numba to one thread in a worker; do nothing in a serial run.
+
+    numba's pool keeps its size (a test may still ask for more threads), only its default is one.
+    """
+    if not IN_WORKER:
+        yield
+        return
+    import numba
+
+    before = numba.get_num_threads()
+    numba.set_num_threads(1)
+    with threadpool_limits(limits=1):
+        yield
+    numba.set_num_threads(before)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """A generator with the same seed in every test."""
+    return np.random.default_rng(SEED)
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The local folder of data sets; the test is skipped, with the reason, where there is none."""
+    folder = datasets.folder()
+    if folder is None:
+        pytest.skip("no local folder of data sets: set MULTIKERNEL_DATA to run this test")
+    return folder
+
+
+@pytest.fixture
+def requires_data(data_dir: Path):
+    """Skip unless the named sets lie in the local folder: ``requires_data("ionosphere")``."""
+    known = set(datasets._index(data_dir))
+
+    def check(*names: str) -> Path:
+        absent = sorted(set(names) - known)
+        if absent:
+            pytest.skip(f"not in the local folder of data sets: {', '.join(absent)}")
+        return data_dir
+
+    return check
