@@ -161,8 +161,8 @@ class MultiKernelClassifier(ClassifierCommon):
     >>> for name, weight in zip(model.kernel_names_, model.kernel_weights_):
     ...     if weight > 0:
     ...         print(f"{weight:.3f}  {name}")
-    0.593  Gaussian(gamma=0.00157021)
-    0.333  Gaussian(gamma=0.00628083)
+    0.593  Gaussian(gamma=0.00615026)
+    0.333  Gaussian(gamma=0.0246011)
     0.074  Linear()
     """
 

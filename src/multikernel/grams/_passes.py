@@ -182,7 +182,7 @@ def evaluate(plan: Plan, k: int, x: Array, out: Array) -> None:
     """Kernel k on contiguous statistics."""
     kind, degree = plan.kind[k], plan.degree[k]
     a, b, c = plan.constants[k, 0], plan.constants[k, 1], plan.constants[k, 2]
-    if kind == EXP_SQ or kind == EXP_L1:
+    if kind in (EXP_SQ, EXP_L1):
         if plan.shifted[k]:
             for i in range(x.shape[0]):
                 out[i] = expm1_decay(x[i], a, b, c)
@@ -547,9 +547,7 @@ def combine_panels(
                     wide = width - first
                     length = STRIP * wide
                     y = total[:length]
-                    _combine_strip(
-                        plan, base, (r - top) * tile, block_size, w, values[:length], y
-                    )
+                    _combine_strip(plan, base, (r - top) * tile, block_size, w, values[:length], y)
                     height = min(STRIP, n_i - r)
                     i = i0 + r
                     for d in range(height):
