@@ -214,6 +214,7 @@ class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
         self.support_ = keep[support]
         self.dual_coef_ = machine.coef[support]
         self.alignment_ = solution.alignment
+        self.kernel_alignments_ = solution.kernel_alignments
         self.objective_ = machine.objective
         self.duality_gap_ = machine.gap
         self.n_iter_ = machine.n_iter

@@ -130,6 +130,8 @@ class MultiKernelClassifier(ClassifierCommon):
     kernel_names_ : list of str
     alignment_ : float
         Centred alignment of the learned kernel with the labels.
+    kernel_alignments_ : array of shape (n_kernels,)
+        Centred alignment of each kernel alone with the labels.
     dual_coef_ : array of shape (n_support, n_machines)
         Signed coefficients.
     support_ : array of shape (n_support,)

@@ -107,6 +107,8 @@ class MultiKernelRegressor(RegressorCommon):
     kernel_names_ : list of str
     alignment_ : float
         Centred alignment of the learned kernel with the outputs.
+    kernel_alignments_ : array of shape (n_kernels,)
+        Centred alignment of each kernel alone with the outputs.
     dual_coef_ : array of shape (n_support, n_outputs)
     support_ : array of shape (n_support,)
         Indices of the training points with a coefficient.

@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from scipy.linalg import lstsq
+from scipy.linalg import LinAlgError, LinAlgWarning, lstsq, solve
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
@@ -116,8 +116,7 @@ def polish(
         system[:-1, :-1] = K[np.ix_(F, F)]
         system[-1, -1] = 0.0
         right = np.append(y[F] - K[F] @ new, -new.sum())
-        # Repeated points make the system singular: the smallest solution is as good as any.
-        solution = lstsq(system, right, check_finite=False, lapack_driver="gelsy")[0]
+        solution = _solve(system, right)
         new[F] = solution[:-1]
         offset = float(solution[-1])
         alpha = new * y
@@ -135,6 +134,19 @@ def polish(
         free = (free & ~below & ~above) | rising | falling
         upper = (upper & ~falling) | above
     return best
+
+
+def _solve(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """A symmetric system; repeated points make it singular, and then any solution will do."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LinAlgWarning)
+        try:
+            x = solve(A, b, assume_a="sym", check_finite=False)
+            if np.abs(A @ x - b).max() <= 1e-11 * (1.0 + np.abs(x).max()):
+                return np.asarray(x)
+        except LinAlgError:
+            pass
+    return np.asarray(lstsq(A, b, check_finite=False, lapack_driver="gelsy")[0])
 
 
 def _gap(values: np.ndarray, coef: np.ndarray, b: float, y: np.ndarray, C: np.ndarray) -> float:

@@ -29,7 +29,8 @@ def learn(grams: Grams, target: Target, weighting: Weighting, learner: Learner) 
     gram = grams.combine(weights)
     require_psd(grams, weights, gram, warn=weighting.signed_weights)
     machine = learner.fit(gram, target)
-    return Solution(weights, machine, combined_alignment(gram, target))
+    alone = grams.summary(target.Y, products=False).alignments
+    return Solution(weights, machine, combined_alignment(gram, target), alone)
 
 
 def combined_alignment(gram: CombinedGram, target: Target) -> float:

@@ -93,6 +93,7 @@ class Solution:
     weights: np.ndarray
     machine: Machine
     alignment: float
+    kernel_alignments: np.ndarray
     history: list[dict[str, Any]] = field(default_factory=list)
 
 
