@@ -10,7 +10,6 @@ before the folds are made; they never see targets.)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -34,6 +33,9 @@ from .classifier import ClassifierCommon, class_index
 from .regressor import RegressorCommon
 
 
+Splits = list[tuple[np.ndarray, np.ndarray]]
+
+
 class SearchMixin(MultiKernelEstimator):
     """The search, the same for classification and regression."""
 
@@ -53,13 +55,13 @@ class SearchMixin(MultiKernelEstimator):
         grams: Grams,
         target: Target,
         y: np.ndarray,
+        splits: Splits,
         make_learner: Callable[[float], Learner],
         values: Sequence[float],
         name: str,
     ) -> tuple[Any, float]:
         """Score every (weighting, value) on every fold; fill ``cv_results_`` and pick the best."""
         candidates = self._candidates()
-        splits = self._splits(y)
         scores = np.empty((len(splits), len(candidates), len(values)))
         work = [(f, w) for f in range(len(splits)) for w in range(len(candidates))]
         steps: Iterable[tuple[int, int]] = work
@@ -126,9 +128,6 @@ class SearchMixin(MultiKernelEstimator):
         together = part.expand(weights, coef).values(points)
         together = together + np.concatenate([machine.intercept for machine in machines])
         return together.reshape(len(test), len(learners), t).transpose(1, 0, 2)
-
-    def _splits(self, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        raise NotImplementedError
 
     def _score_fold(self, output: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:
         raise NotImplementedError
@@ -291,18 +290,13 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         def learner(C: float) -> SVM:
             return SVM(C, tol=self.tol, max_iter=self.max_iter, n_jobs=grams.n_jobs)
 
-        self._kept = keep
-        self._n_given = len(y)
-        self.weighting_, self.C_ = self._search(grams, target, y[keep], learner, Cs, "C")
+        splits = kept_splits(self.cv, y, keep, classifier=True)
+        self.weighting_, self.C_ = self._search(grams, target, y[keep], splits, learner, Cs, "C")
         rule = self._as_weighting(clone(self.weighting_, safe=False))
         solution = self._learn(grams, target, rule, learner(self.C_))
         self._store(solution, keep)
         self.intercept_ = solution.machine.intercept
-        del self._kept, self._n_given
         return self
-
-    def _splits(self, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        return kept_splits(self.cv, y, self._kept, self._n_given, classifier=True)
 
     def _score_fold(self, output: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:
         decisions = output[:, 0] if len(self.classes_) == 2 else output
@@ -428,21 +422,16 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
                 memory_budget=self.memory_budget,
             )
 
-        self._kept = keep
-        self._n_given = len(y)
+        splits = kept_splits(self.cv, y, keep, classifier=False)
         self.weighting_, self.alpha_ = self._search(
-            grams, target, y[keep], learner, alphas, "alpha"
+            grams, target, y[keep], splits, learner, alphas, "alpha"
         )
         rule = self._as_weighting(clone(self.weighting_, safe=False))
         solution = self._learn(grams, target, rule, learner(self.alpha_))
         self._store(solution, keep)
         intercept = solution.machine.intercept
         self.intercept_ = float(intercept[0]) if self._single_output else intercept
-        del self._kept, self._n_given
         return self
-
-    def _splits(self, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
-        return kept_splits(self.cv, y, self._kept, self._n_given, classifier=False)
 
     def _score_fold(self, output: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:
         predictions = output[:, 0] if self._single_output else output
@@ -451,22 +440,22 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
 
 def check_grid(name: str, values: Any) -> list[float]:
     """A grid of positive numbers."""
-    grid = list(np.ravel(np.asarray(values, dtype=object)))
-    good = all(isinstance(v, Real) and v > 0 and np.isfinite(v) for v in grid)  # type: ignore[operator, arg-type]
-    if not grid or not good:
+    try:
+        grid = np.asarray(values, dtype=np.float64).ravel().tolist()
+    except (TypeError, ValueError):
+        grid = []
+    if not grid or not all(0 < value < np.inf for value in grid):
         raise ValueError(f"{name} must be positive finite numbers, at least one; got {values!r}.")
-    return [float(v) for v in grid]
+    return list(grid)
 
 
-def kept_splits(
-    cv: Any, y: np.ndarray, keep: np.ndarray, n_given: int, *, classifier: bool
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Folds of the points that count; explicit splits may still name the points as given."""
-    split = check_cv(cv, y, classifier=classifier)
+def kept_splits(cv: Any, y: np.ndarray, keep: np.ndarray, *, classifier: bool) -> Splits:
+    """Folds of the points that count; explicit splits name points as they were given."""
+    split = check_cv(cv, y[keep], classifier=classifier)
     explicit = cv is not None and not isinstance(cv, int) and not hasattr(cv, "split")
-    if not explicit or len(keep) == n_given:
-        return list(split.split(np.zeros((len(y), 1)), y))
-    place = np.full(n_given, -1)
+    if not explicit or len(keep) == len(y):
+        return list(split.split(np.zeros((len(keep), 1)), y[keep]))
+    place = np.full(len(y), -1)
     place[keep] = np.arange(len(keep))
     return [
         (place[train][place[train] >= 0], place[test][place[test] >= 0])

@@ -122,7 +122,7 @@ class BlockGrams(Grams):
             a = None
             if OY is not None:
                 a = np.einsum("krt,rt->k", K @ OY, OY[rows])
-            return sums, _products(K, K, omega, rows, products), a
+            return sums, block_products(K, K, self.weights, rows, products), a
 
         parts = self.map(one)
         total = _add([part[1] for part in parts])
@@ -139,11 +139,10 @@ class BlockGrams(Grams):
     ) -> np.ndarray:
         """``<K_kc, K_lc>`` with the entries centred before they are multiplied."""
         centring = Correction(row_means, grand_means, np.ones(self.p))
-        omega = self._omega()
 
         def one(rows: slice) -> np.ndarray:
             K = centring.apply(np.asarray(self.raw_block(rows), dtype=np.float64), rows)
-            return _products(K, K, omega, rows, products)
+            return block_products(K, K, self.weights, rows, products)
 
         return _add(self.map(one))
 
@@ -474,7 +473,8 @@ def streamed_summary(grams: Grams, Yc: np.ndarray, products: bool) -> Summary:
 
     def one(rows: slice) -> tuple[np.ndarray, np.ndarray]:
         K = centring.apply(np.array(grams.block(rows), dtype=np.float64), rows)
-        return _products(K, K, omega, rows, products), np.einsum("krt,rt->k", K @ OY, OY[rows])
+        a = np.einsum("krt,rt->k", K @ OY, OY[rows])
+        return block_products(K, K, grams.weights, rows, products), a
 
     parts = grams.map(one)
     M = _add([part[0] for part in parts])
@@ -487,15 +487,15 @@ def streamed_summary(grams: Grams, Yc: np.ndarray, products: bool) -> Summary:
     )
 
 
-def _products(
-    K: np.ndarray, L: np.ndarray, omega: np.ndarray, rows: slice, full: bool
+def block_products(
+    K: np.ndarray, L: np.ndarray, weights: np.ndarray | None, rows: slice, full: bool
 ) -> np.ndarray:
     """Weighted Frobenius products of the kernels in two blocks (p, r, n), (q, r, n)."""
-    weight = np.outer(omega[rows], omega)
-    weighted = (K * weight).reshape(len(K), -1)
+    left = K if weights is None else K * np.outer(weights[rows], weights)
+    left = left.reshape(len(K), -1)
     if full:
-        return weighted @ L.reshape(len(L), -1).T
-    return np.einsum("ke,ke->k", weighted, L.reshape(len(L), -1))
+        return left @ L.reshape(len(L), -1).T
+    return np.einsum("ke,ke->k", left, L.reshape(len(L), -1))
 
 
 def _add(arrays: Sequence[np.ndarray]) -> np.ndarray:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .blocks import BlockGrams, _products, streamed_summary
+from .blocks import BlockGrams, block_products, streamed_summary
 from .protocol import CombinedGram, Expansion, Grams, Summary, center_targets
 from .rankone import RankOneGrams
 
@@ -126,11 +126,12 @@ def cross_products(A: Grams, B: Grams) -> np.ndarray:
     if isinstance(A, RankOneGrams):
         return cross_products(B, A).T
     assert isinstance(A, BlockGrams) and isinstance(B, BlockGrams)
-    omega = A._omega()
     total = np.zeros((A.p, B.p))
     both = StackedGrams([A, B], [np.arange(A.p), A.p + np.arange(B.p)])
     for part in both.map(
-        lambda rows: _products(A.centred_block(rows), B.centred_block(rows), omega, rows, True)
+        lambda rows: block_products(
+            A.centred_block(rows), B.centred_block(rows), A.weights, rows, True
+        )
     ):
         total += part
     return total
