@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,9 +16,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import multikernel as mk
-from tests.estimators.cases import BANKS, DIRECT, NORMALIZATIONS, WEIGHTINGS, cosine, iris
+from tests.estimators.cases import BANKS, DIRECT, NORMALIZATIONS, WEIGHTINGS, iris, overlap
 
 Classifier = mk.MultiKernelClassifier
+#: answers that are compared with other answers are asked for exactly
+Exact = partial(mk.MultiKernelClassifier, tol=1e-10)
 
 # -- labels and decisions -------------------------------------------------------------------------
 
@@ -147,7 +151,7 @@ def test_shares_are_those_of_the_kernels_by_hand():
 def test_weight_zero_is_removal_and_whole_weights_are_copies(bank, weighting, normalize):
     X, y = iris(step=3)
     counts = np.random.default_rng(0).integers(0, 4, len(X))
-    model = Classifier(BANKS[bank], WEIGHTINGS[weighting], normalize=normalize)
+    model = Exact(BANKS[bank], WEIGHTINGS[weighting], normalize=normalize)
     weighted = clone(model).fit(X, y, sample_weight=counts)
     copied = clone(model).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     np.testing.assert_allclose(weighted.kernel_weights_, copied.kernel_weights_, atol=1e-7)
@@ -164,10 +168,12 @@ def test_weight_zero_is_removal_and_whole_weights_are_copies(bank, weighting, no
 def test_weights_on_the_default_bank_are_copies():
     X, y = iris(step=3)
     counts = np.random.default_rng(0).integers(0, 4, len(X))
-    weighted = Classifier().fit(X, y, sample_weight=counts)
-    copied = Classifier().fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
+    weighted = Exact().fit(X, y, sample_weight=counts)
+    copied = Exact().fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
     np.testing.assert_allclose(weighted.kernel_weights_, copied.kernel_weights_, atol=1e-7)
-    np.testing.assert_allclose(weighted.decision_function(X), copied.decision_function(X), atol=1e-6)
+    np.testing.assert_allclose(
+        weighted.decision_function(X), copied.decision_function(X), atol=1e-6
+    )
 
 
 def test_a_class_that_only_zero_weights_hold_is_not_there():
@@ -180,21 +186,21 @@ def test_class_weights_multiply_the_cost():
     X, y = iris(classes=3)
     y = (y == 1).astype(int)  # not separable
     factors = {0: 1.0, 1: 5.0}
-    by_dict = Classifier(BANKS["shared"], "uniform", class_weight=factors).fit(X, y)
-    gaussian = Classifier(mk.Gaussian(0.5), class_weight=factors, center=False, normalize=None)
+    by_dict = Exact(BANKS["shared"], "uniform", class_weight=factors).fit(X, y)
+    gaussian = Exact(mk.Gaussian(0.5), class_weight=factors, center=False, normalize=None)
     other = SVC(kernel="rbf", gamma=0.5, class_weight=factors, tol=1e-10).fit(X, y)
     np.testing.assert_allclose(
         gaussian.fit(X, y).decision_function(X), other.decision_function(X), atol=1e-8
     )
-    plain = Classifier(BANKS["shared"], "uniform").fit(X, y)
+    plain = Exact(BANKS["shared"], "uniform").fit(X, y)
     assert np.sum(by_dict.predict(X) == 1) > np.sum(plain.predict(X) == 1)
     # Class weights concern the loss alone: the kernels are trusted as before.
     np.testing.assert_array_equal(by_dict.kernel_weights_, plain.kernel_weights_)
-    balanced = Classifier(BANKS["shared"], class_weight="balanced").fit(X, y)
+    balanced = Exact(BANKS["shared"], class_weight="balanced").fit(X, y)
     counts = np.bincount(y)
-    same = Classifier(
-        BANKS["shared"], class_weight={k: len(y) / (2 * counts[k]) for k in (0, 1)}
-    ).fit(X, y)
+    same = Exact(BANKS["shared"], class_weight={k: len(y) / (2 * counts[k]) for k in (0, 1)}).fit(
+        X, y
+    )
     np.testing.assert_array_equal(balanced.decision_function(X), same.decision_function(X))
 
 
@@ -211,10 +217,12 @@ def test_balanced_class_weights_count_repeated_samples():
     X, y = iris(classes=3)
     y = (y == 1).astype(int)
     counts = np.random.default_rng(0).integers(1, 4, len(X))
-    model = Classifier(BANKS["shared"], class_weight="balanced")
+    model = Exact(BANKS["shared"], class_weight="balanced")
     weighted = clone(model).fit(X, y, sample_weight=counts)
     copied = clone(model).fit(np.repeat(X, counts, axis=0), np.repeat(y, counts))
-    np.testing.assert_allclose(weighted.decision_function(X), copied.decision_function(X), atol=1e-6)
+    np.testing.assert_allclose(
+        weighted.decision_function(X), copied.decision_function(X), atol=1e-6
+    )
 
 
 # -- containers -----------------------------------------------------------------------------------
@@ -227,15 +235,16 @@ def frame(X):
 def test_data_frames_and_columns_by_name():
     X, y = iris()
     by_name = mk.KernelBank(
-        [mk.Gaussian(0.5, columns=["petal width", "sepal length"]), mk.Linear(columns="sepal width")]
+        [
+            mk.Gaussian(0.5, columns=["petal width", "sepal length"]),
+            mk.Linear(columns="sepal width"),
+        ]
     )
     by_index = mk.KernelBank([mk.Gaussian(0.5, columns=[3, 0]), mk.Linear(columns=1)])
     model = Classifier(by_name).fit(frame(X), y)
     assert model.feature_names_in_.tolist() == list(frame(X).columns)
     other = Classifier(by_index).fit(X, y)
-    np.testing.assert_array_equal(
-        model.decision_function(frame(X)), other.decision_function(X)
-    )
+    np.testing.assert_array_equal(model.decision_function(frame(X)), other.decision_function(X))
     per_feature = Classifier(mk.per_feature(columns=["petal width"])).fit(frame(X), y)
     assert per_feature.kernel_names_ == ["Linear(columns='petal width')"]
 
@@ -273,14 +282,15 @@ def test_sparse_is_dense(bank, make):
     X, y = iris()
     X = np.where(np.abs(X) < 0.6, 0.0, X)
     kernels = BANKS.get(bank, BANKS["shared"] + BANKS["rank-one"])
-    dense = Classifier(kernels).fit(X, y)
-    sparse = Classifier(kernels).fit(make(X), y)
+    dense = Exact(kernels).fit(X, y)
+    sparse = Exact(kernels).fit(make(X), y)
     np.testing.assert_allclose(sparse.kernel_weights_, dense.kernel_weights_, atol=1e-9)
     expected = dense.decision_function(X)
     np.testing.assert_allclose(sparse.decision_function(make(X)), expected, atol=1e-8)
     np.testing.assert_allclose(sparse.decision_function(X), expected, atol=1e-8)
     np.testing.assert_allclose(
-        sparse.decision_function(make(X), split=True), dense.decision_function(X, split=True),
+        sparse.decision_function(make(X), split=True),
+        dense.decision_function(X, split=True),
         atol=1e-8,
     )
 
@@ -288,8 +298,8 @@ def test_sparse_is_dense(bank, make):
 @pytest.mark.parametrize("bank", BANKS)
 def test_float32_inputs_give_close_answers(bank):
     X, y = iris()
-    double = Classifier(BANKS[bank], "align").fit(X.astype(np.float32).astype(float), y)
-    single = Classifier(BANKS[bank], "align").fit(X.astype(np.float32), y)
+    double = Exact(BANKS[bank], "align").fit(X.astype(np.float32).astype(float), y)
+    single = Exact(BANKS[bank], "align").fit(X.astype(np.float32), y)
     np.testing.assert_allclose(single.kernel_weights_, double.kernel_weights_, atol=2e-6)
     expected = double.decision_function(X)
     np.testing.assert_allclose(
@@ -311,7 +321,7 @@ def test_dtype_is_obeyed():
 @pytest.mark.parametrize("bank", BANKS)
 def test_memory_layout_does_not_matter_and_inputs_stay(bank):
     X, y = iris()
-    expected = Classifier(BANKS[bank]).fit(X, y).decision_function(X)
+    expected = Exact(BANKS[bank]).fit(X, y).decision_function(X)
     wide = np.zeros((2 * len(X), 7))
     wide[::2, 1:5] = X
     frozen = X.copy()
@@ -320,7 +330,7 @@ def test_memory_layout_does_not_matter_and_inputs_stay(bank):
     labels.flags.writeable = False
     for variant in (np.asfortranarray(X), wide[::2, 1:5], X[::-1].copy()[::-1], frozen):
         before = variant.copy()
-        model = Classifier(BANKS[bank]).fit(variant, labels, sample_weight=np.ones(len(X)))
+        model = Exact(BANKS[bank]).fit(variant, labels, sample_weight=np.ones(len(X)))
         np.testing.assert_allclose(model.decision_function(variant), expected, atol=1e-10)
         np.testing.assert_array_equal(variant, before)
     np.testing.assert_array_equal(wide[::2, 1:5], X)
@@ -331,9 +341,7 @@ def test_whole_number_and_bool_inputs():
     whole = np.round(3 * X).astype(int)
     bank = mk.gaussians([0.1, 1.0])
     expected = Classifier(bank).fit(whole.astype(float), y).decision_function(whole.astype(float))
-    np.testing.assert_array_equal(
-        Classifier(bank).fit(whole, y).decision_function(whole), expected
-    )
+    np.testing.assert_array_equal(Classifier(bank).fit(whole, y).decision_function(whole), expected)
     assert Classifier(bank).fit(X > 0, y).score(X > 0, y) > 0.6
 
 
@@ -371,22 +379,21 @@ def test_verbose_says_what_is_done(capsys):
 
 def test_random_state_decides_the_folds_of_best():
     X, y = iris()
+    bank = mk.gaussians([0.1, 0.2, 0.3, 0.4])  # about equally good
     chosen = []
-    for seed in range(25):
-        fits = [
-            Classifier(BANKS["rank-one"], "best", random_state=seed, C=0.05).fit(X, y)
-            for _ in range(2)
-        ]
+    for seed in range(6):
+        fits = [Classifier(bank, "best", random_state=seed).fit(X, y) for _ in range(2)]
         np.testing.assert_array_equal(fits[0].kernel_weights_, fits[1].kernel_weights_)
         chosen.append(int(np.argmax(fits[0].kernel_weights_)))
-    assert len(set(chosen)) > 1  # petal length and petal width are about equally good
+    assert len(set(chosen)) > 1
 
 
 def test_best_without_a_seed_is_reproducible():
     # `mk.BestSingle()` shuffles with seed 0; the name "best" stands for it.
     X, y = iris()
-    named = [Classifier(BANKS["rank-one"], "best", C=0.05).fit(X, y) for _ in range(8)]
-    given = Classifier(BANKS["rank-one"], mk.BestSingle(), C=0.05).fit(X, y)
+    bank = mk.gaussians([0.1, 0.2, 0.3, 0.4])  # about equally good
+    named = [Classifier(bank, "best").fit(X, y) for _ in range(8)]
+    given = Classifier(bank, mk.BestSingle()).fit(X, y)
     for model in named:
         np.testing.assert_array_equal(model.kernel_weights_, given.kernel_weights_)
 
@@ -435,7 +442,7 @@ def test_nested_parameter_reaches_the_weights():
     X, y = iris()
     weights = [
         Classifier(BANKS["rank-one"], mk.Align()).set_params(weighting__q=q).fit(X, y)
-        for q in (1.01, 100.0)
+        for q in (1.001, 100.0)
     ]
     assert weights[0].kernel_weights_.max() > 0.9
     assert weights[1].kernel_weights_.max() < 0.3
@@ -453,6 +460,10 @@ def test_pipeline_with_a_scaler():
     assert search.best_score_ > 0.85
 
 
+def overlap_and_linear(X, Z):
+    return overlap(X, Z) + X @ Z.T
+
+
 WAYS = {
     "None": None,
     "one kernel": mk.Gaussian(0.5),
@@ -465,7 +476,7 @@ WAYS = {
     "per_feature gaussian": mk.per_feature(mk.Gaussian(0.5)),
     "per_view": mk.per_view({"sepal": (mk.Gaussian(0.5), [0, 1]), "petal": (mk.Linear(), [2, 3])}),
     "algebra": [mk.Gaussian(0.5) * mk.Linear() + 2.0 * mk.Linear() ** 2, mk.Laplacian(0.1)],
-    "callable": mk.Callable(cosine),
+    "callable": mk.Callable(overlap_and_linear, psd=True),
 }
 
 
@@ -484,7 +495,9 @@ def test_refit_on_other_data_leaves_no_trace():
     model.fit(X[:30, :2], words[:30])
     fresh = Classifier(mk.gaussians([0.1, 1.0, 10.0])).fit(X[:30, :2], words[:30])
     assert set(vars(model)) == set(vars(fresh))
-    np.testing.assert_array_equal(model.decision_function(X[:, :2]), fresh.decision_function(X[:, :2]))
+    np.testing.assert_array_equal(
+        model.decision_function(X[:, :2]), fresh.decision_function(X[:, :2])
+    )
     assert model.classes_.tolist() == ["a", "b"] and model.n_features_in_ == 2
     ready = Classifier("precomputed").fit(mk.Gaussian(0.5)(X), y)
     ready.set_params(kernels=mk.gaussians([0.1, 1.0])).fit(X, y)

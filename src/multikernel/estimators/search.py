@@ -32,7 +32,6 @@ from .base import MultiKernelEstimator
 from .classifier import ClassifierCommon, class_index
 from .regressor import RegressorCommon
 
-
 Splits = list[tuple[np.ndarray, np.ndarray]]
 
 
@@ -78,15 +77,15 @@ class SearchMixin(MultiKernelEstimator):
             predicted = self._predict_fold(
                 parts[f], target.take(train), rule, [make_learner(v) for v in values], grams, test
             )
-            for v, output in enumerate(predicted):
+            for j, output in enumerate(predicted):
                 held = None if target.weights is None else target.weights[test]
-                scores[f, w, v] = self._score_fold(output, y[test], held)
+                scores[f, w, j] = self._score_fold(output, y[test], held)
         mean = scores.mean(axis=0)
         flat = mean.ravel()
         if not np.any(np.isfinite(flat)):
             raise ValueError("Every cross-validation score is NaN; check scoring and the folds.")
         self.best_index_ = int(np.nanargmax(flat))
-        w, v = np.unravel_index(self.best_index_, mean.shape)
+        best = np.unravel_index(self.best_index_, mean.shape)
         self.best_score_ = float(flat[self.best_index_])
         self.cv_results_ = {
             "weighting": [candidate for candidate in candidates for _ in values],
@@ -97,7 +96,7 @@ class SearchMixin(MultiKernelEstimator):
             **{f"split{f}_test_score": scores[f].ravel() for f in range(len(splits))},
         }
         self.n_splits_ = len(splits)
-        return candidates[int(w)], float(values[int(v)])
+        return candidates[int(best[0])], float(values[int(best[1])])
 
     def _predict_fold(
         self,
