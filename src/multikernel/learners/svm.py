@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 from scipy.linalg import lstsq
-from scipy.linalg.lapack import dsysvx
+from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
@@ -139,9 +139,9 @@ def polish(
 
 def _solve(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A symmetric system; repeated points make it singular, then its smallest solution."""
-    *_, x, rcond, _, _, info = dsysvx(A, b)
-    if info == 0 and rcond > 1e-13:
-        return np.asarray(x).ravel()
+    factors, pivots, info = dgetrf(A)
+    if info == 0 and dgecon(factors, np.abs(A).sum(axis=0).max())[0] > 1e-13:
+        return np.asarray(dgetrs(factors, pivots, b)[0])
     return np.asarray(lstsq(A, b, check_finite=False, lapack_driver="gelsy")[0])
 
 
