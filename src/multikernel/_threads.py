@@ -1,8 +1,12 @@
-"""Small problems run on one thread: two BLAS threads can make a p x p problem 50 times slower."""
+"""Small problems run on one thread.
+
+On a busy machine, factorising a 300 x 300 matrix with two BLAS threads took 250 ms, with one 1 ms:
+the threads wait for each other in turns.
+"""
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import lru_cache
 from typing import Any
 
@@ -15,6 +19,8 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread() -> AbstractContextManager[Any]:
-    """A context in which BLAS uses a single thread."""
+def one_blas_thread(size: int = 0) -> AbstractContextManager[Any]:
+    """A context in which BLAS uses a single thread, for matrices of up to 1000 rows."""
+    if size > 1000:
+        return nullcontext()
     return _controller().limit(limits=1, user_api="blas")

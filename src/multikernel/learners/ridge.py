@@ -16,6 +16,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
+from .._threads import one_blas_thread
 from ..grams.memory import MemoryBudget
 from ..grams.protocol import CombinedGram
 from ..solvers.problem import Machine, Target, relative_gap
@@ -65,7 +66,8 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
             solver = "cholesky" if fits else "cg"
         ridge = self.alpha / target.loss_weights
         if solver == "cholesky":
-            coef, intercept, values = solve_directly(gram.dense(), target.Y, ridge)
+            with one_blas_thread(gram.n):
+                coef, intercept, values = solve_directly(gram.dense(), target.Y, ridge)
             steps = 1
         else:
             coef, intercept, values, steps = conjugate_gradients(

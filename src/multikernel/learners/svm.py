@@ -16,6 +16,7 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
+from .._threads import one_blas_thread
 from ..grams.protocol import CombinedGram, run_in_order
 from ..solvers.problem import Machine, Target, relative_gap
 
@@ -139,10 +140,11 @@ def polish(
 
 def _solve(A: np.ndarray, b: np.ndarray) -> np.ndarray:
     """A symmetric system; repeated points make it singular, then its smallest solution."""
-    factors, pivots, info = dgetrf(A)
-    if info == 0 and dgecon(factors, np.abs(A).sum(axis=0).max())[0] > 1e-13:
-        return np.asarray(dgetrs(factors, pivots, b)[0])
-    return np.asarray(lstsq(A, b, check_finite=False, lapack_driver="gelsy")[0])
+    with one_blas_thread(len(A)):
+        factors, pivots, info = dgetrf(A)
+        if info == 0 and dgecon(factors, np.abs(A).sum(axis=0).max())[0] > 1e-13:
+            return np.asarray(dgetrs(factors, pivots, b)[0])
+        return np.asarray(lstsq(A, b, check_finite=False, lapack_driver="gelsy")[0])
 
 
 def _gap(values: np.ndarray, coef: np.ndarray, b: float, y: np.ndarray, C: np.ndarray) -> float:
