@@ -93,6 +93,11 @@ class BlockGrams(Grams):
         super().__init__(n, names, weights=weights, n_jobs=n_jobs)
         self.dtype = np.dtype(dtype)
         self.budget = budget
+        budget.require(
+            3 * 8.0 * self.p * n,
+            f"Row sums and means of {self.p} kernels on {n} samples",
+            "Raise memory_budget, use fewer kernels, or fewer samples.",
+        )
         self._statistics: RawStatistics | None = None
         self._correction: Correction | None = None
         self._degenerate: np.ndarray | None = None

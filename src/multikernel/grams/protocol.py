@@ -100,6 +100,19 @@ class CombinedGram(ABC):
     def diagonal(self) -> np.ndarray:
         """Shape (n,)."""
 
+    def centred_norm(self, weights: np.ndarray | None) -> float:
+        """Frobenius norm of the matrix centred under sample weights, streamed over its rows."""
+        omega = np.ones(self.n) if weights is None else weights
+        total = omega.sum()
+        row_means = self.matvec(omega) / total
+        grand_mean = float(omega @ row_means) / total
+        square = 0.0
+        for start in range(0, self.n, 256):
+            rows = slice(start, min(start + 256, self.n))
+            K = self.rows(rows) - row_means[rows, None] - (row_means - grand_mean)
+            square += float(omega[rows] @ (K**2 @ omega))
+        return float(np.sqrt(square))
+
 
 class Expansion(ABC):
     """A fitted function ``f(x) = sum_k w_k sum_j c_j K_k(x, x_j)``, without the training Grams.

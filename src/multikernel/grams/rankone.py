@@ -155,16 +155,19 @@ class RankOneGrams(Grams):
             f"The {self.p} x {self.p} products of rank-one kernels",
             "Use weighting='align', which needs no products, or raise memory_budget.",
         )
-        if sp.issparse(self.features) and not self.signs:
-            V = self.features.multiply(np.sqrt(self.omega)[:, None]).tocsc()
-            C = np.asarray((V.T @ V).todense())
-            C -= self.total_weight * np.outer(self.means, self.means)
-        else:
-            U = self.dense_features()
-            U = (U - self.omega @ U / self.total_weight) * np.sqrt(self.omega)[:, None]
-            C = U.T @ U
         root = np.sqrt(self.scale)
-        return (C * np.outer(root, root)) ** 2
+        return (self.centred_gram(np.arange(self.p)) * np.outer(root, root)) ** 2
+
+    def centred_gram(self, kernels: np.ndarray) -> np.ndarray:
+        """``u_k' u_l`` of centred features that are not yet scaled."""
+        omega, W = self.omega, self.total_weight
+        if sp.issparse(self.features) and not self.signs:
+            V = self.features[:, kernels].multiply(np.sqrt(omega)[:, None]).tocsc()
+            means = self.means[kernels]
+            return np.asarray((V.T @ V).todense()) - W * np.outer(means, means)
+        U = self.dense_features()[:, kernels]
+        U = (U - omega @ U / W) * np.sqrt(omega)[:, None]
+        return np.asarray(U.T @ U)
 
     def _summary_of_features(self, Yc: np.ndarray, products: bool) -> Summary:
         U = self.centred_features()
@@ -243,6 +246,14 @@ class RankOneCombined(CombinedGram):
 
     def diagonal(self) -> np.ndarray:
         return np.asarray(self.grams.dense_features() ** 2 @ self.factors)
+
+    def centred_norm(self, weights: np.ndarray | None) -> float:
+        used = np.flatnonzero(self.factors)
+        if self._matrix is not None or len(used) > min(self.n, 5000):
+            return super().centred_norm(weights)
+        # ||U F U'||_F^2 = <C F, F C> for C = U'U of the features that have a weight.
+        C = self.grams.centred_gram(used)
+        return float(np.sqrt(max(np.vdot(C * self.factors[used], (C * self.factors[used]).T), 0.0)))
 
 
 class RankOneExpansion(Expansion):

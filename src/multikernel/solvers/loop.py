@@ -34,19 +34,12 @@ def learn(grams: Grams, target: Target, weighting: Weighting, learner: Learner) 
 
 
 def combined_alignment(gram: CombinedGram, target: Target) -> float:
-    """Centred alignment of the learned kernel with the target, streamed over its rows."""
-    omega = np.ones(gram.n) if target.weights is None else target.weights
-    total = omega.sum()
+    """Centred alignment of the learned kernel with the target."""
     Yc = center_targets(target.Y, target.weights)
-    row_means = gram.matvec(omega) / total
-    grand_mean = float(omega @ row_means) / total
-    square, product = 0.0, 0.0
-    for start in range(0, gram.n, 256):
-        rows = slice(start, min(start + 256, gram.n))
-        K = gram.rows(rows) - row_means[rows, None] - (row_means - grand_mean)
-        square += float(omega[rows] @ (K**2 @ omega))
-        product += float(np.vdot(omega[rows, None] * Yc[rows], K @ (omega[:, None] * Yc)))
-    size = np.sqrt(square) * target_norm(Yc, target.weights)
+    OY = Yc if target.weights is None else target.weights[:, None] * Yc
+    # Centred targets need no centred kernel: <Kc, YY'> = Y'KY.
+    product = float(np.vdot(OY, gram.matvec(OY)))
+    size = gram.centred_norm(target.weights) * target_norm(Yc, target.weights)
     return product / size if size > 0 else 0.0
 
 
