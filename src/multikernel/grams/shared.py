@@ -102,7 +102,7 @@ class SharedGrams(BlockGrams):
     ) -> None:
         super().__init__(Z.shape[0], names, Z.dtype, budget, weights=weights, n_jobs=n_jobs)
         self.Z, self.encoder, self.kernels = Z, encoder, list(kernels)
-        self.shifted = False
+        self.shifted = np.zeros(len(self.kernels), dtype=bool)
         self._family: _loops.Family | None = None
 
     @classmethod
@@ -126,10 +126,10 @@ class SharedGrams(BlockGrams):
 
     def corrected(self, center: bool, normalize: str | None) -> SharedGrams:
         new = copy.copy(self)
-        if new.shifted != center:
+        if self.center != center:
             # Centring removes constants, so exp(-t) - 1 serves as well as exp(-t) and keeps its
             # relative accuracy for kernels so wide that they are almost constant.
-            new.shifted = center
+            new.shifted = _loops.is_wide(self.family) if center else np.zeros_like(self.shifted)
             new._statistics = new._degenerate = new._family = None
         return super(SharedGrams, new).corrected(center, normalize)  # type: ignore[return-value]
 
@@ -232,7 +232,7 @@ class Encoder:
         return np.concatenate([[0], np.cumsum(self.widths)]).astype(np.int64)
 
     def family(
-        self, Z: np.ndarray, kernels: Sequence[VectorKernel], shifted: bool
+        self, Z: np.ndarray, kernels: Sequence[VectorKernel], shifted: np.ndarray
     ) -> _loops.Family:
         described = [scalar_function(kernel) for kernel in kernels]
         where = {group: g for g, group in enumerate(self.groups)}
@@ -246,7 +246,7 @@ class Encoder:
         )
 
     def diagonals(
-        self, Z: np.ndarray, kernels: Sequence[VectorKernel], shifted: bool
+        self, Z: np.ndarray, kernels: Sequence[VectorKernel], shifted: np.ndarray
     ) -> np.ndarray:
         """K_k(x, x) of encoded points, shape (p, m), float64."""
         where = {group: g for g, group in enumerate(self.groups)}
@@ -255,7 +255,7 @@ class Encoder:
         for k, kernel in enumerate(kernels):
             g = where[Group.of(kernel)]
             if isinstance(kernel, Gaussian):
-                out[k] = 0.0 if shifted else 1.0
+                out[k] = 0.0 if shifted[k] else 1.0
             else:
                 columns = Z[:, offsets[g] : offsets[g + 1]].astype(np.float64)
                 out[k] = kernel._diag(columns)
@@ -270,7 +270,7 @@ class SharedCross(RawCross):
         self.encoder = grams.encoder
         self.kernels = [grams.kernels[k] for k in kernels]
         self.anchors = np.ascontiguousarray(grams.Z[rows])
-        self.shifted = grams.shifted
+        self.shifted = grams.shifted[kernels]
         self.n_jobs = grams.n_jobs
 
     @cached_property

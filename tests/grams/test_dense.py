@@ -1,0 +1,261 @@
+"""Dense grams: kernels as functions, as given matrices, and evaluated again in every pass."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+import pytest
+
+import multikernel as mk
+from multikernel.grams.dense import DenseGrams
+from multikernel.grams.memory import MemoryBudget
+from tests import naive
+from tests.grams.contract import AMPLE, HOWS, N, N_NEW, GramsContract, assert_close, sample
+from tests.grams.test_shared import CONSTANT, KERNELS, PSD, exact_gaussian, twins
+
+
+def nth(X, Z, k):
+    return twins(X, Z)[k]
+
+
+CALLABLES = mk.KernelBank(
+    [mk.Callable(partial(nth, k=k), label=f"twin {k}", psd=psd) for k, psd in enumerate(PSD)]
+)
+
+
+def dense(bank, X, budget=AMPLE, **options):
+    plan = bank.plan(X, memory_budget=budget)
+    assert [part.kind for part in plan.parts] == ["dense"]
+    return plan.grams(X, budget=budget, **options)
+
+
+class TestCallables(GramsContract):
+    constant, psd = CONSTANT, PSD
+
+    def naive_kernels(self, X, Z):
+        return twins(X, Z)
+
+    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
+        grams = dense(CALLABLES, X, budget, weights=weights, n_jobs=n_jobs)
+        assert isinstance(grams, DenseGrams) and grams.matrices is not None
+        return grams
+
+
+class TestEvaluatedAgain(TestCallables):
+    """Too little memory for the matrices: the functions are called panel by panel."""
+
+    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
+        held = 8 * len(PSD) * len(X) ** 2  # bytes of the matrices; evaluating them takes twice that
+        budget = MemoryBudget.of(1.5 * held if budget is AMPLE else 1.6 * held)
+        grams = dense(CALLABLES, X, budget, weights=weights, n_jobs=n_jobs)
+        assert grams.matrices is None
+        return grams
+
+
+class TestComposites(GramsContract):
+    """Sums, products, powers and multiples of kernels go to the dense implementation."""
+
+    constant, psd = [False] * 3, [True, False, True]
+
+    def naive_kernels(self, X, Z):
+        linear = naive.polynomial(X, Z, 1, 0.0)
+        return np.array(
+            [
+                naive.gaussian(X, Z, 0.1) + 0.5 * linear,
+                naive.gaussian(X, Z, 0.2) * naive.sigmoid(X, Z, 0.02),
+                naive.laplacian(X, Z, 0.1) ** 2,
+            ]
+        )
+
+    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
+        bank = mk.KernelBank(
+            [
+                mk.Gaussian(0.1) + 0.5 * mk.Linear(),
+                mk.Gaussian(0.2) * mk.Sigmoid(0.02),
+                mk.Laplacian(0.1) ** 2,
+            ]
+        )
+        return dense(bank, X, budget, weights=weights, n_jobs=n_jobs)
+
+
+POOL = 60
+
+
+def pool_matrices():
+    Z = sample(POOL)
+    counts = np.random.default_rng(3).integers(-3, 4, size=(POOL, 6))
+    return [
+        naive.gaussian(Z, Z, 0.2),
+        naive.laplacian(Z, Z, 0.3).astype(np.float32),
+        counts @ counts.T,
+        np.full((POOL, POOL), 0.1),
+        np.equal.outer(counts[:, 0], counts[:, 0]),
+    ]
+
+
+class TestPrecomputed(GramsContract):
+    """Matrices of several types over a larger pool, the sample being some of its rows."""
+
+    constant, psd = [False, False, False, True, False], [False] * 5
+    matrices = pool_matrices()
+    bank = mk.precomputed(matrices)
+
+    @property
+    def X(self):
+        return mk.sample_ids(POOL)[np.random.default_rng(0).permutation(POOL)[:N]]
+
+    @property
+    def X_new(self):
+        return mk.sample_ids(POOL)[np.random.default_rng(0).permutation(POOL)[N:][:N_NEW]]
+
+    def naive_kernels(self, X, Z):
+        return np.array([K[np.ix_(X[:, 0], Z[:, 0])].astype(float) for K in self.matrices])
+
+    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
+        return dense(self.bank, X, budget, weights=weights, n_jobs=n_jobs)
+
+    def test_matrices_are_neither_copied_nor_changed(self):
+        grams = self.make(mk.sample_ids(POOL)).corrected(True, "spherical")
+        grams.summary(np.arange(POOL, dtype=float)[:, None])
+        grams.combine(np.ones(5)).dense()
+        for held, given, fresh in zip(grams.matrices, self.matrices, pool_matrices(), strict=True):
+            assert held is given
+            np.testing.assert_array_equal(given, fresh)
+
+
+class TestPrecomputedWhole(TestPrecomputed):
+    """The sample is the whole pool in order, read by plain slices; float32 throughout."""
+
+    constant, psd = [False, False, True], [False] * 3
+    matrices = [
+        K.astype(np.float32)
+        for K in (
+            naive.gaussian(sample(N), sample(N), 0.2),
+            naive.laplacian(sample(N), sample(N), 0.3),
+            np.full((N, N), 0.5),
+        )
+    ]
+    bank = mk.precomputed(matrices)
+
+    @property
+    def X(self):
+        return mk.sample_ids(N)
+
+    @property
+    def X_new(self):
+        return mk.sample_ids(N)[[3, 1, 4, 1, 5, 9, 2, 6, 0]]
+
+    def test_matrices_are_neither_copied_nor_changed(self):
+        grams = self.make(self.X)
+        assert grams.dtype == np.float32
+        assert all(h is g for h, g in zip(grams.matrices, self.matrices, strict=True))
+
+
+class TestGivenArrays(GramsContract):
+    """What ``kernels="precomputed"`` hands over: matrices alone, new points as (m, n, p) values."""
+
+    constant, psd = [False, False], [False, False]
+    knows_new_diagonals = False
+
+    def naive_kernels(self, X, Z):
+        return np.array([naive.gaussian(X, Z, 0.2), naive.polynomial(X, Z, 2, 1.0, 0.1)])
+
+    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
+        values = self.naive_kernels(X, X).transpose(1, 2, 0)
+        matrices = [values[:, :, k] for k in range(2)]
+        options = {"weights": weights, "n_jobs": n_jobs}
+        return DenseGrams(matrices, np.arange(len(X)), None, None, ["a", "b"], budget, **options)
+
+    def new_points(self):
+        return self.naive_kernels(self.X_new, self.X).transpose(1, 2, 0)
+
+    def test_spherical_new_points_need_their_diagonal(self):
+        grams = self.make(self.X).corrected(True, "spherical")
+        expansion = grams.expand(np.ones(2), self.coefficients("free"))
+        with pytest.raises(ValueError, match=r"needs K\(x, x\) of new points.*mk.sample_ids"):
+            expansion.values(expansion.encode(self.new_points()))
+
+
+def test_shared_and_dense_agree():
+    """Every pass of the two on the same bank, entry by entry, to 1e-10."""
+    X, y = sample(N), np.random.default_rng(1).normal(size=(N, 1))
+    for center in (True, False):
+        for how in HOWS:
+            one = mk.KernelBank(KERNELS).plan(X).grams(X, budget=AMPLE).corrected(center, how)
+            two = dense(CALLABLES, X).corrected(center, how)
+            assert_close(one.block(slice(0, N)), two.block(slice(0, N)), 1e-10, "block")
+            a, b = one.summary(y), two.summary(y)
+            assert_close(a.norms, b.norms, 1e-10, "norms")
+            assert_close(a.traces, b.traces, 1e-10, "traces")
+            np.testing.assert_allclose(a.alignments, b.alignments, rtol=0, atol=1e-10)
+            norms = np.outer(b.norms, b.norms)
+            assert np.all(np.abs(a.M - b.M) <= 1e-10 * norms)
+
+
+def test_what_dense_can_know_of_very_wide_gaussians(rng):
+    """Entries near 1 are off by eps; a centred kernel of size gamma d keeps eps / (gamma d)."""
+    X, y = rng.normal(size=(90, 3)), rng.normal(size=(90, 1))
+    gamma = 1e-8
+    K = exact_gaussian(X, gamma).astype(float)
+    bank = mk.KernelBank([mk.Callable(partial(naive.gaussian, gamma=gamma), label="wide")])
+    grams = dense(bank, X).corrected(True, None)
+    lost = 10 * np.finfo(float).eps / np.abs(K).max()  # about 1e-7
+    assert lost < 1e-6
+    assert_close(grams.block(slice(0, 90)), K[None], lost, "block")
+    found = grams.summary(y)
+    assert found.norms[0] == pytest.approx(np.linalg.norm(K), rel=lost)
+    assert found.traces[0] == pytest.approx(np.trace(K), rel=lost)
+
+
+def test_a_kernel_without_trace_need_not_be_constant():
+    """An indefinite kernel whose centred trace is zero still says something."""
+    y = np.array([1.0, 1.0, -1.0, -1.0])
+    z = np.array([1.0, -1.0, 1.0, -1.0])
+    bank = mk.precomputed([np.outer(y, y) - np.outer(z, z), np.eye(4)])
+    grams = dense(bank, mk.sample_ids(4)).corrected(True, None)
+    np.testing.assert_array_equal(grams.degenerate, [False, False])
+    assert grams.summary(y[:, None]).alignments[0] == pytest.approx(np.sqrt(0.5))
+
+
+def test_a_kernel_without_positive_trace_cannot_have_trace_one():
+    K = -np.eye(5) - 1.0
+    for how, word in (("trace", "trace"), ("multiplicative", "multiplicative")):
+        grams = dense(mk.precomputed([K], ["minus"]), mk.sample_ids(5)).corrected(True, how)
+        with pytest.raises(ValueError, match=f"'minus'.*{word}.*'frobenius'"):
+            grams.block(slice(0, 5))
+    grams = dense(mk.precomputed([K]), mk.sample_ids(5)).corrected(True, "frobenius")
+    assert np.linalg.norm(grams.block(slice(0, 5))) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+def test_a_point_at_the_centre_stays_there(offset, rng):
+    """Spherical: what is zero up to rounding has no direction, wherever the kernel's origin is."""
+    X = rng.normal(size=(50, 3))
+    X[0] = X[1:].mean(axis=0)
+    bank = mk.precomputed([X @ X.T + offset])
+    grams = dense(bank, mk.sample_ids(50)).corrected(True, "spherical")
+    np.testing.assert_array_equal(grams.block(slice(0, 1)), np.zeros((1, 1, 50)))
+    np.testing.assert_allclose(grams.diagonals()[0], np.r_[0.0, np.ones(49)], atol=1e-9)
+    coef = rng.normal(size=(50, 1))
+    expansion = grams.expand(np.ones(1), coef)
+    np.testing.assert_array_equal(expansion.values(grams.points(np.array([0]))), [[0.0]])
+
+
+def test_two_samples():
+    K = np.array([[2.0, 0.5], [0.5, 1.0]])
+    for how in HOWS:
+        grams = dense(mk.precomputed([K]), mk.sample_ids(2)).corrected(True, how)
+        want = naive.correct(K, True, how)
+        assert_close(grams.block(slice(0, 2)), want[None], 1e-14, "block")
+        assert grams.summary(np.array([[1.0], [-1.0]])).alignments[0] == pytest.approx(1.0)
+
+
+def test_zero_kernels(rng):
+    bank = mk.precomputed([np.zeros((6, 6)), np.eye(6)])
+    for how in HOWS:
+        grams = dense(bank, mk.sample_ids(6)).corrected(True, how)
+        np.testing.assert_array_equal(grams.degenerate, [True, False])
+        assert not grams.block(slice(0, 6))[0].any()
+        found = grams.summary(rng.normal(size=(6, 1)))
+        assert found.alignments[0] == found.norms[0] == found.M[0, 0] == 0.0

@@ -1,0 +1,200 @@
+"""Shared grams: the contract, and what is said about accuracy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import multikernel as mk
+from multikernel.grams.shared import SharedGrams
+from tests import naive
+from tests.grams.contract import (
+    AMPLE,
+    HOWS,
+    GramsContract,
+    assert_close,
+    assert_products_close,
+    sample,
+)
+
+KERNELS = [
+    mk.Gaussian(0.3),
+    mk.Laplacian(0.2, columns=[0, 2]),
+    mk.Polynomial(3, gamma=0.2),
+    mk.Linear(),
+    mk.Sigmoid(0.02),
+    mk.Gaussian(2.0, columns=slice(0, 3)),
+    mk.Polynomial(2, columns=4),
+    mk.Gaussian(0.01),
+    mk.Laplacian(3.0, columns=[-2]),
+]
+PSD = [True, True, True, True, False, True, True, True, True]
+CONSTANT = [False] * 6 + [True] + [False] * 2
+
+
+def twins(X, Z):
+    """The kernels of this file, naively."""
+    return np.array(
+        [
+            naive.gaussian(X, Z, 0.3),
+            naive.laplacian(X[:, [0, 2]], Z[:, [0, 2]], 0.2),
+            naive.polynomial(X, Z, 3, 1.0, 0.2),
+            naive.polynomial(X, Z, 1, 0.0),
+            naive.sigmoid(X, Z, 0.02),
+            naive.gaussian(X[:, :3], Z[:, :3], 2.0),
+            naive.polynomial(X[:, 4:], Z[:, 4:], 2),
+            naive.gaussian(X, Z, 0.01),
+            naive.laplacian(X[:, [3]], Z[:, [3]], 3.0),
+        ]
+    )
+
+
+def shared(kernels, X, dtype=np.float64, budget=AMPLE, **options):
+    """Grams of kernels in any order, through the plan; all of them shared."""
+    plan = mk.KernelBank(kernels).plan(X)
+    assert [part.kind for part in plan.parts] == ["shared"]
+    return plan.grams(X, budget=budget, dtype=dtype, **options)
+
+
+class TestShared(GramsContract):
+    constant, psd = CONSTANT, PSD
+
+    def naive_kernels(self, X, Z):
+        return twins(X, Z)
+
+    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
+        return shared(KERNELS, X, budget=budget, weights=weights, n_jobs=n_jobs)
+
+
+class TestSharedFloat32(TestShared):
+    """Entries in float32, sums in float64: a few 1e-5 of the centred kernels."""
+
+    rtol, exact = 3e-5, 3e-6
+
+    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
+        return shared(KERNELS, X, np.float32, budget, weights=weights, n_jobs=n_jobs)
+
+
+class TestOneGroup(GramsContract):
+    """A bank that needs no reordering is not stacked."""
+
+    constant, psd = [False] * 3, [True] * 3
+
+    def naive_kernels(self, X, Z):
+        return np.array([naive.gaussian(X, Z, gamma) for gamma in (0.1, 1.0, 0.02)])
+
+    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
+        grams = shared(mk.gaussians([0.1, 1.0, 0.02]), X, weights=weights, n_jobs=n_jobs)
+        assert isinstance(grams, SharedGrams)
+        return grams
+
+
+def exact_gaussian(X, gamma):
+    """Centred Gaussian Gram matrix to all digits of float64: expm1 in extended precision."""
+    X = X.astype(np.longdouble)
+    n = len(X)
+    K = np.expm1(-np.longdouble(gamma) * ((X[:, None, :] - X[None, :, :]) ** 2).sum(axis=2))
+    U = np.eye(n, dtype=np.longdouble) - np.longdouble(1.0) / n
+    return U @ K @ U
+
+
+@pytest.mark.parametrize("how", HOWS, ids=str)
+def test_several_tiles_and_panels(how):
+    """300 points: three tiles of the compiled loops, three panels of the others."""
+    X, y = sample(300), np.random.default_rng(1).normal(size=(300, 1))
+    omega = np.random.default_rng(2).uniform(0.5, 2.0, size=300)
+    grams = shared(KERNELS, X, weights=omega).corrected(True, how)
+    want = np.array([naive.correct(K, True, how, omega) for K in twins(X, X)])
+    assert_close(grams.block(slice(0, 300)), want, 1e-10, "block")
+    found, twin = grams.summary(y), naive.summary(want, y, omega)
+    assert_close(found.norms, twin["norms"], 1e-10, "norms")
+    assert np.all(np.abs(found.a - twin["a"]) <= 1e-10 * twin["norms"] * twin["target_norm"])
+    assert_products_close(found.M, twin["M"], 1e-10)
+
+
+@pytest.mark.parametrize("gamma", [1e-8, 1e-12, 1.0, 1e3])
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-10), (np.float32, 3e-5)])
+def test_centred_gaussians_keep_their_digits_at_any_width(gamma, dtype, rtol, rng):
+    X, y = rng.normal(size=(90, 3)) + 3.0, rng.normal(size=(90, 1))
+    y -= y.mean()
+    K = exact_gaussian(X.astype(dtype), gamma)
+    grams = shared(mk.gaussians([gamma]), X, dtype).corrected(True, None)
+    assert not grams.degenerate.any()
+    assert_close(grams.block(slice(0, 90)), K[None].astype(float), rtol, "block")
+    found = grams.summary(y)
+    assert found.traces[0] == pytest.approx(float(np.trace(K)), rel=rtol)
+    assert found.norms[0] == pytest.approx(float(np.sqrt(np.sum(K * K))), rel=rtol)
+    assert found.M[0, 0] == pytest.approx(float(np.sum(K * K)), rel=2 * rtol)
+    assert abs(found.a[0] - float(y[:, 0] @ K @ y[:, 0])) <= rtol * found.norms[0] * (
+        found.target_norm
+    )
+
+
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-10), (np.float32, 3e-5)])
+def test_narrow_and_wide_kernels_share_a_bank(dtype, rtol, rng):
+    X = rng.normal(size=(150, 2)).astype(dtype)
+    gammas = [1e-8, 1e-3, 1.0, 50.0, 1e4]
+    exact = [exact_gaussian(X, gamma) for gamma in gammas]
+    want = np.array([[float(np.sum(K * L)) for L in exact] for K in exact])
+    y = rng.normal(size=(150, 1))
+    a = np.array([float(np.sum(K * np.outer(y - y.mean(), y - y.mean()))) for K in exact])
+    grams = shared(mk.gaussians(gammas), X, dtype).corrected(True, None)
+    found = grams.summary(y)
+    norms = np.sqrt(np.diag(want))
+    assert np.all(np.abs(found.M - want) <= rtol * np.outer(norms, norms))
+    assert np.all(np.abs(found.a - a) <= rtol * norms * found.target_norm)
+
+
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-10), (np.float32, 3e-5)])
+def test_many_columns(dtype, rtol, rng):
+    X = rng.normal(size=(80, 500)).astype(dtype)
+    kernels = [mk.Gaussian(1e-3), mk.Laplacian(1e-3), mk.Polynomial(2, gamma=0.01), mk.Linear()]
+    grams = shared(kernels, X, dtype).corrected(True, "frobenius")
+    wide = X.astype(float)
+    raw = [
+        naive.gaussian(wide, wide, 1e-3),
+        naive.laplacian(wide, wide, 1e-3),
+        naive.polynomial(wide, wide, 2, 1.0, 0.01),
+        naive.polynomial(wide, wide, 1, 0.0),
+    ]
+    want = np.array([naive.correct(K, True, "frobenius") for K in raw])
+    assert_close(grams.block(slice(0, 80)), want, rtol, "block")
+    y = rng.normal(size=(80, 1))
+    M = naive.summary(want, y)["M"]
+    np.testing.assert_allclose(grams.summary(y).M, M, rtol=0, atol=rtol)
+
+
+@pytest.mark.parametrize("offset", [1e3, 1e6])
+def test_gaussians_do_not_see_where_the_data_lie(offset, rng):
+    X = np.round(rng.normal(size=(60, 3)), 6)
+    X, moved = X, (X + offset) - offset  # the digits that the offset leaves
+    here = shared(mk.gaussians([0.5]), moved).corrected(True, "trace").block(slice(0, 60))
+    there = shared(mk.gaussians([0.5]), moved + offset).corrected(True, "trace")
+    assert_close(there.block(slice(0, 60)), here, 1e-12, "block")
+
+
+def test_centred_linear_kernels_do_not_see_where_the_data_lie(rng):
+    X = rng.integers(-8, 9, size=(60, 3)).astype(float)
+    here = shared([mk.Linear()], X).corrected(True, "trace").block(slice(0, 60))
+    there = shared([mk.Linear()], X + 2.0**20).corrected(True, "trace").block(slice(0, 60))
+    assert_close(there, here, 1e-10, "block")
+
+
+def test_standardised_kernels(rng):
+    X = sample(70)
+    bank = mk.default_bank(X)
+    grams = shared(bank, X).corrected(True, "trace")
+    scaling = bank[0].scaling
+    Z = (X - np.array(scaling.mean)) / np.array(scaling.scale)
+    raw = [naive.gaussian(Z, Z, k.gamma) for k in bank[:7]]
+    raw += [naive.polynomial(Z, Z, 1, 0.0)]
+    raw += [naive.polynomial(Z, Z, degree, 1.0, 1 / 5) for degree in (2, 3)]
+    want = np.array([naive.correct(K, True, "trace") for K in raw])
+    assert_close(grams.block(slice(0, 70)), want, 1e-10, "block")
+
+
+def test_overflow_is_an_error_that_names_the_kernel(rng):
+    X = 1e6 * rng.normal(size=(20, 3))
+    grams = shared([mk.Gaussian(1e-12), mk.Polynomial(60)], X).corrected(True, "trace")
+    with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"Polynomial\(degree=60"):
+        grams.summary(rng.normal(size=(20, 1)))
