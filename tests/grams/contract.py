@@ -27,7 +27,7 @@ AMPLE = MemoryBudget.of("2GB")
 def sample(n, d=5, seed=0):
     """Columns of different location; the last one is constant."""
     rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, d)) + np.linspace(-2, 2, d)
+    X = rng.normal(size=(n, d)) + np.linspace(-1, 1, d)
     X[:, -1] = 2.0
     return X
 

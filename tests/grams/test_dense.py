@@ -12,15 +12,14 @@ from multikernel.grams.dense import DenseGrams
 from multikernel.grams.memory import MemoryBudget
 from tests import naive
 from tests.grams.contract import AMPLE, HOWS, N, N_NEW, GramsContract, assert_close, sample
-from tests.grams.test_shared import CONSTANT, KERNELS, PSD, exact_gaussian, twins
-
-
-def nth(X, Z, k):
-    return twins(X, Z)[k]
+from tests.grams.test_shared import CONSTANT, KERNELS, PSD, TWINS, exact_gaussian, twins
 
 
 CALLABLES = mk.KernelBank(
-    [mk.Callable(partial(nth, k=k), label=f"twin {k}", psd=psd) for k, psd in enumerate(PSD)]
+    [
+        mk.Callable(twin, label=f"twin {k}", psd=psd)
+        for k, (twin, psd) in enumerate(zip(TWINS, PSD, strict=True))
+    ]
 )
 
 

@@ -32,21 +32,22 @@ PSD = [True, True, True, True, False, True, True, True, True]
 CONSTANT = [False] * 6 + [True] + [False] * 2
 
 
+#: the kernels of this file, naively
+TWINS = [
+    lambda X, Z: naive.gaussian(X, Z, 0.3),
+    lambda X, Z: naive.laplacian(X[:, [0, 2]], Z[:, [0, 2]], 0.2),
+    lambda X, Z: naive.polynomial(X, Z, 3, 1.0, 0.2),
+    lambda X, Z: naive.polynomial(X, Z, 1, 0.0),
+    lambda X, Z: naive.sigmoid(X, Z, 0.02),
+    lambda X, Z: naive.gaussian(X[:, :3], Z[:, :3], 2.0),
+    lambda X, Z: naive.polynomial(X[:, 4:], Z[:, 4:], 2),
+    lambda X, Z: naive.gaussian(X, Z, 0.01),
+    lambda X, Z: naive.laplacian(X[:, [3]], Z[:, [3]], 3.0),
+]
+
+
 def twins(X, Z):
-    """The kernels of this file, naively."""
-    return np.array(
-        [
-            naive.gaussian(X, Z, 0.3),
-            naive.laplacian(X[:, [0, 2]], Z[:, [0, 2]], 0.2),
-            naive.polynomial(X, Z, 3, 1.0, 0.2),
-            naive.polynomial(X, Z, 1, 0.0),
-            naive.sigmoid(X, Z, 0.02),
-            naive.gaussian(X[:, :3], Z[:, :3], 2.0),
-            naive.polynomial(X[:, 4:], Z[:, 4:], 2),
-            naive.gaussian(X, Z, 0.01),
-            naive.laplacian(X[:, [3]], Z[:, [3]], 3.0),
-        ]
-    )
+    return np.array([twin(X, Z) for twin in TWINS])
 
 
 def shared(kernels, X, dtype=np.float64, budget=AMPLE, **options):

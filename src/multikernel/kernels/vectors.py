@@ -98,7 +98,7 @@ def _dot(X: Any, Z: Any) -> np.ndarray:
 
 @dataclass(frozen=True, repr=False)
 class Linear(VectorKernel):
-    """The dot product ``K(x, z) = x . z``.
+    """The dot product ``K(x, z) = <x, z>``.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ class Linear(VectorKernel):
 
 @dataclass(frozen=True, repr=False)
 class Polynomial(VectorKernel):
-    """The polynomial kernel ``K(x, z) = (gamma x . z + coef0) ** degree``.
+    """The polynomial kernel ``K(x, z) = (gamma <x, z> + coef0) ** degree``.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ class Laplacian(Gaussian):
 
 @dataclass(frozen=True, repr=False)
 class Sigmoid(VectorKernel):
-    """The sigmoid ``K(x, z) = tanh(gamma x . z + coef0)``: symmetric, not positive semidefinite.
+    """The sigmoid ``K(x, z) = tanh(gamma <x, z> + coef0)``: symmetric, not positive semidefinite.
 
     Estimators that need a positive semidefinite kernel accept it as long as the *learned
     combination* is one on the training sample, and say how far it is from that otherwise.

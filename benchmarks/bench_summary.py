@@ -23,8 +23,8 @@ limit
 Sizes beyond `HELD` are measured at most three times, their reference once.  Memory is the growth
 of the high-water mark of the resident set in a child process of its own.
 
-    python benchmarks/summary.py                  # n = 3000 and 10000
-    python benchmarks/summary.py --quick          # n = 1000, one repetition
+    python benchmarks/bench_summary.py                  # n = 3000 and 10000
+    python benchmarks/bench_summary.py --quick          # n = 1000, one repetition
 """
 
 from __future__ import annotations
