@@ -40,6 +40,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"multikernel {release}"
 html_theme_options = {"show_prev_next": False, "navigation_with_keys": False}
 html_show_sourcelink = False
+html_sidebars = {"**": []}  # a handful of pages: the bar at the top says it all
 
 
 def skip_request_methods(

@@ -20,6 +20,8 @@ from tests.estimators.cases import BANKS, DIRECT, NORMALIZATIONS, WEIGHTINGS, wa
 
 Regressor = mk.MultiKernelRegressor
 
+pytestmark = pytest.mark.filterwarnings("ignore:The signed combination")
+
 
 def test_one_linear_kernel_is_ridge_regression():
     X, y = waves()

@@ -422,7 +422,7 @@ def test_a_class_that_a_training_fold_lacks():
     X, y = iris()
     order = np.argsort(y, kind="stable")
     X, y = X[order], y[order]
-    splits = list(KFold(5).split(X))
+    splits = list(KFold(3).split(X))
     search = ClassifierCV(BANKS["shared"], "uniform", [1.0], cv=splits).fit(X, y)
     expected = honest(
         lambda C: Classifier(BANKS["shared"], "uniform", C),

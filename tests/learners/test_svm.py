@@ -19,6 +19,10 @@ from tests.naive_alignment import (
     svm_violation,
 )
 
+# libsvm holds kernel values in float32 whatever its tolerance, so that its decisions are good to
+# about 1e-7 times the condition of the free points; ours are checked to 1e-8 by their conditions.
+LIBSVM = 1e-5
+
 
 def data(seed, n=40):
     rng = np.random.default_rng(seed)
@@ -59,10 +63,11 @@ def test_against_sklearn(C):
     train, new = K[:40, :40], K[40:, :40]
     found = machine(train, y[:40], C)
     reference = SVC(C=C, kernel="precomputed", tol=1e-10).fit(train, y[:40])
-    assert_allclose(decision(new, found), reference.decision_function(new), atol=1e-7)
+    check(train, y[:40], found, C)
+    assert_allclose(decision(new, found), reference.decision_function(new), atol=LIBSVM)
     coef = np.zeros(40)
     coef[reference.support_] = reference.dual_coef_[0]
-    assert_allclose(found.coef[:, 0], coef, atol=1e-7 * C)
+    assert_allclose(found.coef[:, 0], coef, atol=LIBSVM * max(C, 1.0))
 
 
 @pytest.mark.parametrize("C", [1e-3, 0.1, 10.0, 1e3])
@@ -91,9 +96,7 @@ def test_gap_formula():
     alpha[positive] *= alpha[~positive].sum() / alpha[positive].sum()
     C = np.full(12, alpha.max() + 0.1)
     coef, b = alpha * y, 0.3
-    primal, dual = objectives(
-        (K @ coef)[:, None], coef[:, None], np.array([b]), y[:, None], C
-    )
+    primal, dual = objectives((K @ coef)[:, None], coef[:, None], np.array([b]), y[:, None], C)
     gap = (primal[0] - dual[0]) / primal[0]
     assert gap == pytest.approx(svm_gap(K, coef, b, y, C), rel=1e-10)
     assert gap > 0.01
@@ -152,13 +155,13 @@ def test_class_weights():
     check(K, y, found, 0.7 * costs)
     reference = SVC(C=0.7, kernel="precomputed", tol=1e-10, class_weight={1: 3.0, -1: 0.5})
     expected = reference.fit(K, y).decision_function(K)
-    assert_allclose(decision(K, found), expected, atol=1e-7)
+    assert_allclose(decision(K, found), expected, atol=LIBSVM)
     assert np.max(np.abs(decision(K, machine(K, y, 0.7)) - expected)) > 0.05
     model = mk.MultiKernelClassifier(
         weighting="uniform", C=0.7, normalize=None, class_weight={1: 3.0, -1: 0.5}
     )
     model = fit_given(model, [K], y)
-    assert_allclose(model.decision_function(mk.sample_ids(40)), expected, atol=1e-7)
+    assert_allclose(model.decision_function(mk.sample_ids(40)), expected, atol=LIBSVM)
     # Class weights are costs of errors, not counts of points: the alignment ignores them.
     plain = fit_given(mk.MultiKernelClassifier(weighting="uniform", normalize=None), [K], y)
     assert model.alignment_ == pytest.approx(plain.alignment_, rel=1e-12)
@@ -166,13 +169,11 @@ def test_class_weights():
 
 def test_balanced_class_weights():
     K, y = data(5)
-    model = mk.MultiKernelClassifier(
-        weighting="uniform", normalize=None, class_weight="balanced"
-    )
+    model = mk.MultiKernelClassifier(weighting="uniform", normalize=None, class_weight="balanced")
     model = fit_given(model, [K], y)
     reference = SVC(kernel="precomputed", tol=1e-10, class_weight="balanced").fit(K, y)
     expected = reference.decision_function(K)
-    assert_allclose(model.decision_function(mk.sample_ids(40)), expected, atol=1e-7)
+    assert_allclose(model.decision_function(mk.sample_ids(40)), expected, atol=LIBSVM)
 
 
 def test_weighted_is_repeated():
@@ -215,7 +216,7 @@ def test_one_machine_per_column():
     assert np.array_equal(together.coef, threaded.coef)
 
 
-# -- degenerate cases -------------------------------------------------------------------------------
+# -- degenerate cases ------------------------------------------------------------------------------
 
 
 def test_two_points():

@@ -64,9 +64,7 @@ def test_f1_single_alignments():
     """F1: centred and uncentred alignment of each kernel."""
     T = target_kernel(Y)
     assert_allclose([mk.centered_alignment(K, T) for K in F1], RHO, **PRINTED)
-    assert_allclose(
-        [mk.alignment(K, T) for K in F1], [0.6, 0.3529875303, 0.3086428259], **PRINTED
-    )
+    assert_allclose([mk.alignment(K, T) for K in F1], [0.6, 0.3529875303, 0.3086428259], **PRINTED)
     assert_allclose(given_grams(F1, True, None).summary(Y).alignments, RHO, **PRINTED)
 
 

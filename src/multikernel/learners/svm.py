@@ -20,9 +20,12 @@ from .._threads import one_blas_thread
 from ..grams.protocol import CombinedGram, run_in_order
 from ..solvers.problem import Machine, Target, relative_gap
 
-#: With more free support vectors than this the solver's answer stands as it is.
-POLISH_LIMIT = 2000
-POLISH_STEPS = 10
+#: About a second's worth of factorisations, after which the best answer so far stands.
+POLISH_FLOPS = 2e10
+
+
+#: libsvm holds kernel values in float32: below this it may run in circles.
+LIBSVM_TOL = 1e-6
 
 
 class SVM(BaseEstimator):  # type: ignore[misc]
@@ -35,7 +38,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
     tol : float, default=1e-3
         libsvm's tolerance on the optimality conditions.
     max_iter : int, default=-1
-        libsvm's limit on iterations, -1 for none.
+        libsvm's limit on iterations; -1 for ten million, or a hundred per point if that is more.
     n_jobs : int, default=1
         Threads over the machines of a multiclass problem.
     """
@@ -58,13 +61,14 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         t = target.Y.shape[1]
         coef = np.zeros((len(K), t))
         intercept = np.zeros(t)
+        limit = self.max_iter if self.max_iter >= 0 else max(10_000_000, 100 * len(K))
 
         def train(j: int) -> tuple[int, bool]:
             machine = SVC(
                 C=self.C,
                 kernel="precomputed",
-                tol=self.tol,
-                max_iter=self.max_iter,
+                tol=max(self.tol, LIBSVM_TOL),
+                max_iter=limit,
                 cache_size=1,  # rows are read from the matrix itself
                 shrinking=True,
             )
@@ -82,9 +86,9 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         values = K @ coef
         primal, dual = objectives(values, coef, intercept, target.Y, self.C * weights)
         gap = float(np.max(relative_gap(primal, dual, primal)))
-        if not all(finished for _, finished in results):
+        if not all(finished for _, finished in results) and gap > self.tol:
             warnings.warn(
-                f"The SVM stopped after max_iter={self.max_iter} iterations with a relative "
+                f"The SVM stopped after max_iter={limit} iterations with a relative "
                 f"duality gap of {gap:.2g}. Raise max_iter, or normalise the data.",
                 ConvergenceWarning,
                 stacklevel=2,
@@ -95,47 +99,87 @@ class SVM(BaseEstimator):  # type: ignore[misc]
 def polish(
     K: np.ndarray, coef: np.ndarray, b: float, y: np.ndarray, C: np.ndarray
 ) -> tuple[np.ndarray, float]:
-    """From an approximate solution to the exact optimum, by a few active-set steps.
+    """From an approximate solution to the exact optimum, by an active-set method on the dual.
 
     Free points (``0 < alpha_i < C_i``) have margin one, which is a linear system in their
     coefficients and the intercept:
 
         K_FF c_F + b 1 = y_F - K_FB c_B,    1'c_F = -1'c_B
 
-    Points whose answer breaks a bound or a margin change sides, and the system is solved again
-    until none does. The result is taken only if its duality gap is the smaller one.
+    The step towards its solution ends at the first bound it meets, and that point is fixed there.
+    After a full step, points whose margin contradicts their bound are freed. The result is taken
+    only if its duality gap is the smaller one.
     """
-    alpha = coef * y
-    free = (alpha > 1e-9 * C) & (alpha < C * (1 - 1e-9))
-    upper = alpha >= C * (1 - 1e-9)
+    c, free = _clean(coef * y, C)
+    c *= y
     best, best_gap = (coef, b), _gap(K @ coef, coef, b, y, C)
-    for _ in range(POLISH_STEPS):
+    work, releases = 0.0, 0
+    while work < POLISH_FLOPS:
+        if not np.any(free):
+            pair, offset = _violating_pair(y - K @ c, c * y >= C, y)
+            if not pair:
+                gap = _gap(K @ c, c, offset, y, C)
+                return (c, offset) if gap < best_gap else best
+            free[pair] = True
         F = np.flatnonzero(free)
-        if not 0 < len(F) <= POLISH_LIMIT:
-            break
-        new = np.where(upper, C, 0.0) * y
+        work += 1e4 + 2.0 * len(F) ** 3
         system = np.ones((len(F) + 1, len(F) + 1))
         system[:-1, :-1] = K[np.ix_(F, F)]
         system[-1, -1] = 0.0
-        right = np.append(y[F] - K[F] @ new, -new.sum())
-        solution = _solve(system, right)
-        new[F] = solution[:-1]
-        offset = float(solution[-1])
-        alpha = new * y
-        values = K @ new
+        fixed = np.where(free, 0.0, c)
+        solution = _solve(system, np.append(y[F] - K[F] @ fixed, -fixed.sum()))
+        step = (solution[:-1] - c[F]) * y[F]
+        length, blocking = _first_bound(c[F] * y[F], step, C[F])
+        if length < 1.0:
+            i = F[blocking]
+            c[F] += length * step * y[F]
+            c[i] = (C[i] if step[blocking] > 0 else 0.0) * y[i]
+            free[i] = False
+            continue
+        c[F], offset = solution[:-1], float(solution[-1])
+        values = K @ c
+        gap = _gap(values, c, offset, y, C)
+        if gap < best_gap:
+            best, best_gap = (c.copy(), offset), gap
         margin = y * (values + offset)
-        below, above = free & (alpha < -1e-12 * C), free & (alpha > C * (1 + 1e-12))
-        rising = ~free & ~upper & (margin < 1 - 1e-9)
-        falling = upper & (margin > 1 + 1e-9)
-        if not np.any(below | above):
-            gap = _gap(values, new, offset, y, C)
-            if gap < best_gap:
-                best, best_gap = (new, offset), gap
-            if not np.any(rising | falling):
-                break
-        free = (free & ~below & ~above) | rising | falling
-        upper = (upper & ~falling) | above
+        violation = np.where(free, 0.0, np.where(c * y > 0, margin - 1.0, 1.0 - margin))
+        if violation.max() <= 1e-10:
+            break
+        # All at once is quick; one at a time cannot go round in circles.
+        releases += 1
+        free |= violation > (1e-10 if releases <= 3 else violation.max() * (1 - 1e-12))
     return best
+
+
+def _clean(alpha: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Coefficients with those at a bound exactly there, and which of them are free."""
+    alpha = np.where(alpha < 1e-9 * C, 0.0, np.where(alpha > C * (1 - 1e-9), C, alpha))
+    return alpha, (alpha > 0) & (alpha < C)
+
+
+def _violating_pair(
+    gradient: np.ndarray, upper: np.ndarray, y: np.ndarray
+) -> tuple[list[int], float]:
+    """The two points that gain most from a joint step, none at the optimum; and the intercept."""
+    rising = np.flatnonzero(np.where(upper, y < 0, y > 0))
+    falling = np.flatnonzero(np.where(upper, y > 0, y < 0))
+    if not len(rising) or not len(falling):
+        edge = gradient[rising].max() if len(rising) else gradient[falling].min()
+        return [], float(edge)
+    i = rising[np.argmax(gradient[rising])]
+    j = falling[np.argmin(gradient[falling])]
+    if gradient[i] - gradient[j] <= 1e-10:
+        return [], float(0.5 * (gradient[i] + gradient[j]))
+    return [int(i), int(j)], 0.0
+
+
+def _first_bound(alpha: np.ndarray, step: np.ndarray, C: np.ndarray) -> tuple[float, int]:
+    """How far one can go before a coefficient leaves its box, and which one it is."""
+    room = np.where(step > 0, C - alpha, alpha)
+    moving = np.abs(step) > 1e-14 * C
+    limits = np.divide(room, np.abs(step), out=np.full_like(room, np.inf), where=moving)
+    first = int(np.argmin(limits))
+    return (1.0 if limits[first] >= 1.0 - 1e-12 else max(float(limits[first]), 0.0)), first
 
 
 def _solve(A: np.ndarray, b: np.ndarray) -> np.ndarray:
