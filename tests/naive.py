@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-# -- kernels, between the rows of X and those of Z --------------------------------------------------
+# -- kernels, between the rows of X and those of Z ------------------------------------------------
 
 
 def linear(X, Z):
@@ -30,7 +30,7 @@ def sigmoid(X, Z, gamma=1.0, coef0=0.0):
     return np.tanh(gamma * (X[:, None, :] * Z[None, :, :]).sum(axis=2) + coef0)
 
 
-# -- corrections ------------------------------------------------------------------------------------
+# -- corrections ----------------------------------------------------------------------------------
 
 
 def ones_if_none(omega, n):
@@ -90,7 +90,7 @@ def correct_new(K, new, new_diagonal, centring, how, omega=None):
     return out / size(used, centred, how, omega)
 
 
-# -- passes over a corrected bank -------------------------------------------------------------------
+# -- passes over a corrected bank -----------------------------------------------------------------
 
 
 def summary(bank, Y, omega=None):

@@ -33,9 +33,10 @@ from .kernels import (
     precomputed,
     sample_ids,
 )
-from .weighting import Align, AlignF, BestSingle, Uniform
+from .weighting import L1, Align, AlignF, BestSingle, LpNorm, Uniform
 
 __all__ = [
+    "L1",
     "Align",
     "AlignF",
     "BestSingle",
@@ -45,6 +46,7 @@ __all__ = [
     "KernelBank",
     "Laplacian",
     "Linear",
+    "LpNorm",
     "MultiKernelClassifier",
     "MultiKernelClassifierCV",
     "MultiKernelRegressor",

@@ -12,7 +12,7 @@ NORMALIZATIONS = ["multiplicative", "trace", "spherical", "frobenius", None]
 #: all weightings, with their randomness fixed
 WEIGHTINGS = {
     "uniform": "uniform",
-    "best": mk.BestSingle(cv=3),
+    "best": mk.BestSingle(cv=2),
     "align": "align",
     "align-q": mk.Align(q=2),
     "alignf": "alignf",

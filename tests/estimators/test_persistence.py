@@ -142,7 +142,7 @@ def test_strongly_correlated_kernels_do_not_break_alignf(normalize, center):
         for rule in ("uniform", "alignf")
     }
     scores = {rule: model.score(X[1::2], y[1::2]) for rule, model in fits.items()}
-    assert scores["alignf"] >= scores["uniform"] - 0.01
+    assert scores["alignf"] >= scores["uniform"] - 0.02  # chance is at 0.63
     assert scores["alignf"] > 0.93
     weights = fits["alignf"].kernel_weights_
     assert np.all(weights >= 0) and weights.sum() == pytest.approx(1.0)

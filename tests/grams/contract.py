@@ -63,7 +63,7 @@ def assert_products_close(actual, expected, rtol):
 
 
 class GramsContract:
-    """Supplied by a case: ``make``, ``naive_kernels``, and where the defaults do not fit, the rest."""
+    """A case supplies ``make``, ``naive_kernels`` and, where the defaults do not fit, the rest."""
 
     #: relative accuracy against the twins, and of weights against repetitions
     rtol = 1e-10
@@ -158,7 +158,7 @@ class GramsContract:
         together = zip(raw, new, own, strict=True)
         return np.array([naive.correct_new(K, L, d, center, how, omega) for K, L, d in together])
 
-    # -- every pass against its twin ----------------------------------------------------------------
+    # -- every pass against its twin --------------------------------------------------------------
 
     def test_block_diagonals_and_masks(self, grams, twin):
         assert grams.p == len(twin) and grams.n == N and len(grams.names) == grams.p
@@ -276,7 +276,7 @@ class GramsContract:
         expansion = taken.expand(self.mu, coef)
         self.check_expansion(expansion, grams.points(rows[:7]), want[:, :7], coef)
 
-    # -- weights are repetitions --------------------------------------------------------------------
+    # -- weights are repetitions ------------------------------------------------------------------
 
     def test_integer_weights_are_repeated_samples(self, center, how):
         omega = sample_weights("integers")
@@ -305,9 +305,11 @@ class GramsContract:
         none = self.make(self.X, center=center).corrected(center, how)
         assert_close(ones.block(slice(0, N)), none.block(slice(0, N)), self.exact, "block")
 
-    # -- bits, and what was given ---------------------------------------------------------------------
+    # -- bits, and what was given -----------------------------------------------------------------
 
-    @pytest.mark.parametrize("change", [{"n_jobs": 2}, {"budget": MemoryBudget.of("64MB")}], ids=str)
+    @pytest.mark.parametrize(
+        "change", [{"n_jobs": 2}, {"budget": MemoryBudget.of("64MB")}], ids=str
+    )
     def test_bits_do_not_depend_on_threads_or_memory(self, how, change):
         one = self.make(self.X, weights=sample_weights("reals")).corrected(True, how)
         two = self.make(self.X, weights=sample_weights("reals"), **change).corrected(True, how)
@@ -351,7 +353,7 @@ class GramsContract:
         with pytest.raises(ValueError, match="'trace', 'multiplicative', 'spherical', 'frobenius'"):
             self.make(self.X).corrected(True, "unit")
 
-    # -- nothing to combine, nothing to expand ----------------------------------------------------------
+    # -- nothing to combine, nothing to expand ----------------------------------------------------
 
     def test_zero_weights_give_the_zero_kernel(self):
         operator = self.make(self.X).corrected(True, "trace").combine(np.zeros(len(self.constant)))

@@ -12,7 +12,7 @@ import multikernel as mk
 from multikernel.grams.memory import MemoryBudget
 from multikernel.grams.rankone import RankOneGrams
 from tests import naive
-from tests.grams.contract import AMPLE, HOWS, N, N_NEW, GramsContract, assert_close, sample
+from tests.grams.contract import AMPLE, HOWS, N_NEW, GramsContract, N, assert_close, sample
 
 
 def rank_one(X, bank=None, budget=AMPLE, **options):
@@ -98,9 +98,7 @@ def test_the_same_as_dense(center, how):
         assert_close(getattr(a, field), getattr(b, field), 1e-10, field)
     new, mu = sample(7, seed=3)[:, :4], np.array([0.3, 1.0, 0.0, 2.0])
     assert_close(one.cross(new), two.cross(new), 1e-10, "cross")
-    np.testing.assert_allclose(
-        one.combine(mu).dense(), two.combine(mu).dense(), rtol=0, atol=1e-10
-    )
+    np.testing.assert_allclose(one.combine(mu).dense(), two.combine(mu).dense(), rtol=0, atol=1e-10)
 
 
 def test_single_columns_are_rank_one_wherever_they_stand():
@@ -211,5 +209,5 @@ def test_align_fits_a_wide_sparse_problem_without_products(monkeypatch):
 
 def test_the_products_of_many_kernels_say_what_they_need():
     grams = rank_one(large_sparse(), budget=MemoryBudget.of("1GB"))
-    with pytest.raises(MemoryError, match="20000 x 20000.*9.6 GB.*weighting='align'"):
+    with pytest.raises(MemoryError, match=r"20000 x 20000.*9.6 GB.*weighting='align'"):
         grams.corrected(True, "trace").summary(np.arange(2000.0)[:, None])

@@ -9,7 +9,7 @@ import numpy as np
 import multikernel as mk
 from multikernel.grams.stacked import StackedGrams
 from tests import naive
-from tests.grams.contract import AMPLE, HOWS, N, GramsContract, assert_close, sample
+from tests.grams.contract import AMPLE, HOWS, GramsContract, N, assert_close, sample
 
 BANK = (
     mk.KernelBank([mk.Callable(partial(naive.gaussian, gamma=0.4), label="mine", psd=True)])

@@ -10,7 +10,7 @@ from multikernel.grams.memory import MemoryBudget
 from multikernel.grams.stored import StoredGrams, stored
 from tests import naive
 from tests.grams import test_stacked
-from tests.grams.contract import AMPLE, N, GramsContract, sample
+from tests.grams.contract import AMPLE, GramsContract, N, sample
 
 
 class TestStored(GramsContract):

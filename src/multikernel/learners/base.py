@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+
 from ..grams.protocol import CombinedGram
+from ..solvers.losses import Loss
 from ..solvers.problem import Machine, Target
 
 
@@ -12,6 +15,17 @@ class Learner(Protocol):
     """Anything that trains machines on a combined Gram operator."""
 
     kind: str
+    #: the loss l of ``1/2 ||f||^2 + sum_i C_i l(f(x_i) + b, y_i)``
+    loss: Loss
+
+    def costs(self, target: Target) -> np.ndarray:
+        """The factors C_i of the loss, shape (n,)."""
+        ...
+
+    @property
+    def unit(self) -> float:
+        """What that objective is multiplied by to give the learner's own."""
+        ...
 
     def fit(self, gram: CombinedGram, target: Target) -> Machine:
         """Train one machine per column of the target."""

@@ -19,6 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._threads import one_blas_thread
 from ..grams.memory import MemoryBudget
 from ..grams.protocol import CombinedGram
+from ..solvers.losses import Squared
 from ..solvers.problem import Machine, Target, relative_gap
 
 
@@ -42,6 +43,7 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
     """
 
     kind = "regression"
+    loss = Squared()
 
     def __init__(
         self,
@@ -57,6 +59,13 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         self.tol = tol
         self.max_iter = max_iter
         self.memory_budget = memory_budget
+
+    @property
+    def unit(self) -> float:
+        return 2.0 * self.alpha
+
+    def costs(self, target: Target) -> np.ndarray:
+        return target.loss_weights / self.alpha
 
     def fit(self, gram: CombinedGram, target: Target) -> Machine:
         """Solve for all outputs together."""

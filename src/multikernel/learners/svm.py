@@ -18,6 +18,7 @@ from sklearn.svm import SVC
 
 from .._threads import one_blas_thread
 from ..grams.protocol import CombinedGram, run_in_order
+from ..solvers.losses import Hinge
 from ..solvers.problem import Machine, Target, relative_gap
 
 #: About a second's worth of factorisations, after which the best answer so far stands.
@@ -44,6 +45,8 @@ class SVM(BaseEstimator):  # type: ignore[misc]
     """
 
     kind = "classification"
+    loss = Hinge()
+    unit = 1.0
 
     def __init__(
         self, C: float = 1.0, *, tol: float = 1e-3, max_iter: int = -1, n_jobs: int = 1
@@ -52,6 +55,9 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
+
+    def costs(self, target: Target) -> np.ndarray:
+        return self.C * target.loss_weights
 
     def fit(self, gram: CombinedGram, target: Target) -> Machine:
         """Train all machines on the combined Gram matrix."""

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+from sklearn.exceptions import ConvergenceWarning
 
 from ..grams.protocol import CombinedGram, Grams, center_targets, target_norm
 from ..learners.base import Learner
-from ..weighting.base import Weighting
-from .problem import Solution, Target
+from ..weighting.base import JointWeighting, Weighting
+from .problem import Machine, Solution, Target
 
 #: An eigenvalue above minus this part of the largest counts as rounding, not as negative.
 PSD_TOLERANCE = 1e-8
@@ -24,13 +26,69 @@ class NotPSDError(ValueError):
 
 
 def learn(grams: Grams, target: Target, weighting: Weighting, learner: Learner) -> Solution:
-    """First the weights, then the machine on the kernel they combine to."""
+    """Weights, then the machine on the kernel they combine to; once, or in turns."""
+    if isinstance(weighting, JointWeighting):
+        return learn_jointly(grams, target, weighting, learner)
     weights = weighting.start(grams, target, learner)
     gram = grams.combine(weights)
     require_psd(grams, weights, gram, warn=weighting.signed_weights)
     machine = learner.fit(gram, target)
     alone = grams.summary(target.Y, products=False).alignments
     return Solution(weights, machine, combined_alignment(gram, target), alone)
+
+
+def learn_jointly(
+    grams: Grams, target: Target, weighting: JointWeighting, learner: Learner
+) -> Solution:
+    """Alternate machine and weights until the duality gap of the joint problem is small.
+
+    Every machine gives, with the weights it was trained at, a primal value, and by its
+    coefficients alone a dual value; the true optimum lies between them. The gap is held against
+    the whole objective and, for the sake of problems that are nearly all loss, against the
+    regulariser as well.
+    """
+    theta = weighting.start(grams, target, learner)
+    require_psd(grams, theta, grams.combine(theta), warn=False)
+    C, loss = learner.costs(target), learner.loss
+    history: list[dict[str, Any]] = []
+    best: tuple[float, np.ndarray, Machine, CombinedGram] | None = None
+    for step in range(1, weighting.max_iter + 1):
+        gram = grams.combine(theta)
+        coef = learner.fit(gram, target).coef
+        values = gram.matvec(coef)
+        intercept = loss.intercept(values, target.Y, C)
+        a = np.maximum(grams.quadratic_forms(coef).sum(axis=1), 0.0)
+        regulariser = weighting.primal(theta, a)
+        primal = regulariser + float(loss.value(values + intercept, target.Y, C).sum())
+        dual = float(loss.dual(coef, target.Y, C).sum()) - weighting.dual(a)
+        gap = max(primal - dual, 0.0)
+        relative = gap / max(abs(primal), 1e-300)
+        history.append(
+            {
+                "objective": primal * learner.unit,
+                "gap": relative,
+                "active": int(np.count_nonzero(theta)),
+                "support": int(np.count_nonzero(np.any(coef != 0, axis=1))),
+            }
+        )
+        if best is None or gap < best[0]:
+            machine = Machine(coef, intercept, primal * learner.unit, relative, step)
+            best = gap, theta, machine, gram
+        if relative <= weighting.tol and gap <= 10 * weighting.tol * regulariser:
+            break
+        theta = weighting.update(theta, a)
+    else:
+        warnings.warn(
+            f"{weighting!r} stopped after max_iter={weighting.max_iter} alternations with a "
+            f"relative duality gap of {history[-1]['gap']:.2g}, above "
+            f"tol={weighting.tol:g}.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
+    assert best is not None
+    _, theta, machine, gram = best
+    alone = grams.summary(target.Y, products=False).alignments
+    return Solution(theta, machine, combined_alignment(gram, target), alone, history)
 
 
 def combined_alignment(gram: CombinedGram, target: Target) -> float:

@@ -6,7 +6,8 @@ import difflib
 from typing import Any
 
 from .alignment import Align, AlignF
-from .base import Weighting
+from .base import JointWeighting, Weighting
+from .blocknorm import L1, LpNorm
 from .uniform import BestSingle, Uniform
 
 #: what the strings of ``weighting=`` stand for
@@ -15,6 +16,8 @@ NAMED: dict[str, type[Weighting]] = {
     "best": BestSingle,
     "align": Align,
     "alignf": AlignF,
+    "lp": LpNorm,
+    "l1": L1,
 }
 
 
@@ -36,4 +39,15 @@ def as_weighting(weighting: Any) -> Weighting:
     )
 
 
-__all__ = ["NAMED", "Align", "AlignF", "BestSingle", "Uniform", "Weighting", "as_weighting"]
+__all__ = [
+    "L1",
+    "NAMED",
+    "Align",
+    "AlignF",
+    "BestSingle",
+    "JointWeighting",
+    "LpNorm",
+    "Uniform",
+    "Weighting",
+    "as_weighting",
+]
