@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-import warnings
 from numbers import Integral, Real
 from typing import Any
 
@@ -168,10 +167,9 @@ class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
     def _learn(
         self, grams: Grams, target: Target, weighting: Weighting, learner: Learner
     ) -> Solution:
-        """Centre, normalise, learn; warn about kernels that cannot take part."""
+        """Centre, normalise, learn."""
         started = time.perf_counter()
         corrected = grams.corrected(self.center, self.normalize)
-        self._warn_degenerate(corrected)
         solution = learn(corrected, target, weighting, learner)
         self._say(
             f"{type(self).__name__}: {self.grams_}\n  learned {np.count_nonzero(solution.weights)} "
@@ -180,24 +178,6 @@ class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
         )
         self._grams = corrected
         return solution
-
-    def _warn_degenerate(self, grams: Grams) -> None:
-        constant = np.flatnonzero(grams.degenerate)
-        if len(constant) == grams.p:
-            raise ValueError(
-                "Every kernel is constant on the training data after centring: there is nothing "
-                "to learn from. Are all rows of X equal, or the kernels far too wide?"
-            )
-        if len(constant):
-            named = ", ".join(repr(grams.names[k]) for k in constant[:5])
-            more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
-            warnings.warn(
-                f"{len(constant)} of {grams.p} kernels are constant on the training data after "
-                f"centring and get weight 0: {named}{more}. Drop them, or change their "
-                "parameters.",
-                UserWarning,
-                stacklevel=4,
-            )
 
     def _say(self, message: str) -> None:
         logger.info(message)

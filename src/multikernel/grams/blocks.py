@@ -99,6 +99,7 @@ class BlockGrams(Grams):
             "Raise memory_budget, use fewer kernels, or fewer samples.",
         )
         self._statistics: RawStatistics | None = None
+        self._targets: np.ndarray | None = None  # what `a` of the statistics belongs to
         self._correction: Correction | None = None
         self._degenerate: np.ndarray | None = None
 
@@ -186,8 +187,21 @@ class BlockGrams(Grams):
         have = self._statistics
         if have is None or (products and have.products is None):
             have = self.raw_statistics(Yc, products)
-            self._statistics = replace(have, a=None)  # `a` belongs to one target
+            self._refuse_overflow(have)
+            self._statistics, self._targets = have, Yc
+        elif Yc is not None and (self._targets is None or not np.array_equal(Yc, self._targets)):
+            OY = self._omega()[:, None] * Yc
+            have = replace(have, a=np.einsum("knt,nt->k", self.raw_matvecs(OY), OY))
+            self._statistics, self._targets = have, Yc
         return have
+
+    def _refuse_overflow(self, stats: RawStatistics) -> None:
+        good = np.isfinite(stats.row_sums).all(axis=1) & np.isfinite(stats.squares)
+        if not good.all():
+            raise ValueError(
+                f"Kernel {self.names[int(np.argmin(good))]!r} overflows on the training data. "
+                "Standardise the columns of X, or use a smaller gamma or degree."
+            )
 
     def _means(self) -> tuple[np.ndarray, np.ndarray]:
         row_means = self.statistics().row_sums / self.total_weight
@@ -219,8 +233,13 @@ class BlockGrams(Grams):
             stats = self.statistics()
             _, g = self._means()
             size = np.abs(stats.diagonals) @ self._omega() + self.total_weight * np.abs(g)
-            noise = 16 * np.finfo(self.dtype).eps * size
-            self._degenerate = np.abs(self._centred_traces()) <= noise
+            eps = 16 * np.finfo(self.dtype).eps
+            constant = np.abs(self._centred_traces()) <= eps * size
+            # An indefinite kernel may have no trace and yet not be constant: look at its norm.
+            if np.any(constant & ~self.known_psd):
+                norms = np.sqrt(np.maximum(self.centred_products(False), 0.0))
+                constant &= self.known_psd | (norms <= eps * np.sqrt(stats.squares))
+            self._degenerate = constant
         return self._degenerate
 
     @property
@@ -251,14 +270,18 @@ class BlockGrams(Grams):
             self.degenerate,
             list(self.names),
         )
-        sphere = None
+        sphere = noise = None
         if self.how == "spherical":
-            # A diagonal of rounding size belongs to a point at the centre: leave it there.
-            noise = 16 * np.finfo(self.dtype).eps * np.abs(diagonals).max(axis=1, keepdims=True)
-            sphere = inverse_root(np.where(diagonals > noise, diagonals, 0.0))
+            # A diagonal of rounding size belongs to a point at the centre: leave it there. Rounding
+            # is that of the numbers it is the difference of.
+            noise = np.zeros(self.p)
+            if self.center:
+                terms = np.abs(stats.diagonals) + 2 * np.abs(r) + np.abs(g)[:, None]
+                noise = 16 * np.finfo(self.dtype).eps * terms.max(axis=1)
+            sphere = inverse_root(np.where(diagonals > noise[:, None], diagonals, 0.0))
         if not self.center:
-            return Correction(None, None, scale, sphere)
-        return Correction(r, g, scale, sphere)
+            return Correction(None, None, scale, sphere, noise)
+        return Correction(r, g, scale, sphere, noise)
 
     # -- the passes -------------------------------------------------------------------------------
 
@@ -280,9 +303,7 @@ class BlockGrams(Grams):
             return streamed_summary(self, Yc, products)
         # One pass for everything: statistics first met here bring the targets' products along.
         a = self.statistics(Yc, products).a
-        if a is None:
-            OY = self._omega()[:, None] * Yc
-            a = np.einsum("knt,nt->k", self.raw_matvecs(OY), OY)
+        assert a is not None
         M = self.centred_products(products)
         scale = self.correction.scale
         squares = np.diag(M) if products else M
@@ -389,7 +410,7 @@ class BlockExpansion(Expansion):
         self.spherical = c.sphere is not None
         centred = c.row_means is not None
         total = coef.sum(axis=0)
-        negligible = 1e-9 * np.abs(coef).sum(axis=0)
+        negligible = 1e-12 * np.abs(coef).sum(axis=0)
         self.needs_means = centred and (self.spherical or bool(np.any(np.abs(total) > negligible)))
         rows = np.arange(grams.n)
         if not self.needs_means:
@@ -410,6 +431,7 @@ class BlockExpansion(Expansion):
                 None if c.grand_means is None else c.grand_means[self.active],
                 self.scale,
                 c.sphere[np.ix_(self.active, rows)],  # type: ignore[index]
+                c.noise[self.active],  # type: ignore[index]
             )
         elif c.row_means is not None and c.grand_means is not None:
             self.offsets = np.outer(c.grand_means[self.active], total)

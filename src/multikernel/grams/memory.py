@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import sys
 from dataclasses import dataclass
+from numbers import Real
 
 import psutil
 
@@ -31,15 +33,15 @@ class MemoryBudget:
         if budget is None:
             return cls(int(FRACTION * psutil.virtual_memory().available))
         if isinstance(budget, str):
-            match = re.fullmatch(r"\s*([0-9.]+)\s*([kmg]?i?b)\s*", budget.lower())
+            match = re.fullmatch(r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*([kmg]?i?b)\s*", budget.lower())
             if match:
                 budget = float(match[1]) * _UNITS[match[2]]
-        if isinstance(budget, bool) or not isinstance(budget, (int, float)) or budget <= 0:
+        if isinstance(budget, bool) or not isinstance(budget, Real) or not budget > 0:
             raise ValueError(
                 f"memory_budget must be a positive number of bytes, text such as '4GB', or None "
                 f"for {FRACTION:.0%} of the free memory; got {budget!r}."
             )
-        return cls(int(budget))
+        return cls(int(min(budget, sys.maxsize)))
 
     def allows(self, needed: float) -> bool:
         return needed <= self.bytes

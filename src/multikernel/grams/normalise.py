@@ -31,12 +31,15 @@ class Correction:
         0 for a kernel that is constant on the sample.
     sphere : array of shape (p, n) or None
         d; None unless the normalisation is spherical.
+    noise : array of shape (p,) or None
+        The centred diagonal is not known better than this: below it a point is at the centre.
     """
 
     row_means: np.ndarray | None
     grand_means: np.ndarray | None
     scale: np.ndarray
     sphere: np.ndarray | None = None
+    noise: np.ndarray | None = None
 
     def apply(self, block: np.ndarray, rows: slice) -> np.ndarray:
         """Correct a raw block (p, |rows|, n) of the training sample, in place."""
@@ -71,8 +74,9 @@ class Correction:
             if diagonal is not None:
                 centred_diagonal = diagonal - 2.0 * means + self.grand_means[:, None]
         if self.sphere is not None:
-            assert centred_diagonal is not None
-            block *= inverse_root(centred_diagonal)[:, :, None]
+            assert centred_diagonal is not None and self.noise is not None
+            at_centre = centred_diagonal <= self.noise[:, None]
+            block *= inverse_root(np.where(at_centre, 0.0, centred_diagonal))[:, :, None]
             block *= self.sphere[:, None, :]
         block *= self.scale[:, None, None]
         return block
@@ -186,7 +190,9 @@ def normalize(K: np.ndarray, how: str | None = "trace") -> np.ndarray:
         d = inverse_root(np.diag(K).copy())
         return K * d[:, None] * d[None, :]
     trace = np.array([np.trace(K)])
-    variance = np.array([np.trace(K) / len(K) - K.mean()])
+    variance = np.array([np.trace(center(K)) / len(K)])
+    if variance[0] <= 10 * np.finfo(np.float64).eps * np.abs(K).max():
+        variance[0] = 0.0  # rounding noise of a constant matrix
     size = np.array([np.linalg.norm(K)])
     return K * scales(how, trace, variance, size, np.array([False]), ["K"])[0]
 

@@ -111,6 +111,7 @@ class Plan:
 
 def plan(bank: KernelBank, X: Any, *, memory_budget: Any = None) -> Plan:
     """Assign every kernel of a bank to an implementation."""
+    X = X if hasattr(X, "shape") else np.asarray(X)
     names = getattr(X, "columns", None)
     return make_plan(
         bank,

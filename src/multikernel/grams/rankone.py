@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..kernels.columns import column_moments
 from .memory import MemoryBudget
 from .normalise import check_how, scales
 from .protocol import CombinedGram, Expansion, Grams, Summary, center_targets, target_norm
@@ -54,22 +55,12 @@ class RankOneGrams(Grams):
 
     def _moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weighted mean, centred sum of squares and raw sum of squares of every column."""
-        V, omega, W = self.features, self.omega, self.total_weight
-        means = np.asarray(V.T @ omega).ravel() / W
-        if not sp.issparse(V):
-            return means, omega @ (V - means) ** 2, omega @ V**2
-        # Entries that are there, then the zeros that are not: no cancellation.
-        counts = np.diff(V.indptr)
-        index = np.repeat(np.arange(V.shape[1]), counts)
-        weight = omega[V.indices]
-        spread = np.bincount(index, weight * (V.data - means[index]) ** 2, V.shape[1])
-        seen = np.bincount(index, weight, V.shape[1])
-        spread += np.maximum(W - seen, 0.0) * means**2
-        return means, spread, np.bincount(index, weight * V.data**2, V.shape[1])
+        return column_moments(self.features, self.omega)
 
     @property
     def degenerate(self) -> np.ndarray:
-        return self.spread <= 16 * np.finfo(np.float64).eps * self.power
+        # Features are centred before they are squared: their noise is eps, that of squares eps^2.
+        return self.spread <= (16 * np.finfo(np.float64).eps) ** 2 * self.power
 
     @property
     def known_psd(self) -> np.ndarray:
@@ -110,11 +101,17 @@ class RankOneGrams(Grams):
 
     def _signs(self, features: Any) -> np.ndarray:
         V = features.toarray() if sp.issparse(features) else np.asarray(features)
-        return np.sign(V - self.shift)
+        return signs(V - self.shift, self.shift)
 
     def dense_features(self, rows: slice | np.ndarray = slice(None)) -> np.ndarray:
         """The features as used, shape (n_rows, p)."""
         V = self.features[rows]
+        if sp.issparse(V):
+            self.budget.require(
+                8.0 * V.shape[0] * self.p,
+                f"Writing out {V.shape[0]} x {self.p} sparse features",
+                "Raise memory_budget, or use a method that needs no dense features.",
+            )
         if self.signs:
             return self._signs(V)
         return (V.toarray() if sp.issparse(V) else np.asarray(V)) - self.shift
@@ -162,9 +159,19 @@ class RankOneGrams(Grams):
         """``u_k' u_l`` of centred features that are not yet scaled."""
         omega, W = self.omega, self.total_weight
         if sp.issparse(self.features) and not self.signs:
-            V = self.features[:, kernels].multiply(np.sqrt(omega)[:, None]).tocsc()
+            chosen = self.features[:, kernels]
+            V = chosen.multiply(np.sqrt(omega)[:, None]).tocsc()
             means = self.means[kernels]
-            return np.asarray((V.T @ V).todense()) - W * np.outer(means, means)
+            C = np.asarray((V.T @ V).todense()) - W * np.outer(means, means)
+            # That cancels where a mean is large against the spread; such columns are full, and are
+            # centred before they are multiplied.
+            full = np.flatnonzero(self.power[kernels] > 1e2 * self.spread[kernels])
+            if len(full):
+                U = omega[:, None] * (chosen[:, full].toarray() - means[full])
+                C[full] = np.asarray(chosen.T @ U).T
+                C[:, full] = C[full].T
+                C[np.ix_(full, full)] = U.T @ (chosen[:, full].toarray() - means[full])
+            return C
         U = self.dense_features()[:, kernels]
         U = (U - omega @ U / W) * np.sqrt(omega)[:, None]
         return np.asarray(U.T @ U)
@@ -282,13 +289,18 @@ class RankOneExpansion(Expansion):
 
     def _used(self, points: Any) -> np.ndarray:
         U = (points.toarray() if sp.issparse(points) else np.asarray(points)) - self.shift
-        return np.sign(U) if self.signs else U
+        return signs(U, self.shift) if self.signs else U
 
     def shares(self, points: Any) -> np.ndarray:
         U = self._used(self._active(points))
         shares = np.zeros((U.shape[0], self.n_kernels, self.slopes.shape[1]))
         shares[:, self.active] = U[:, :, None] * self.slopes
         return shares
+
+
+def signs(U: np.ndarray, shift: np.ndarray) -> np.ndarray:
+    """Directions of centred features; a point at the centre up to rounding has none."""
+    return np.where(np.abs(U) <= 16 * np.finfo(np.float64).eps * np.abs(shift), 0.0, np.sign(U))
 
 
 def take_feature_columns(X: Any, columns: np.ndarray) -> Any:

@@ -113,9 +113,10 @@ class StackedGrams(Grams):
             part.expand(weights[where], coef)
             for part, where in zip(self.parts, self.positions, strict=True)
         ]
-        return StackedExpansion(
-            parts, self.positions, [bool(weights[w].any()) for w in self.positions]
-        )
+        used = [bool(weights[where].any()) for where in self.positions]
+        if not any(used):
+            used[0] = True  # something must know how many points come: zero, at no great cost
+        return StackedExpansion(parts, self.positions, used)
 
 
 def cross_products(A: Grams, B: Grams) -> np.ndarray:
@@ -144,19 +145,22 @@ class StackedCombined(CombinedGram):
         self.parts, self.n = parts, n
 
     def _rows(self, index: slice) -> np.ndarray:
-        return np.sum([part.rows(index) for part in self.parts], axis=0)
+        zero = np.zeros((len(range(*index.indices(self.n))), self.n))
+        return sum((part.rows(index) for part in self.parts), start=zero)
 
     def _matvec(self, V: np.ndarray) -> np.ndarray:
-        return np.sum([part.matvec(V) for part in self.parts], axis=0)
+        return sum((part.matvec(V) for part in self.parts), start=np.zeros(np.shape(V)))
 
     def _dense(self) -> np.ndarray:
+        if not self.parts:
+            return np.zeros((self.n, self.n))
         out = self.parts[0]._dense()
         for part in self.parts[1:]:
             out += part._dense()
         return out
 
     def diagonal(self) -> np.ndarray:
-        return np.sum([part.diagonal() for part in self.parts], axis=0)
+        return sum((part.diagonal() for part in self.parts), start=np.zeros(self.n))
 
 
 class StackedExpansion(Expansion):

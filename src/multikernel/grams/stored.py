@@ -38,6 +38,11 @@ class StoredGrams(DenseGrams):
         )
         self.origin = origin
 
+    def corrected(self, center: bool, normalize: str | None) -> BlockGrams:
+        if center != self.origin.center:
+            raise ValueError("These matrices were stored for kernels that are (not) to be centred.")
+        return super().corrected(center, normalize)
+
     @property
     def known_psd(self) -> np.ndarray:
         return self.origin.known_psd

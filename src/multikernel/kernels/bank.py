@@ -121,6 +121,9 @@ class KernelBank(Sequence[Kernel]):
             names = [*self._entry_names(), *other._entry_names()]
         return KernelBank(self.entries + other.entries, names)
 
+    def __radd__(self, other: object) -> KernelBank:
+        return KernelBank([other]) + self if isinstance(other, Kernel) else NotImplemented
+
     def _entry_names(self) -> list[str]:
         if self._names is not None:
             return list(self._names)
@@ -180,10 +183,15 @@ def distinct(names: Sequence[str]) -> list[str]:
     if len(counts) == len(names):
         return list(names)
     seen: Counter[str] = Counter()
+    taken = {name for name, count in counts.items() if count == 1}
     out = []
     for name in names:
-        seen[name] += 1
-        out.append(name if counts[name] == 1 else f"{name} #{seen[name]}")
+        new = name
+        while counts[name] > 1 and (new == name or new in taken):
+            seen[name] += 1
+            new = f"{name} #{seen[name]}"
+        taken.add(new)
+        out.append(new)
     return out
 
 

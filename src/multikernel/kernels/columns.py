@@ -8,7 +8,7 @@ and can be grouped by the columns they share.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -42,19 +42,21 @@ def freeze_columns(columns: Any) -> Columns:
         return (columns,)
     if isinstance(columns, (int, np.integer)) and not isinstance(columns, bool):
         return (int(columns),)
-    items = np.asarray(columns).tolist() if not isinstance(columns, tuple) else list(columns)
+    # An array gives plain numbers; a list is taken as it is: names next to indices stay indices.
+    is_array = isinstance(columns, np.ndarray) or not isinstance(columns, Iterable)
+    items = np.asarray(columns).tolist() if is_array else list(columns)
     if not isinstance(items, list) or not items:
         raise ValueError(
             f"columns must name at least one column; got {columns!r}. "
             "Give names, indices, a boolean mask, a slice, or None for all columns."
         )
-    if all(isinstance(c, bool) for c in items):
+    if all(isinstance(c, (bool, np.bool_)) for c in items):
         chosen = tuple(int(i) for i in np.flatnonzero(items))
         if not chosen:
             raise ValueError("columns is a boolean mask that selects no column.")
         return chosen
     for c in items:
-        if isinstance(c, bool) or not isinstance(c, (str, int, np.integer)):
+        if isinstance(c, (bool, np.bool_)) or not isinstance(c, (str, int, np.integer)):
             raise TypeError(
                 f"columns must be names (str) or indices (int); got {c!r} of type "
                 f"{type(c).__name__}."
@@ -125,6 +127,31 @@ def take_columns(X: Any, columns: Columns) -> Any:
     return X[:, index]
 
 
+def column_moments(V: Any, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Weighted mean, centred and raw sum of squares of the columns of an array or CSC matrix.
+
+    The mean is corrected by the mean of what it leaves, so that a constant column leaves rounding
+    noise of one ulp and not of many.
+    """
+    W = omega.sum()
+    mean = np.asarray(V.T @ omega).ravel() / W
+    if not sp.issparse(V):
+        mean = mean + omega @ (V - mean) / W
+        return mean, omega @ (V - mean) ** 2, omega @ V**2
+    V = V.astype(np.float64)
+    V.sum_duplicates()
+    # Entries that are there, then the zeros that are not: no cancellation.
+    index = np.repeat(np.arange(V.shape[1]), np.diff(V.indptr))
+    weight = omega[V.indices]
+    absent = W - np.bincount(index, weight, V.shape[1])
+    absent[np.diff(V.indptr) == V.shape[0]] = 0.0
+    left = np.bincount(index, weight * (V.data - mean[index]), V.shape[1]) - absent * mean
+    mean = mean + left / W
+    spread = np.bincount(index, weight * (V.data - mean[index]) ** 2, V.shape[1])
+    spread += np.maximum(absent, 0.0) * mean**2
+    return mean, spread, np.bincount(index, weight * V.data**2, V.shape[1])
+
+
 @dataclass(frozen=True, repr=False)
 class Standardization:
     """The affine map ``(x - mean) / scale`` of each selected column, as a value.
@@ -146,16 +173,14 @@ class Standardization:
         omega = np.ones(X.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
         omega = omega / omega.sum()
         if sp.issparse(X):
-            mean = np.asarray(X.T @ omega).ravel()
-            square = np.asarray(X.multiply(X).T @ omega).ravel()
-            scale = np.sqrt(np.maximum(square - mean**2, 0.0))
-            return cls(tuple(np.where(scale > 0, scale, 1.0).tolist()))
-        X = np.asarray(X, dtype=np.float64)
-        mean = omega @ X
-        scale = np.sqrt(omega @ (X - mean) ** 2)
+            mean, variance, _ = column_moments(X.tocsc(), omega)
+        else:
+            mean, variance, _ = column_moments(np.asarray(X, dtype=np.float64), omega)
+        scale = np.sqrt(variance)
         # A constant column is noise of rounding size around its mean: leave it as it is.
         constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
-        return cls(tuple(np.where(constant, 1.0, scale).tolist()), tuple(mean.tolist()))
+        scale = np.where(constant, 1.0, scale)
+        return cls(tuple(scale.tolist()), None if sp.issparse(X) else tuple(mean.tolist()))
 
     def __call__(self, X: Any) -> Any:
         scale = np.asarray(self.scale)

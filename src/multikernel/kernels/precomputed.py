@@ -135,7 +135,7 @@ def check_symmetric_matrix(K: np.ndarray, label: str) -> None:
     """Refuse a kernel matrix that is not numeric, finite and symmetric, in row blocks."""
     if K.dtype.kind not in "fiub":
         raise ValueError(f"Kernel {label!r}: expected numbers; got dtype {K.dtype}.")
-    eps = np.finfo(K.dtype).eps if K.dtype.kind == "f" else 0.0
+    eps = min(np.finfo(K.dtype).eps, 1e-7) if K.dtype.kind == "f" else 0.0
     worst, size = 0.0, 0.0
     for start in range(0, K.shape[0], 512):
         rows = np.asarray(K[start : start + 512], dtype=np.float64)

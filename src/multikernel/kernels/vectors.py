@@ -96,6 +96,17 @@ def _dot(X: Any, Z: Any) -> np.ndarray:
     return np.asarray(safe_sparse_dot(X, Z.T, dense_output=True))
 
 
+def _squared_distances(X: Any, Z: Any) -> np.ndarray:
+    """Through dot products, around the mean of Z: far from the origin they would cancel."""
+    if X.shape[0] == 0 or Z.shape[0] == 0:
+        return np.zeros((X.shape[0], Z.shape[0]))
+    if sp.issparse(X) or sp.issparse(Z):
+        return np.asarray(euclidean_distances(X, Z, squared=True))
+    origin = Z.mean(axis=0, dtype=np.float64).astype(Z.dtype)
+    moved = Z - origin
+    return np.asarray(euclidean_distances(moved if X is Z else X - origin, moved, squared=True))
+
+
 @dataclass(frozen=True, repr=False)
 class Linear(VectorKernel):
     """The dot product ``K(x, z) = <x, z>``.
@@ -162,7 +173,7 @@ class Polynomial(VectorKernel):
 
     @property
     def is_psd(self) -> bool:
-        return self.coef0 >= 0 or self.degree == 0
+        return self.coef0 >= 0
 
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
         return (self.gamma * _dot(X, Z) + self.coef0) ** self.degree
@@ -207,7 +218,7 @@ class Gaussian(VectorKernel):
         return True
 
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
-        return np.exp(-self.gamma * euclidean_distances(X, Z, squared=True))
+        return np.exp(-self.gamma * _squared_distances(X, Z))
 
     def _diag(self, X: Any) -> np.ndarray:
         return np.ones(X.shape[0], dtype=X.dtype)
@@ -232,7 +243,9 @@ class Laplacian(Gaussian):
     """
 
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
-        return np.exp(-self.gamma * manhattan_distances(X, Z))
+        if X.shape[0] == 0 or Z.shape[0] == 0:
+            return np.zeros((X.shape[0], Z.shape[0]))
+        return np.exp(-self.gamma * manhattan_distances(X, Z)).astype(X.dtype, copy=False)
 
 
 @dataclass(frozen=True, repr=False)

@@ -27,18 +27,43 @@ class NotPSDError(ValueError):
 
 def learn(grams: Grams, target: Target, weighting: Weighting, learner: Learner) -> Solution:
     """Weights, then the machine on the kernel they combine to; once, or in turns."""
+    # First of all: the one pass that brings everything the rest will ask about the sample.
+    alone = grams.summary(target.Y, products=weighting.needs_products).alignments
+    refuse_constant_kernels(grams)
     if isinstance(weighting, JointWeighting):
-        return learn_jointly(grams, target, weighting, learner)
+        return learn_jointly(grams, target, weighting, learner, alone)
     weights = weighting.start(grams, target, learner)
     gram = grams.combine(weights)
     require_psd(grams, weights, gram, warn=weighting.signed_weights)
     machine = learner.fit(gram, target)
-    alone = grams.summary(target.Y, products=False).alignments
     return Solution(weights, machine, combined_alignment(gram, target), alone)
 
 
+def refuse_constant_kernels(grams: Grams) -> None:
+    """Kernels that are constant on the sample cannot take part: say which; refuse if all are."""
+    constant = np.flatnonzero(grams.degenerate).tolist()
+    if len(constant) == grams.p:
+        raise ValueError(
+            "Every kernel is constant on the training data after centring: there is nothing to "
+            "learn from. Are all rows of X equal, or the kernels far too wide?"
+        )
+    if constant:
+        named = ", ".join(repr(grams.names[k]) for k in constant[:5])
+        more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
+        warnings.warn(
+            f"{len(constant)} of {grams.p} kernels are constant on the training data after "
+            f"centring and get weight 0: {named}{more}. Drop them, or change their parameters.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
 def learn_jointly(
-    grams: Grams, target: Target, weighting: JointWeighting, learner: Learner
+    grams: Grams,
+    target: Target,
+    weighting: JointWeighting,
+    learner: Learner,
+    alone: np.ndarray,
 ) -> Solution:
     """Alternate machine and weights until the duality gap of the joint problem is small.
 
@@ -87,7 +112,6 @@ def learn_jointly(
         )
     assert best is not None
     _, theta, machine, gram = best
-    alone = grams.summary(target.Y, products=False).alignments
     return Solution(theta, machine, combined_alignment(gram, target), alone, history)
 
 

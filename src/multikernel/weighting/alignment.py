@@ -104,6 +104,8 @@ class AlignF(Weighting):
     array([0.   , 0.412, 0.588])
     """
 
+    needs_products = True
+
     def __init__(self, signed: bool = False) -> None:
         self.signed = signed
 

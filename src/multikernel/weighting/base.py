@@ -19,6 +19,8 @@ class Weighting(BaseEstimator):  # type: ignore[misc]
 
     #: whether weights may be negative, so that the combination may fail to be a kernel
     signed_weights: bool = False
+    #: whether the p x p products of the kernels are needed
+    needs_products: bool = False
     #: whether the weights depend on the learner and its C or alpha
     needs_learner: bool = False
 
