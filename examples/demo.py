@@ -25,13 +25,15 @@ table.add_column("")
 for name, alone, weight in zip(
     model.kernel_names_, model.kernel_alignments_, model.kernel_weights_, strict=True
 ):
-    table.add_row(name, f"{alone:.3f}", f"{weight:.3f}" if weight else "0", "█" * round(30 * weight))
+    table.add_row(
+        name, f"{alone:.3f}", f"{weight:.3f}" if weight else "0", "█" * round(30 * weight)
+    )
 console.print(table)
 console.print(
     f"The learned combination is aligned {model.alignment_:.3f} with the labels, "
     f"the best single kernel {model.kernel_alignments_.max():.3f}.\n"
     f"The machine on it has {len(model.support_)} support vectors and a proven relative duality "
-    f"gap of {model.duality_gap_:.1g}.\n"
+    f"gap below {max(model.duality_gap_, 1e-14):.0e}.\n"
 )
 
 # How well does it predict? 10-fold cross-validation, three times, for each way to weigh kernels.

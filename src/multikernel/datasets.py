@@ -13,6 +13,10 @@ is the one that the environment variable ``MULTIKERNEL_DATA`` names; a source ch
     strings, and where the data came from.
 
 Nothing is scaled, imputed or shuffled: missing entries are NaN, rows keep the order of the source.
+
+>>> import multikernel as mk
+>>> "ionosphere" in mk.datasets.names()
+True
 """
 
 from __future__ import annotations

@@ -168,7 +168,9 @@ def test_matrices_go_back_bit_for_bit(order):
             model = mk.MultiKernelClassifier(mk.precomputed(given), **options)
             model.fit(mk.sample_ids(len(X)), y, sample_weight=counts)
             model.predict(mk.sample_ids(len(X)))
-            mk.MultiKernelClassifier("precomputed", **options).fit(stacked, y, sample_weight=counts)
+            if normalize != "spherical":  # refused there: new points come without K(x, x)
+                array = mk.MultiKernelClassifier("precomputed", **options)
+                array.fit(stacked, y, sample_weight=counts)
     mk.MultiKernelClassifierCV("precomputed", cv=3).fit(stacked, y, sample_weight=counts)
     assert [K.tobytes() for K in given] == before
     assert stacked.tobytes() == stacked_before

@@ -20,7 +20,7 @@ from ..grams.memory import MemoryBudget
 from ..grams.normalise import HOW
 from ..grams.planning import Part, Plan, make_plan
 from ..grams.protocol import Grams
-from ..kernels.bank import KernelBank, as_bank, default_bank
+from ..kernels.bank import as_bank, default_bank
 from ..learners.base import Learner
 from ..solvers.loop import learn
 from ..solvers.problem import Solution, Target
@@ -32,14 +32,14 @@ logger = logging.getLogger("multikernel")
 class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
     """Common ground of the multiple-kernel estimators; see them for the parameters."""
 
-    _parameter_constraints: dict[str, list[Any]] = {
-        "kernels": [None, StrOptions({"precomputed"}), KernelBank, list, tuple, object],
+    _parameter_constraints: dict[str, Any] = {
+        "kernels": "no_validation",  # as_bank says more about what came
         "weighting": [str, Weighting],
         "center": ["boolean"],
         "normalize": [StrOptions(set(HOW)), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
-        "dtype": [None, StrOptions({"float32", "float64"}), type],
+        "dtype": "no_validation",  # _gram_dtype
         "memory_budget": [None, Real, str],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
@@ -69,11 +69,16 @@ class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     @property
     def _is_precomputed(self) -> bool:
-        return isinstance(self.kernels, str)
+        return isinstance(self.kernels, str) and self.kernels == "precomputed"
 
     def _check_X(self, X: Any, y: Any = "no_validation", *, reset: bool, **y_options: Any) -> Any:
         """Validated X (and y): float arrays, CSR matrices, or (n, n, p) arrays of kernels."""
-        _refuse_text_columns(X)
+        _refuse_text(X)
+        _refuse_matrices(X, self._is_precomputed)
+        if reset:
+            self.__dict__.pop("_kernel_array_shape", None)
+        if y_options.get("y_numeric") and np.asarray(y).dtype.kind in "US":
+            raise ValueError("y must be numeric for regression; got text. Encode it first.")
         options: dict[str, Any] = {"dtype": (np.float64, np.float32), "reset": reset}
         if self._is_precomputed:
             options |= {"allow_nd": True, "ensure_2d": False}
@@ -94,6 +99,12 @@ class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _check_kernel_array(self, X: np.ndarray, reset: bool) -> np.ndarray:
         """kernels="precomputed": X holds kernel values, kernel axis last."""
+        if self.normalize == "spherical":
+            raise ValueError(
+                "normalize='spherical' needs K(x, x) of new points, which kernels='precomputed' "
+                "has no place for. Use mk.precomputed(matrices) with X = mk.sample_ids(N), or "
+                "another normalisation."
+            )
         X = X[:, :, None] if X.ndim == 2 else X
         if X.ndim != 3 or (reset and X.shape[0] != X.shape[1]):
             raise ValueError(
@@ -155,12 +166,13 @@ class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
             sparse=sp.issparse(X),
             budget=budget,
         )
-        dtype = np.dtype(self.dtype) if self.dtype is not None else X.dtype
+        dtype = check_dtype(self.dtype) or X.dtype
         return self.grams_.grams(kept, budget=budget, dtype=dtype, **options)
 
     def _as_weighting(self, weighting: Any) -> Weighting:
         rule = as_weighting(weighting)
-        if isinstance(weighting, str) and isinstance(rule, BestSingle):
+        seeded = self.random_state is not None  # else BestSingle's own seed, as in mk.BestSingle()
+        if isinstance(weighting, str) and isinstance(rule, BestSingle) and seeded:
             rule.random_state = self.random_state
         return rule
 
@@ -211,8 +223,32 @@ class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
         return self._expansion.shares(points) if split else self._expansion.values(points)
 
 
-def _refuse_text_columns(X: Any) -> None:
+def _refuse_matrices(X: Any, precomputed: bool) -> None:
+    """Several kernel matrices where a table was expected, or with the kernel axis first."""
+    listed = isinstance(X, (list, tuple)) and len(X) > 0 and all(np.ndim(K) == 2 for K in X)
+    if listed and precomputed:
+        raise ValueError(
+            "With kernels='precomputed', fit takes X of shape (n_samples, n_samples, n_kernels), "
+            f"kernel axis last; got a list of {len(X)} matrices. Use np.stack(matrices, axis=-1), "
+            "or mk.precomputed(matrices) with X = mk.sample_ids(n)."
+        )
+    if not precomputed and (listed or (isinstance(X, np.ndarray) and X.ndim == 3)):
+        raise ValueError(
+            "Found array with dim 3, expected X of shape (n_samples, n_features). For kernel "
+            "matrices use kernels=mk.precomputed(matrices) with X = mk.sample_ids(n), or "
+            "kernels='precomputed'."
+        )
+
+
+def _refuse_text(X: Any) -> None:
     """Name the columns that are not numbers, before a conversion fails without naming them."""
+    if isinstance(X, np.ndarray) and X.dtype.kind in "USO" and X.ndim == 2:
+        for j in range(X.shape[1]):
+            if any(isinstance(v, str) for v in X[:, j]) and not _all_numbers(X[:, j]):
+                raise ValueError(
+                    f"X must be numeric, but column {j} is not: it holds {X[0, j]!r}. Encode text "
+                    "and categories first, for example with sklearn.preprocessing.OneHotEncoder."
+                )
     if not hasattr(X, "dtypes") or not hasattr(X, "columns"):
         return
     text = [
@@ -220,7 +256,7 @@ def _refuse_text_columns(X: Any) -> None:
         for c, kind in zip(X.columns, X.dtypes, strict=True)
         if getattr(kind, "kind", "O") not in "fiub"
         and not getattr(kind, "_is_numeric", False)
-        and not _all_numbers(X[c])
+        and (getattr(kind, "kind", "O") in "mM" or not _all_numbers(X[c]))
     ]
     if text:
         named = ", ".join(map(repr, text[:5])) + (", ..." if len(text) > 5 else "")
@@ -229,6 +265,19 @@ def _refuse_text_columns(X: Any) -> None:
             f"{'are' if len(text) > 1 else 'is'} not. Encode text and categories first, for "
             "example with sklearn.preprocessing.OneHotEncoder."
         )
+
+
+def check_dtype(dtype: Any) -> np.dtype | None:
+    """Single or double precision, however it is spelled."""
+    if dtype is None:
+        return None
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = None
+    if found is None or found not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype must be 'float32', 'float64' or None; got {dtype!r}.")
+    return found
 
 
 def _all_numbers(column: Any) -> bool:

@@ -30,14 +30,28 @@ class ClassifierCommon(ClassifierMixin, MultiKernelEstimator):  # type: ignore[m
                 f"{type(self).__name__} needs samples of at least 2 classes; y has only one class: "
                 f"{self.classes_[0]!r}."
             )
-        costs = None
-        if self.class_weight is not None:
-            costs = compute_sample_weight(self.class_weight, y[keep])
+        costs = self._class_costs(y[keep], weights)
         if n_classes == 2:
             Y = np.where(codes == 1, 1.0, -1.0)[:, None]
         else:
             Y = np.where(codes[:, None] == np.arange(n_classes), 1.0, -1.0)
         return Target(Y, "classification", weights, costs)
+
+    def _class_costs(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
+        """Factors of the loss; ``"balanced"`` counts a point as often as its weight says."""
+        if self.class_weight is None:
+            return None
+        if isinstance(self.class_weight, str):
+            classes, codes = np.unique(y, return_inverse=True)
+            counts = np.bincount(codes, weights)
+            return np.asarray((counts.sum() / (len(classes) * counts))[codes])
+        costs = compute_sample_weight(self.class_weight, y)
+        if not np.all(costs > 0):
+            raise ValueError(
+                f"class_weight must give every class a positive factor; got {self.class_weight!r}."
+                " Drop a class with sample_weight 0 instead."
+            )
+        return np.asarray(costs)
 
     def decision_function(self, X: Any, *, split: bool = False) -> np.ndarray:
         """Signed distances from the decision boundary, before taking a sign or a maximum.

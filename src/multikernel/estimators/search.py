@@ -10,6 +10,8 @@ before the folds are made; they never see targets.)
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -26,6 +28,7 @@ from ..grams.stored import stored
 from ..learners.base import Learner
 from ..learners.ridge import Ridge
 from ..learners.svm import SVM
+from ..solvers.loop import refuse_constant_kernels
 from ..solvers.problem import Target
 from ..weighting import Weighting
 from .base import MultiKernelEstimator
@@ -61,6 +64,7 @@ class SearchMixin(MultiKernelEstimator):
     ) -> tuple[Any, float]:
         """Score every (weighting, value) on every fold; fill ``cv_results_`` and pick the best."""
         candidates = self._candidates()
+        refuse_constant_kernels(grams.corrected(self.center, self.normalize), warn=False)
         scores = np.empty((len(splits), len(candidates), len(values)))
         work = [(f, w) for f in range(len(splits)) for w in range(len(candidates))]
         steps: Iterable[tuple[int, int]] = work
@@ -75,8 +79,16 @@ class SearchMixin(MultiKernelEstimator):
                 parts = {f: part}
             rule = self._as_weighting(clone(candidates[w], safe=False))
             predicted = self._predict_fold(
-                parts[f], target.take(train), rule, [make_learner(v) for v in values], grams, test
+                parts[f],
+                self._fold_target(target, y, train, f),
+                rule,
+                [make_learner(v) for v in values],
+                grams,
+                test,
             )
+            if target.kind == "classification" and target.Y.shape[1] > 1:
+                # A class that the training part does not hold is never predicted.
+                predicted[..., ~np.any(target.Y[train] > 0, axis=0)] = -np.inf
             for j, output in enumerate(predicted):
                 held = None if target.weights is None else target.weights[test]
                 scores[f, w, j] = self._score_fold(output, y[test], held)
@@ -128,6 +140,10 @@ class SearchMixin(MultiKernelEstimator):
         together = together + np.concatenate([machine.intercept for machine in machines])
         return together.reshape(len(test), len(learners), t).transpose(1, 0, 2)
 
+    def _fold_target(self, target: Target, y: np.ndarray, train: np.ndarray, fold: int) -> Target:
+        """The target of one training part."""
+        return target.take(train)
+
     def _score_fold(self, output: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:
         raise NotImplementedError
 
@@ -168,7 +184,15 @@ def _score(scoring: Any, fold: Any, y: np.ndarray, weights: np.ndarray | None) -
     X = np.zeros((len(y), 1))
     if weights is None:
         return float(scorer(fold, X, y))
-    return float(scorer(fold, X, y, sample_weight=weights))
+    try:
+        return float(scorer(fold, X, y, sample_weight=weights))
+    except TypeError as error:
+        if "sample_weight" not in str(error):
+            raise
+        raise TypeError(
+            f"scoring={scoring!r} takes no sample_weight, but fit was given one. Let the function "
+            "take (estimator, X, y, sample_weight), or use sklearn.metrics.make_scorer."
+        ) from error
 
 
 _SEARCH_CONSTRAINTS: dict[str, list[Any]] = {
@@ -296,6 +320,16 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         self._store(solution, keep)
         self.intercept_ = solution.machine.intercept
         return self
+
+    def _fold_target(self, target: Target, y: np.ndarray, train: np.ndarray, fold: int) -> Target:
+        part = target.take(train)
+        if len(np.unique(part.labels)) < 2:
+            raise ValueError(
+                f"The training part of fold {fold} holds one class only "
+                f"({y[train][0]!r}); every fold needs two. Use stratified or shuffled folds."
+            )
+        # Balanced weights count the classes of the training part, nothing else.
+        return replace(part, costs=self._class_costs(y[train], part.weights))
 
     def _score_fold(self, output: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:
         decisions = output[:, 0] if len(self.classes_) == 2 else output
@@ -451,12 +485,21 @@ def check_grid(name: str, values: Any) -> list[float]:
 def kept_splits(cv: Any, y: np.ndarray, keep: np.ndarray, *, classifier: bool) -> Splits:
     """Folds of the points that count; explicit splits name points as they were given."""
     split = check_cv(cv, y[keep], classifier=classifier)
-    explicit = cv is not None and not isinstance(cv, int) and not hasattr(cv, "split")
+    explicit = cv is not None and not isinstance(cv, Integral) and not hasattr(cv, "split")
     if not explicit or len(keep) == len(y):
-        return list(split.split(np.zeros((len(keep), 1)), y[keep]))
+        return [
+            (_indices(train), _indices(test))
+            for train, test in split.split(np.zeros((len(keep), 1)), y[keep])
+        ]
     place = np.full(len(y), -1)
     place[keep] = np.arange(len(keep))
     return [
         (place[train][place[train] >= 0], place[test][place[test] >= 0])
         for train, test in split.split()
     ]
+
+
+def _indices(rows: Any) -> np.ndarray:
+    """Row numbers from row numbers or a mask."""
+    rows = np.asarray(rows)
+    return np.flatnonzero(rows) if rows.dtype == bool else rows

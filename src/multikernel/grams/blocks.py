@@ -278,10 +278,20 @@ class BlockGrams(Grams):
             if self.center:
                 terms = np.abs(stats.diagonals) + 2 * np.abs(r) + np.abs(g)[:, None]
                 noise = 16 * np.finfo(self.dtype).eps * terms.max(axis=1)
+            self._refuse_negative_diagonals(diagonals, noise)
             sphere = inverse_root(np.where(diagonals > noise[:, None], diagonals, 0.0))
         if not self.center:
             return Correction(None, None, scale, sphere, noise)
         return Correction(r, g, scale, sphere, noise)
+
+    def _refuse_negative_diagonals(self, diagonals: np.ndarray, noise: np.ndarray) -> None:
+        lowest = np.where(self.degenerate, 0.0, diagonals.min(axis=1))
+        for k in np.flatnonzero(lowest < -1e3 * noise).tolist():
+            raise ValueError(
+                f"Kernel {self.names[k]!r} has a diagonal entry of {lowest[k]:.3g} on the training "
+                "data, so it is not positive semidefinite and cannot be brought to 'spherical' "
+                "normalisation. Drop the kernel, or repair its matrix."
+            )
 
     # -- the passes -------------------------------------------------------------------------------
 

@@ -12,7 +12,8 @@ import psutil
 #: The part of the free memory a fit may use when nobody says otherwise.
 FRACTION = 0.6
 
-_UNITS = {"b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "kib": 2**10, "mib": 2**20, "gib": 2**30}
+_UNITS = {"b": 1} | {f"{x}b": 1000**k for k, x in enumerate("kmgt", 1)}
+_UNITS |= {f"{x}ib": 1024**k for k, x in enumerate("kmgt", 1)}
 
 
 class MemoryBudgetError(MemoryError, ValueError):
@@ -33,15 +34,16 @@ class MemoryBudget:
         if budget is None:
             return cls(int(FRACTION * psutil.virtual_memory().available))
         if isinstance(budget, str):
-            match = re.fullmatch(r"\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*([kmg]?i?b)\s*", budget.lower())
+            match = re.fullmatch(r"\s*(\d+\.?\d*|\.\d+)\s*(b|[kmgt]i?b)\s*", budget.lower())
             if match:
                 budget = float(match[1]) * _UNITS[match[2]]
-        if isinstance(budget, bool) or not isinstance(budget, Real) or not budget > 0:
+        number = isinstance(budget, Real) and not isinstance(budget, bool)
+        if not number or not float(budget) > 0:  # type: ignore[arg-type]
             raise ValueError(
                 f"memory_budget must be a positive number of bytes, text such as '4GB', or None "
                 f"for {FRACTION:.0%} of the free memory; got {budget!r}."
             )
-        return cls(int(min(budget, sys.maxsize)))
+        return cls(int(min(float(budget), sys.maxsize))  # type: ignore[arg-type])
 
     def allows(self, needed: float) -> bool:
         return needed <= self.bytes

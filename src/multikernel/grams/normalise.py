@@ -130,7 +130,8 @@ def scales(
         raise ValueError(
             f"Kernel {names[k]!r} has {'trace' if how != 'frobenius' else 'norm'} {size[k]:.3g}, "
             f"so it is not positive semidefinite and cannot be brought to {how!r} normalisation. "
-            "Use normalize='frobenius' or None, or drop the kernel."
+            "Drop the kernel, repair its matrix, or use normalize='frobenius' or None if other "
+            "kernels make up for it."
         )
     return np.where(degenerate, 0.0, 1.0 / np.where(degenerate, 1.0, size))
 

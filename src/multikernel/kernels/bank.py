@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -60,11 +62,21 @@ class KernelBank(Sequence[Kernel]):
 
     def __init__(
         self,
-        kernels: Iterable[Kernel | PerFeature],
+        kernels: Any,
         names: Sequence[str] | None = None,
     ) -> None:
         if isinstance(kernels, (Kernel, PerFeature)):
             kernels = [kernels]
+        if isinstance(kernels, (str, Mapping)) or not isinstance(kernels, Iterable):
+            raise TypeError(
+                "kernels must be a kernel, a list of kernels, a bank, 'precomputed' or None; got "
+                f"{kernels!r} of type {type(kernels).__name__}. Wrap a function in mk.Callable, "
+                "make kernels from classes with mk.Gaussian(gamma=0.5), and use mk.per_view for "
+                "a dict of views."
+            )
+        if isinstance(kernels, (list, tuple)) and any(isinstance(k, KernelBank) for k in kernels):
+            # Banks in a list are joined: [mk.gaussians([...]), mk.Linear()]
+            kernels = reduce(add, [as_bank(k) for k in kernels])
         if isinstance(kernels, KernelBank):
             names = kernels._names if names is None else names
             kernels = kernels.entries
@@ -112,8 +124,8 @@ class KernelBank(Sequence[Kernel]):
         return kernels[index]
 
     def __add__(self, other: object) -> KernelBank:
-        if isinstance(other, Kernel):
-            other = KernelBank([other])
+        if isinstance(other, (Kernel, list, tuple)):
+            other = KernelBank(other)
         if not isinstance(other, KernelBank):
             return NotImplemented
         names = None
@@ -122,7 +134,9 @@ class KernelBank(Sequence[Kernel]):
         return KernelBank(self.entries + other.entries, names)
 
     def __radd__(self, other: object) -> KernelBank:
-        return KernelBank([other]) + self if isinstance(other, Kernel) else NotImplemented
+        if isinstance(other, (Kernel, list, tuple)):
+            return KernelBank(other) + self
+        return NotImplemented
 
     def _entry_names(self) -> list[str]:
         if self._names is not None:
@@ -152,7 +166,7 @@ class KernelBank(Sequence[Kernel]):
         return self
 
     def __repr__(self) -> str:
-        shown = [e.name if isinstance(e, Kernel) else repr(e) for e in self.entries]
+        shown = self._entry_names()
         if len(shown) > 12:
             shown = [*shown[:5], f"... {len(shown) - 6} more ...", shown[-1]]
         return f"KernelBank([{', '.join(shown)}])"
@@ -209,6 +223,8 @@ def gaussians(gammas: Iterable[float], *, columns: Any = None) -> KernelBank:
     >>> mk.gaussians([0.1, 1.0]).names
     ['Gaussian(gamma=0.1)', 'Gaussian(gamma=1)']
     """
+    if not isinstance(gammas, Iterable) or isinstance(gammas, str):
+        raise TypeError(f"gaussians: gammas must be a sequence of numbers; got {gammas!r}.")
     return KernelBank([Gaussian(gamma, columns=columns) for gamma in gammas])
 
 
@@ -223,6 +239,8 @@ def polynomials(
     >>> len(mk.polynomials([1, 2, 3]))
     3
     """
+    if not isinstance(degrees, Iterable) or isinstance(degrees, str):
+        raise TypeError(f"polynomials: degrees must be a sequence of numbers; got {degrees!r}.")
     return KernelBank([Polynomial(d, coef0, gamma, columns=columns) for d in degrees])
 
 
@@ -277,6 +295,11 @@ def per_view(views: Mapping[str, Any]) -> KernelBank:
     """
     kernels: list[Kernel] = []
     names: list[str] = []
+    if not isinstance(views, Mapping) or not views:
+        raise TypeError(
+            "per_view takes a mapping with at least one entry, name to (kernel or kernels, "
+            f"columns); got {views!r}."
+        )
     for view, value in views.items():
         try:
             given, columns = value
@@ -284,7 +307,16 @@ def per_view(views: Mapping[str, Any]) -> KernelBank:
             raise ValueError(
                 f"View {view!r} must be a pair (kernel or kernels, columns); got {value!r}."
             ) from None
-        for kernel in as_bank(given):
+        try:
+            bank, columns = as_bank(given), freeze_columns(columns)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"View {view!r}: {error}") from None
+        if bank.is_open:
+            raise ValueError(
+                f"View {view!r}: per_feature(...) chooses its own columns. Use "
+                "mk.per_feature(kernel, columns=...) and add the banks with +."
+            )
+        for kernel in bank:
             if not isinstance(kernel, VectorKernel) or kernel.columns is not None:
                 raise ValueError(
                     f"View {view!r}: {kernel!r} cannot be given columns; use kernels on vectors "

@@ -16,6 +16,12 @@ class Kernel:
 
     Subclasses are frozen dataclasses with two methods, ``__call__(X, Z)`` and ``diag(X)``.
     ``K1 + K2``, ``K1 * K2``, ``K**2`` and ``3.0 * K`` are kernels again.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> mk.Gaussian(0.5) + 2.0 * mk.Linear() ** 2
+    Gaussian(gamma=0.5) + 2 * Linear()**2
     """
 
     @property

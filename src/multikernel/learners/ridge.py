@@ -105,7 +105,7 @@ def solve_directly(
     A = K.copy()
     A[np.diag_indices_from(A)] += ridge
     try:
-        S = cho_solve(cho_factor(A, lower=True, overwrite_a=True, check_finite=False), right)
+        S = cho_solve(cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False), right)
     except LinAlgError:
         # Not positive definite: an indefinite kernel, which the caller was warned about.
         A = K.copy()

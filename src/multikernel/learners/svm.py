@@ -70,6 +70,10 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         limit = self.max_iter if self.max_iter >= 0 else max(10_000_000, 100 * len(K))
 
         def train(j: int) -> tuple[int, bool]:
+            if np.all(target.Y[:, j] == target.Y[0, j]):
+                # A fold may lack a class: nothing to separate, and the answer is known.
+                intercept[j] = target.Y[0, j]
+                return 0, True
             machine = SVC(
                 C=self.C,
                 kernel="precomputed",
@@ -128,7 +132,7 @@ def polish(
                 return (c, offset) if gap < best_gap else best
             free[pair] = True
         F = np.flatnonzero(free)
-        work += 1e4 + 2.0 * len(F) ** 3
+        work += 1e6 + 2.0 * len(F) ** 3 + 4.0 * len(c) * len(F)
         system = np.ones((len(F) + 1, len(F) + 1))
         system[:-1, :-1] = K[np.ix_(F, F)]
         system[-1, -1] = 0.0

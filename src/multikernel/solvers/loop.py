@@ -39,7 +39,7 @@ def learn(grams: Grams, target: Target, weighting: Weighting, learner: Learner) 
     return Solution(weights, machine, combined_alignment(gram, target), alone)
 
 
-def refuse_constant_kernels(grams: Grams) -> None:
+def refuse_constant_kernels(grams: Grams, *, warn: bool = True) -> None:
     """Kernels that are constant on the sample cannot take part: say which; refuse if all are."""
     constant = np.flatnonzero(grams.degenerate).tolist()
     if len(constant) == grams.p:
@@ -47,7 +47,7 @@ def refuse_constant_kernels(grams: Grams) -> None:
             "Every kernel is constant on the training data after centring: there is nothing to "
             "learn from. Are all rows of X equal, or the kernels far too wide?"
         )
-    if constant:
+    if constant and warn:
         named = ", ".join(repr(grams.names[k]) for k in constant[:5])
         more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
         warnings.warn(
@@ -150,8 +150,10 @@ def require_psd(grams: Grams, weights: np.ndarray, gram: CombinedGram, *, warn: 
         alone = np.zeros(grams.p)
         alone[k] = 1.0
         low, high = extreme_eigenvalues(grams.combine(alone))
-        if low / high < worst:
-            culprit, worst = f" (kernel {grams.names[k]!r} alone: {low:.3g})", low / high
+        # Relative to the kernel's own size; the largest eigenvalue may be zero or negative.
+        part = low / max(abs(low), abs(high), np.finfo(np.float64).tiny)
+        if part < worst:
+            culprit, worst = f" (kernel {grams.names[k]!r} alone: {low:.3g})", part
     raise NotPSDError(
         f"The learned combination of kernels is not positive semidefinite on the training data: "
         f"its most negative eigenvalue is {lowest:.3g}, its largest {largest:.3g}{culprit}. "
@@ -165,10 +167,11 @@ def extreme_eigenvalues(gram: CombinedGram) -> tuple[float, float]:
     n = gram.n
     if n <= DENSE_LIMIT:
         shifted = gram.dense().copy()
-        bound = float(np.abs(shifted).sum(axis=0).max())
+        # Row by row blocks: the absolute values of all of it would be one matrix more.
+        bound = max(float(np.abs(shifted[i : i + 256]).sum(axis=1).max()) for i in range(0, n, 256))
         shifted[np.diag_indices(n)] += 0.01 * PSD_TOLERANCE * bound
         try:
-            cholesky(shifted, lower=True, overwrite_a=True, check_finite=False)
+            cholesky(shifted.T, lower=True, overwrite_a=True, check_finite=False)
             return 0.0, bound
         except LinAlgError:
             pass
@@ -184,6 +187,11 @@ def _lanczos(operator: LinearOperator, which: str) -> float:
     start = np.random.default_rng(0).standard_normal(n)
     try:
         found = eigsh(operator, k=1, which=which, tol=1e-3, v0=start, return_eigenvectors=False)
-    except ArpackNoConvergence as stopped:
-        found = np.append(stopped.eigenvalues, 0.0)
+    except ArpackNoConvergence:
+        # The Rayleigh quotient of a few power steps is on the right side, if not at the end.
+        v = start
+        for _ in range(50):
+            v = operator @ v
+            v /= np.linalg.norm(v)
+        found = [v @ (operator @ v)]
     return float(found[0])

@@ -7,6 +7,7 @@ alignment of a combination with the target is ``mu'a / (sqrt(mu'M mu) ||YY'||)``
 from __future__ import annotations
 
 import warnings
+from numbers import Real
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, lstsq, solve_triangular
@@ -66,7 +67,7 @@ class Align(Weighting):
 
 def align_q(a: np.ndarray, q: float) -> np.ndarray:
     """``argmax mu'a`` over ``||mu||_q <= 1``: ``a_k^(1/(q-1))``, scaled to unit q-norm."""
-    if not q > 1:
+    if not isinstance(q, Real) or not q > 1:
         raise ValueError(f"Align: q must be greater than 1 (or None); got {q!r}.")
     a = np.maximum(a, 0.0)
     top = a.max(initial=0.0)

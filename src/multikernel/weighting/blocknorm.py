@@ -59,8 +59,8 @@ class LpNorm(JointWeighting):
         Examples
         --------
         >>> import multikernel as mk
-        >>> mk.LpNorm.from_theta_norm(2.0)
-        LpNorm(p=1.3333333333333333)
+        >>> mk.LpNorm.from_theta_norm(3.0)
+        LpNorm(p=1.5)
         """
         if not q >= 1:
             raise ValueError(f"LpNorm.from_theta_norm: q must be at least 1; got {q!r}.")
@@ -116,6 +116,15 @@ class L1(LpNorm):
         Relative duality gap at which the alternation stops.
     max_iter : int, default=500
         Limit on alternations of machine and weights.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> model = mk.MultiKernelClassifier(mk.gaussians([1e-4, 1e-3]), weighting="l1").fit(X, y)
+    >>> print(round(model.kernel_weights_.sum(), 6))
+    1.0
     """
 
     def __init__(self, *, tol: float = 1e-3, max_iter: int = 500) -> None:

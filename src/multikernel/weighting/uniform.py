@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -89,6 +90,8 @@ class BestSingle(Weighting):
 
 def folds(target: Target, cv: int, random_state: Any) -> list[tuple[np.ndarray, np.ndarray]]:
     """Splits of the training sample, stratified where there are classes with enough members."""
+    if not isinstance(cv, Integral) or cv < 2:
+        raise ValueError(f"BestSingle: cv must be a whole number of at least 2 folds; got {cv!r}.")
     n = len(target.Y)
     if target.kind == "classification":
         smallest = int(np.bincount(target.labels).min())
