@@ -43,7 +43,7 @@ class MemoryBudget:
                 f"memory_budget must be a positive number of bytes, text such as '4GB', or None "
                 f"for {FRACTION:.0%} of the free memory; got {budget!r}."
             )
-        return cls(int(min(float(budget), sys.maxsize))  # type: ignore[arg-type])
+        return cls(int(min(float(budget), sys.maxsize)))  # type: ignore[arg-type]
 
     def allows(self, needed: float) -> bool:
         return needed <= self.bytes
