@@ -25,9 +25,8 @@ table.add_column("")
 for name, alone, weight in zip(
     model.kernel_names_, model.kernel_alignments_, model.kernel_weights_, strict=True
 ):
-    table.add_row(
-        name, f"{alone:.3f}", f"{weight:.3f}" if weight else "0", "█" * round(30 * weight)
-    )
+    bar = "█" * round(30 * weight)
+    table.add_row(name, f"{alone:.3f}", f"{weight:.3f}" if weight else "0", bar)
 console.print(table)
 console.print(
     f"The learned combination is aligned {model.alignment_:.3f} with the labels, "

@@ -18,13 +18,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from ..grams.dense import DenseGrams
 from ..grams.memory import MemoryBudget
 from ..grams.normalise import HOW
-from ..grams.planning import Part, Plan, make_plan
+from ..grams.planning import make_plan, plan_matrices
 from ..grams.protocol import Grams
 from ..kernels.bank import as_bank, default_bank
 from ..learners.base import Learner
 from ..solvers.loop import learn
 from ..solvers.problem import Solution, Target
 from ..weighting import BestSingle, Weighting, as_weighting
+from .checks import check_dtype, refuse_matrices, refuse_text
 
 logger = logging.getLogger("multikernel")
 
@@ -39,7 +40,7 @@ class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
         "normalize": [StrOptions(set(HOW)), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
-        "dtype": "no_validation",  # _gram_dtype
+        "dtype": "no_validation",  # check_dtype knows which types there are
         "memory_budget": [None, Real, str],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
@@ -59,10 +60,9 @@ class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        given = isinstance(self.kernels, str) and self.kernels == "precomputed"
-        tags.input_tags.pairwise = given
-        tags.input_tags.three_d_array = given
-        tags.input_tags.sparse = not given
+        tags.input_tags.pairwise = self._is_precomputed
+        tags.input_tags.three_d_array = self._is_precomputed
+        tags.input_tags.sparse = not self._is_precomputed
         return tags
 
     # -- input ------------------------------------------------------------------------------------
@@ -73,8 +73,8 @@ class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _check_X(self, X: Any, y: Any = "no_validation", *, reset: bool, **y_options: Any) -> Any:
         """Validated X (and y): float arrays, CSR matrices, or (n, n, p) arrays of kernels."""
-        _refuse_text(X)
-        _refuse_matrices(X, self._is_precomputed)
+        refuse_text(X)
+        refuse_matrices(X, self._is_precomputed)
         if reset:
             self.__dict__.pop("_kernel_array_shape", None)
         if y_options.get("y_numeric") and np.asarray(y).dtype.kind in "US":
@@ -141,17 +141,9 @@ class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
         budget = MemoryBudget.of(self.memory_budget)
         options: dict[str, Any] = {"weights": weights, "n_jobs": effective_n_jobs(self.n_jobs)}
         if self._is_precomputed:
-            names = [f"precomputed[{k}]" for k in range(X.shape[2])]
-            from ..kernels.precomputed import check_symmetric_matrix
-
-            matrices = [X[:, :, k] for k in range(X.shape[2])]
-            for K, name in zip(matrices, names, strict=True):
-                check_symmetric_matrix(K, name)
-            nothing = np.array([], dtype=np.intp)
-            part = Part("dense", np.arange(len(names)), (), nothing, "given matrices")
-            self.grams_ = Plan(len(keep), names, (part,))
             self.bank_ = None
-            return DenseGrams(matrices, keep, None, None, names, budget, **options)
+            self.grams_ = plan_matrices(len(keep), X.shape[2])
+            return DenseGrams.given(X, keep, self.grams_.names, budget, **options)
         kept = X if len(keep) == X.shape[0] else X[keep]
         if self.kernels is None:
             self.bank_ = default_bank(kept, sample_weight=weights)
@@ -221,68 +213,3 @@ class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         points = self._expansion.encode(self._check_X(X, reset=False))
         return self._expansion.shares(points) if split else self._expansion.values(points)
-
-
-def _refuse_matrices(X: Any, precomputed: bool) -> None:
-    """Several kernel matrices where a table was expected, or with the kernel axis first."""
-    listed = isinstance(X, (list, tuple)) and len(X) > 0 and all(np.ndim(K) == 2 for K in X)
-    if listed and precomputed:
-        raise ValueError(
-            "With kernels='precomputed', fit takes X of shape (n_samples, n_samples, n_kernels), "
-            f"kernel axis last; got a list of {len(X)} matrices. Use np.stack(matrices, axis=-1), "
-            "or mk.precomputed(matrices) with X = mk.sample_ids(n)."
-        )
-    if not precomputed and (listed or (isinstance(X, np.ndarray) and X.ndim == 3)):
-        raise ValueError(
-            "Found array with dim 3, expected X of shape (n_samples, n_features). For kernel "
-            "matrices use kernels=mk.precomputed(matrices) with X = mk.sample_ids(n), or "
-            "kernels='precomputed'."
-        )
-
-
-def _refuse_text(X: Any) -> None:
-    """Name the columns that are not numbers, before a conversion fails without naming them."""
-    if isinstance(X, np.ndarray) and X.dtype.kind in "USO" and X.ndim == 2:
-        for j in range(X.shape[1]):
-            if any(isinstance(v, str) for v in X[:, j]) and not _all_numbers(X[:, j]):
-                raise ValueError(
-                    f"X must be numeric, but column {j} is not: it holds {X[0, j]!r}. Encode text "
-                    "and categories first, for example with sklearn.preprocessing.OneHotEncoder."
-                )
-    if not hasattr(X, "dtypes") or not hasattr(X, "columns"):
-        return
-    text = [
-        str(c)
-        for c, kind in zip(X.columns, X.dtypes, strict=True)
-        if getattr(kind, "kind", "O") not in "fiub"
-        and not getattr(kind, "_is_numeric", False)
-        and (getattr(kind, "kind", "O") in "mM" or not _all_numbers(X[c]))
-    ]
-    if text:
-        named = ", ".join(map(repr, text[:5])) + (", ..." if len(text) > 5 else "")
-        raise ValueError(
-            f"X must be numeric, but column{'s' if len(text) > 1 else ''} {named} "
-            f"{'are' if len(text) > 1 else 'is'} not. Encode text and categories first, for "
-            "example with sklearn.preprocessing.OneHotEncoder."
-        )
-
-
-def check_dtype(dtype: Any) -> np.dtype | None:
-    """Single or double precision, however it is spelled."""
-    if dtype is None:
-        return None
-    try:
-        found = np.dtype(dtype)
-    except TypeError:
-        found = None
-    if found is None or found not in (np.dtype(np.float32), np.dtype(np.float64)):
-        raise ValueError(f"dtype must be 'float32', 'float64' or None; got {dtype!r}.")
-    return found
-
-
-def _all_numbers(column: Any) -> bool:
-    try:
-        np.asarray(column, dtype=np.float64)
-    except (TypeError, ValueError):
-        return False
-    return True

@@ -88,6 +88,23 @@ class DenseGrams(BlockGrams):
             matrices.append(K)
         return cls(matrices, rows, kernels, X, names, budget, **options)
 
+    @classmethod
+    def given(
+        cls,
+        X: np.ndarray,
+        rows: np.ndarray,
+        names: Sequence[str],
+        budget: MemoryBudget,
+        *,
+        weights: np.ndarray | None = None,
+        n_jobs: int = 1,
+    ) -> DenseGrams:
+        """Matrices in an array (N, N, p), kernel axis last, read in place."""
+        matrices = [X[:, :, k] for k in range(X.shape[2])]
+        for K, name in zip(matrices, names, strict=True):
+            check_symmetric_matrix(K, name)
+        return cls(matrices, rows, None, None, names, budget, weights=weights, n_jobs=n_jobs)
+
     @property
     def known_psd(self) -> np.ndarray:
         if self.kernels is None:

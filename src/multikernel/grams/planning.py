@@ -193,6 +193,14 @@ def make_plan(
     return Plan(n_samples, distinct(names), tuple(parts))
 
 
+def plan_matrices(n_samples: int, n_kernels: int) -> Plan:
+    """The plan of an array (n, n, p) of kernel values that somebody else has computed."""
+    names = [f"precomputed[{k}]" for k in range(n_kernels)]
+    nothing = np.array([], dtype=np.intp)
+    part = Part("dense", np.arange(n_kernels), (), nothing, "given matrices")
+    return Plan(n_samples, names, (part,))
+
+
 def _single_column(kernel: Kernel, n_features: int) -> int | None:
     """The column of a linear kernel that sees just one."""
     if type(kernel) is not Linear or kernel.scaling is not None:

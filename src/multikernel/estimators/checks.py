@@ -1,0 +1,72 @@
+"""Input that is refused before scikit-learn's validation, whose message would say less."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def refuse_matrices(X: Any, precomputed: bool) -> None:
+    """Several kernel matrices where a table was expected, or with the kernel axis first."""
+    listed = isinstance(X, (list, tuple)) and len(X) > 0 and all(np.ndim(K) == 2 for K in X)
+    if listed and precomputed:
+        raise ValueError(
+            "With kernels='precomputed', fit takes X of shape (n_samples, n_samples, n_kernels), "
+            f"kernel axis last; got a list of {len(X)} matrices. Use np.stack(matrices, axis=-1), "
+            "or mk.precomputed(matrices) with X = mk.sample_ids(n)."
+        )
+    if not precomputed and (listed or (isinstance(X, np.ndarray) and X.ndim == 3)):
+        raise ValueError(
+            "Found array with dim 3, expected X of shape (n_samples, n_features). For kernel "
+            "matrices use kernels=mk.precomputed(matrices) with X = mk.sample_ids(n), or "
+            "kernels='precomputed'."
+        )
+
+
+def refuse_text(X: Any) -> None:
+    """Name the columns that are not numbers, before a conversion fails without naming them."""
+    if isinstance(X, np.ndarray) and X.dtype.kind in "USO" and X.ndim == 2:
+        for j in range(X.shape[1]):
+            if any(isinstance(v, str) for v in X[:, j]) and not _all_numbers(X[:, j]):
+                raise ValueError(
+                    f"X must be numeric, but column {j} is not: it holds {X[0, j]!r}. Encode text "
+                    "and categories first, for example with sklearn.preprocessing.OneHotEncoder."
+                )
+    if not hasattr(X, "dtypes") or not hasattr(X, "columns"):
+        return
+    text = [
+        str(c)
+        for c, kind in zip(X.columns, X.dtypes, strict=True)
+        if getattr(kind, "kind", "O") not in "fiub"
+        and not getattr(kind, "_is_numeric", False)
+        and (getattr(kind, "kind", "O") in "mM" or not _all_numbers(X[c]))
+    ]
+    if text:
+        named = ", ".join(map(repr, text[:5])) + (", ..." if len(text) > 5 else "")
+        raise ValueError(
+            f"X must be numeric, but column{'s' if len(text) > 1 else ''} {named} "
+            f"{'are' if len(text) > 1 else 'is'} not. Encode text and categories first, for "
+            "example with sklearn.preprocessing.OneHotEncoder."
+        )
+
+
+def check_dtype(dtype: Any) -> np.dtype | None:
+    """Single or double precision, however it is spelled."""
+    if dtype is None:
+        return None
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = None
+    if found is None or found not in (np.dtype(np.float32), np.dtype(np.float64)):
+        raise ValueError(f"dtype must be 'float32', 'float64' or None; got {dtype!r}.")
+    return found
+
+
+def _all_numbers(column: Any) -> bool:
+    try:
+        np.asarray(column, dtype=np.float64)
+    except (TypeError, ValueError):
+        return False
+    return True
