@@ -33,15 +33,31 @@ from .kernels import (
     precomputed,
     sample_ids,
 )
-from .weighting import L1, Align, AlignF, BestSingle, LpNorm, Uniform
+from .weighting import (
+    L1,
+    Align,
+    AlignF,
+    AlignmentRegularized,
+    BestSingle,
+    ElasticNetNorm,
+    HierarchicalNorm,
+    L2Ball,
+    LpNorm,
+    NonIsotropicNorm,
+    Uniform,
+)
 
 __all__ = [
     "L1",
+    "L2Ball",
     "Align",
     "AlignF",
+    "AlignmentRegularized",
     "BestSingle",
     "Callable",
+    "ElasticNetNorm",
     "Gaussian",
+    "HierarchicalNorm",
     "Kernel",
     "KernelBank",
     "Laplacian",
@@ -51,6 +67,7 @@ __all__ = [
     "MultiKernelClassifierCV",
     "MultiKernelRegressor",
     "MultiKernelRegressorCV",
+    "NonIsotropicNorm",
     "Polynomial",
     "Sigmoid",
     "Uniform",

@@ -75,6 +75,8 @@ class MultiKernelRegressor(RegressorCommon):
     alpha : float, default=1.0
         The ridge: what multiplies ``||f||^2`` beside the sum of squared errors.
     loss : {"squared"}, default="squared"
+    fit_intercept : bool, default=True
+        Whether the intercept is free, or zero.
     center : bool, default=True
         Centre the kernels in feature space.
     normalize : {"multiplicative", "trace", "spherical", "frobenius"} or None
@@ -141,6 +143,7 @@ class MultiKernelRegressor(RegressorCommon):
         **MultiKernelEstimator._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="neither")],
         "loss": [StrOptions({"squared"})],
+        "fit_intercept": ["boolean"],
         "solver": [StrOptions({"auto", "cholesky", "cg"})],
     }
 
@@ -151,6 +154,7 @@ class MultiKernelRegressor(RegressorCommon):
         alpha: float = 1.0,
         *,
         loss: str = "squared",
+        fit_intercept: bool = True,
         center: bool = True,
         normalize: str | None = "multiplicative",
         solver: str = "auto",
@@ -166,6 +170,7 @@ class MultiKernelRegressor(RegressorCommon):
         self.weighting = weighting
         self.alpha = alpha
         self.loss = loss
+        self.fit_intercept = fit_intercept
         self.center = center
         self.normalize = normalize
         self.solver = solver
@@ -202,6 +207,7 @@ class MultiKernelRegressor(RegressorCommon):
             tol=self.tol,
             max_iter=self.max_iter,
             memory_budget=self.memory_budget,
+            fit_intercept=self.fit_intercept,
         )
         solution = self._learn(grams, target, self._as_weighting(self.weighting), learner)
         self._store(solution, keep)

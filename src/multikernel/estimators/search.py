@@ -351,8 +351,8 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         Folds; None for 5.
     scoring : str, callable or None, default=None
         What to maximise; R^2 by default.
-    loss, center, normalize, solver, tol, max_iter, dtype, memory_budget, n_jobs, random_state, \
-    verbose
+    loss, fit_intercept, center, normalize, solver, tol, max_iter, dtype, memory_budget, n_jobs, \
+    random_state, verbose
         As in :class:`MultiKernelRegressor`.
 
     Attributes
@@ -385,6 +385,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         **_SEARCH_CONSTRAINTS,
         "alphas": ["array-like"],
         "loss": [StrOptions({"squared"})],
+        "fit_intercept": ["boolean"],
         "solver": [StrOptions({"auto", "cholesky", "cg"})],
     }
 
@@ -395,6 +396,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         alphas: Any = (0.01, 0.1, 1.0, 10.0, 100.0),
         *,
         loss: str = "squared",
+        fit_intercept: bool = True,
         cv: Any = None,
         scoring: Any = None,
         center: bool = True,
@@ -412,6 +414,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         self.weighting = weighting
         self.alphas = alphas
         self.loss = loss
+        self.fit_intercept = fit_intercept
         self.cv = cv
         self.scoring = scoring
         self.center = center
@@ -453,6 +456,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
                 tol=self.tol,
                 max_iter=self.max_iter,
                 memory_budget=self.memory_budget,
+                fit_intercept=self.fit_intercept,
             )
 
         splits = kept_splits(self.cv, y, keep, classifier=False)

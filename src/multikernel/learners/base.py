@@ -18,6 +18,9 @@ class Learner(Protocol):
     #: the loss l of ``1/2 ||f||^2 + sum_i C_i l(f(x_i) + b, y_i)``
     loss: Loss
 
+    #: whether the intercept is free
+    fit_intercept: bool
+
     def costs(self, target: Target) -> np.ndarray:
         """The factors C_i of the loss, shape (n,)."""
         ...

@@ -40,6 +40,8 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         Limit on conjugate-gradient steps.
     memory_budget : int, str or None
         Bytes, text such as ``"4GB"``, or None for a fraction of the free memory.
+    fit_intercept : bool, default=True
+        Whether b is free, or zero.
     """
 
     kind = "regression"
@@ -53,12 +55,14 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         tol: float = 1e-6,
         max_iter: int = 1000,
         memory_budget: int | str | MemoryBudget | None = None,
+        fit_intercept: bool = True,
     ) -> None:
         self.alpha = alpha
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
         self.memory_budget = memory_budget
+        self.fit_intercept = fit_intercept
 
     @property
     def unit(self) -> float:
@@ -76,13 +80,23 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         ridge = self.alpha / target.loss_weights
         if solver == "cholesky":
             with one_blas_thread(gram.n):
-                coef, intercept, values = solve_directly(gram.dense(), target.Y, ridge)
+                coef, intercept, values = solve_directly(
+                    gram.dense(), target.Y, ridge, fit_intercept=self.fit_intercept
+                )
             steps = 1
         else:
             coef, intercept, values, steps = conjugate_gradients(
-                gram, target.Y, ridge, self.alpha, self.tol, self.max_iter
+                gram,
+                target.Y,
+                ridge,
+                self.alpha,
+                self.tol,
+                self.max_iter,
+                fit_intercept=self.fit_intercept,
             )
-        primal, dual, scale = objectives(values, coef, intercept, target.Y, ridge, self.alpha)
+        primal, dual, scale = objectives(
+            values, coef, intercept, target.Y, ridge, self.alpha, fit_intercept=self.fit_intercept
+        )
         gap = float(np.max(relative_gap(primal, dual, scale)))
         if gap > max(self.tol, 1e-6):
             warnings.warn(
@@ -96,11 +110,11 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
 
 
 def solve_directly(
-    K: np.ndarray, Y: np.ndarray, ridge: np.ndarray
+    K: np.ndarray, Y: np.ndarray, ridge: np.ndarray, *, fit_intercept: bool = True
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Coefficients, intercepts and fitted values (without intercept) by a factorisation."""
     # The intercept takes up the mean; left in, it would cost the coefficients its digits.
-    mean = Y.mean(axis=0)
+    mean = Y.mean(axis=0) if fit_intercept else np.zeros(Y.shape[1])
     right = np.column_stack([Y - mean, np.ones(len(K))])
     A = K.copy()
     A[np.diag_indices_from(A)] += ridge
@@ -111,6 +125,8 @@ def solve_directly(
         A = K.copy()
         A[np.diag_indices_from(A)] += ridge
         S = solve(A, right, assume_a="sym")
+    if not fit_intercept:
+        return S[:, :-1], mean, K @ S[:, :-1]
     ones = S[:, -1]
     intercept = S[:, :-1].sum(axis=0) / ones.sum()
     coef = S[:, :-1] - np.outer(ones, intercept)
@@ -125,15 +141,19 @@ def objectives(
     Y: np.ndarray,
     ridge: np.ndarray,
     lam: float,
+    *,
+    fit_intercept: bool = True,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Primal and dual objective of each output, and the size rounding errors are relative to.
 
-    For any c with ``1'c = 0``, the dual is ``lam (2 c'y - c'Kc - c' diag(ridge) c)``.
+    For any c, with ``1'c = 0`` if the intercept is free, the dual is
+    ``lam (2 c'y - c'Kc - c' diag(ridge) c)``.
     """
     norm = np.einsum("nt,nt->t", coef, values)
     residual = Y - values - intercept
     primal = lam * norm + np.einsum("nt,n->t", residual**2, lam / ridge)
-    fit = np.einsum("nt,nt->t", coef, Y - Y.mean(axis=0))
+    Y = Y - Y.mean(axis=0) if fit_intercept else Y
+    fit = np.einsum("nt,nt->t", coef, Y)
     dual = lam * (2 * fit - norm - np.einsum("nt,n->t", coef**2, ridge))
     size = lam * (np.abs(fit) + np.abs(norm))
     return primal, dual, size
@@ -146,8 +166,10 @@ def conjugate_gradients(
     lam: float,
     tol: float,
     max_iter: int,
+    *,
+    fit_intercept: bool = True,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """The same by conjugate gradients in the space of coefficients that sum to zero.
+    """The same by conjugate gradients, in the space of coefficients that sum to zero.
 
         minimise 1/2 x'Ax - x'y over 1'x = 0,   A = K + diag(ridge)
 
@@ -157,7 +179,12 @@ def conjugate_gradients(
     n, t = Y.shape
 
     def project(V: np.ndarray) -> np.ndarray:
-        return V - V.mean(axis=0)
+        return V - V.mean(axis=0) if fit_intercept else V
+
+    def best_intercept(residual: np.ndarray) -> np.ndarray:
+        if not fit_intercept:
+            return np.zeros(t)
+        return np.average(residual, axis=0, weights=1.0 / ridge)
 
     def product(V: np.ndarray) -> np.ndarray:
         return gram.matvec(V) + ridge[:, None] * V
@@ -167,7 +194,7 @@ def conjugate_gradients(
     D = R.copy()
     rho = np.einsum("nt,nt->t", R, R)
     step = 0
-    intercept = np.average(Y, axis=0, weights=1.0 / ridge)
+    intercept = best_intercept(Y)
     for step in range(1, max_iter + 1):
         AD = product(D)
         curvature = np.einsum("nt,nt->t", D, AD)
@@ -176,8 +203,10 @@ def conjugate_gradients(
         AX += alpha * AD
         R = project(Y - AX) if step % 32 == 0 else R - alpha * project(AD)
         values = AX - ridge[:, None] * X
-        intercept = np.average(Y - values, axis=0, weights=1.0 / ridge)
-        primal, dual, scale = objectives(values, X, intercept, Y, ridge, lam)
+        intercept = best_intercept(Y - values)
+        primal, dual, scale = objectives(
+            values, X, intercept, Y, ridge, lam, fit_intercept=fit_intercept
+        )
         if np.all(relative_gap(primal, dual, scale) <= tol):
             break
         new = np.einsum("nt,nt->t", R, R)

@@ -47,6 +47,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
     kind = "classification"
     loss = Hinge()
     unit = 1.0
+    fit_intercept = True
 
     def __init__(
         self, C: float = 1.0, *, tol: float = 1e-3, max_iter: int = -1, n_jobs: int = 1

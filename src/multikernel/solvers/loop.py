@@ -12,7 +12,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from ..grams.protocol import CombinedGram, Grams, center_targets, target_norm
 from ..learners.base import Learner
-from ..weighting.base import JointWeighting, Weighting
+from ..weighting.base import Weighting
+from ..weighting.joint import JointWeighting
 from .problem import Machine, Solution, Target
 
 #: An eigenvalue above minus this part of the largest counts as rounding, not as negative.
@@ -72,20 +73,26 @@ def learn_jointly(
     the whole objective and, for the sake of problems that are nearly all loss, against the
     regulariser as well.
     """
-    theta = weighting.start(grams, target, learner)
+    rule = weighting.regulariser(grams, target)
+    theta = rule.start()
     require_psd(grams, theta, grams.combine(theta), warn=False)
     C, loss = learner.costs(target), learner.loss
+    # A free intercept takes up the mean of the outputs; left in, it would cost the dual its digits.
+    centred = target.kind == "regression" and learner.fit_intercept
+    mean = np.average(target.Y, axis=0, weights=C) if centred else np.zeros(target.Y.shape[1])
+    Y = target.Y - mean
+    mixed: np.ndarray | None = None
     history: list[dict[str, Any]] = []
     best: tuple[float, np.ndarray, Machine, CombinedGram] | None = None
     for step in range(1, weighting.max_iter + 1):
         gram = grams.combine(theta)
         coef = learner.fit(gram, target).coef
         values = gram.matvec(coef)
-        intercept = loss.intercept(values, target.Y, C)
+        intercept = loss.intercept(values, Y, C) if learner.fit_intercept else np.zeros_like(mean)
         a = np.maximum(grams.quadratic_forms(coef).sum(axis=1), 0.0)
-        regulariser = weighting.primal(theta, a)
-        primal = regulariser + float(loss.value(values + intercept, target.Y, C).sum())
-        dual = float(loss.dual(coef, target.Y, C).sum()) - weighting.dual(a)
+        regulariser = rule.primal(theta, a)
+        primal = regulariser + float(loss.value(values + intercept, Y, C).sum())
+        dual = float(loss.dual(coef, Y, C).sum()) - rule.dual(theta, a)
         gap = max(primal - dual, 0.0)
         relative = gap / max(abs(primal), 1e-300)
         history.append(
@@ -97,11 +104,14 @@ def learn_jointly(
             }
         )
         if best is None or gap < best[0]:
-            machine = Machine(coef, intercept, primal * learner.unit, relative, step)
+            machine = Machine(coef, intercept + mean, primal * learner.unit, relative, step)
             best = gap, theta, machine, gram
-        if relative <= weighting.tol and gap <= 10 * weighting.tol * regulariser:
+        if relative <= weighting.tol and gap <= 10 * weighting.tol * abs(regulariser):
             break
-        theta = weighting.update(theta, a)
+        if rule.mixing > 0:
+            mixed = coef if mixed is None else rule.mixing * mixed + (1 - rule.mixing) * coef
+            a = np.maximum(grams.quadratic_forms(mixed).sum(axis=1), 0.0)
+        theta = rule.update(theta, a)
     else:
         warnings.warn(
             f"{weighting!r} stopped after max_iter={weighting.max_iter} alternations with a "

@@ -6,8 +6,17 @@ import difflib
 from typing import Any
 
 from .alignment import Align, AlignF
-from .base import JointWeighting, Weighting
-from .blocknorm import L1, LpNorm
+from .base import Weighting
+from .joint import (
+    L1,
+    AlignmentRegularized,
+    ElasticNetNorm,
+    HierarchicalNorm,
+    JointWeighting,
+    L2Ball,
+    LpNorm,
+    NonIsotropicNorm,
+)
 from .uniform import BestSingle, Uniform
 
 #: what the strings of ``weighting=`` stand for
@@ -18,6 +27,7 @@ NAMED: dict[str, type[Weighting]] = {
     "alignf": AlignF,
     "lp": LpNorm,
     "l1": L1,
+    "l2-ball": L2Ball,
 }
 
 
@@ -44,9 +54,14 @@ __all__ = [
     "NAMED",
     "Align",
     "AlignF",
+    "AlignmentRegularized",
     "BestSingle",
+    "ElasticNetNorm",
+    "HierarchicalNorm",
     "JointWeighting",
+    "L2Ball",
     "LpNorm",
+    "NonIsotropicNorm",
     "Uniform",
     "Weighting",
     "as_weighting",

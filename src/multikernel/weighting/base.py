@@ -29,30 +29,6 @@ class Weighting(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
 
-class JointWeighting(Weighting):
-    """A rule whose weights and machine solve one convex problem, reached by alternating them.
-
-    The problem is ``min_{theta, w} Omega + loss``; ``primal`` and ``dual`` are the two values of
-    its regulariser that, with those of the loss, bound the optimum from both sides.
-    """
-
-    #: relative duality gap to reach, and the most alternations to spend on it
-    tol: float
-    max_iter: int
-
-    def update(self, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """New weights for a machine with quadratic forms ``a_k = s'K_k s`` found at theta."""
-        raise NotImplementedError
-
-    def primal(self, theta: np.ndarray, a: np.ndarray) -> float:
-        """The regulariser of ``w_k = theta_k sum_i s_i phi_k(x_i)``."""
-        raise NotImplementedError
-
-    def dual(self, a: np.ndarray) -> float:
-        """Its conjugate at ``sum_i s_i phi(x_i)``."""
-        raise NotImplementedError
-
-
 def normalised(weights: np.ndarray) -> np.ndarray:
     """Scaled to sum to one in absolute value."""
     return weights / np.abs(weights).sum()

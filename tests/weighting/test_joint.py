@@ -1,0 +1,258 @@
+"""Joint problems other than the plain lp norm: golden values, collapses, certificates."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import multikernel as mk
+from tests.weighting.test_blocknorm import golden
+
+RAW = {"center": False, "normalize": None}
+NO_BIAS = {**RAW, "fit_intercept": False}
+INF = float("inf")
+TIGHT = {"tol": 1e-9, "max_iter": 5000}
+
+
+def fixture_f1() -> tuple[list[np.ndarray], np.ndarray]:
+    """Five points, three kernels: linear, Gaussian, quadratic."""
+    x = np.array([-1.5, -0.5, 0.0, 0.5, 2.0])
+    kernels = [np.outer(x, x), np.exp(-((x[:, None] - x) ** 2)), (np.outer(x, x) + 1) ** 2]
+    return kernels, np.array([-1.0, -1.0, 1.0, 1.0, 1.0])
+
+
+def ridge(matrices, target, rule, **options):
+    model = mk.MultiKernelRegressor(mk.precomputed(matrices), rule, alpha=1.0, **options)
+    return model.fit(mk.sample_ids(len(target)), target)
+
+
+@pytest.mark.parametrize(
+    ("p", "optimum"),
+    [
+        (1, 2.935882978),
+        (8 / 7, 2.742067576),
+        (4 / 3, 2.493060860),
+        (1.6, 2.215281772),
+        (2, 1.938273930),
+        (3, 1.576974981),
+        (4, 1.401186220),
+        (INF, 0.922668590),
+    ],
+)
+def test_squared_loss_without_intercept(p, optimum):
+    matrices, _, target = golden()
+    model = ridge(matrices, target, mk.LpNorm(p, **TIGHT), **NO_BIAS)
+    np.testing.assert_allclose(model.objective_ / 2, optimum, rtol=1e-8)
+    assert model.intercept_ == 0.0
+
+
+@pytest.mark.parametrize(
+    ("p", "q", "optimum"),
+    [
+        (4 / 3, 1.5, 2.349118199),
+        (1.5, 1.2, 2.597735242),
+        (1.2, 2, 2.104662070),
+        (2, 1.2, 2.480980196),
+        (3, 4, 1.478735349),
+        (4, 2, 1.712648593),
+    ],
+)
+def test_hierarchical_norms(p, q, optimum):
+    matrices, _, target = golden()
+    rule = mk.HierarchicalNorm([0, 0, 1, 1], p, q, **TIGHT)
+    model = ridge(matrices, target, rule, **NO_BIAS)
+    np.testing.assert_allclose(model.objective_ / 2, optimum, rtol=1e-8)
+    assert model.duality_gap_ <= 1e-9
+
+
+@pytest.mark.parametrize("p", [1, 1.3, 2, 3, INF])
+def test_a_hierarchy_with_equal_norms_is_a_block_norm(p):
+    matrices, y, _ = golden()
+    for rule in (mk.LpNorm(p, **TIGHT), mk.HierarchicalNorm([[0, 2], [1, 3]], p, p, **TIGHT)):
+        model = mk.MultiKernelClassifier(mk.precomputed(matrices), rule, **RAW)
+        model.fit(mk.sample_ids(16), y)
+        if isinstance(rule, mk.LpNorm):
+            plain = model
+    np.testing.assert_allclose(model.objective_, plain.objective_, rtol=1e-7)
+    np.testing.assert_allclose(model.kernel_weights_, plain.kernel_weights_, atol=2e-4)
+
+
+def test_groups_are_checked():
+    matrices, _, target = golden()
+    for groups, message in [
+        ([0, 0, 1], "each of the 4 kernels"),
+        ([[0, 1], [1, 2, 3]], "in two groups"),
+        ([[0], [1, 2]], r"\[3\] are in no group"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            ridge(matrices, target, mk.HierarchicalNorm(groups, 1.5, 1.5))
+    with pytest.raises(ValueError, match="both be at most 2 or both at least 2"):
+        ridge(matrices, target, mk.HierarchicalNorm([0, 0, 1, 1], 4, 1.2))
+
+
+def test_non_isotropic_norms():
+    matrices, _, target = golden()
+    diagonal = np.diag([1.0, 2.0, 0.5, 1.0])
+    model = ridge(matrices, target, mk.NonIsotropicNorm(diagonal, **TIGHT), **NO_BIAS)
+    np.testing.assert_allclose(model.objective_ / 2, 1.81002627, rtol=1e-8)
+    np.testing.assert_allclose(model.kernel_weights_, [1, 2, 0.5, 1])
+    E = np.array([[mk.alignment(K, L) for L in matrices] for K in matrices])
+    model = ridge(matrices, target, mk.NonIsotropicNorm(E, **TIGHT), **NO_BIAS)
+    np.testing.assert_allclose(model.objective_ / 2, 1.13791570, rtol=1e-8)
+    assert model.duality_gap_ <= 1e-9
+    identity = ridge(matrices, target, mk.NonIsotropicNorm(np.eye(4), **TIGHT), **NO_BIAS)
+    np.testing.assert_allclose(identity.objective_ / 2, 1.938273930, rtol=1e-8)
+
+
+def test_matrices_that_are_no_norm():
+    matrices, _, target = golden()
+    for E, message in [
+        (np.eye(3), "symmetric 4 x 4"),
+        (np.eye(4) - 0.1, "negative entries"),
+        (np.ones((4, 4)), "positive definite"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            ridge(matrices, target, mk.NonIsotropicNorm(E))
+
+
+def test_elastic_net():
+    matrices, y, _ = golden()
+    rule = mk.ElasticNetNorm(4 / 3, 0.5, **TIGHT)
+    model = mk.MultiKernelClassifier(mk.precomputed(matrices), rule, **RAW)
+    model.fit(mk.sample_ids(16), y)
+    np.testing.assert_allclose(model.objective_, 5.00994585, rtol=1e-8)
+    # A vanishing squared norm leaves the lp norm; a large one the plain sum, rescaled.
+    almost = mk.MultiKernelClassifier(
+        mk.precomputed(matrices), mk.ElasticNetNorm(4 / 3, 1e-7, **TIGHT), **RAW
+    ).fit(mk.sample_ids(16), y)
+    np.testing.assert_allclose(almost.objective_, 4.12526279, rtol=1e-6)
+    for mu, expected in [(10, 3.169), (100, 2.763), (1000, 2.721)]:
+        large = mk.MultiKernelClassifier(
+            mk.precomputed(matrices), mk.ElasticNetNorm(4 / 3, mu, **TIGHT), C=mu, **RAW
+        ).fit(mk.sample_ids(16), y)
+        np.testing.assert_allclose(large.objective_ / mu, expected, atol=1e-3)
+
+
+def test_learning_kernel_ridge_regression_in_a_ball():
+    """Fixture F1: weights, coefficients and value with and without a centre."""
+    kernels, y = fixture_f1()
+    rule = mk.L2Ball(1.0, tol=1e-13, max_iter=5000)
+    model = ridge(kernels, y, rule, **NO_BIAS)
+    np.testing.assert_allclose(model.objective_, 1.5788481589, rtol=1e-10)
+    expected = [0.271495643, 0.718361765, 0.6405048715]
+    np.testing.assert_allclose(model.kernel_weights_, expected, atol=1e-6)
+    coef = [0.041552208, -0.7326570116, 0.6662410692, 0.2435298559, -0.0220275698]
+    np.testing.assert_allclose(model.dual_coef_[:, 0], coef, atol=1e-6)
+    model = ridge(kernels, y, mk.L2Ball(1.0, 3**-0.5, tol=1e-13, max_iter=5000), **NO_BIAS)
+    np.testing.assert_allclose(model.objective_, 1.2551027242, rtol=1e-10)
+    expected = [0.7621623458, 1.4546543529, 1.0202746883]
+    np.testing.assert_allclose(model.kernel_weights_, expected, atol=1e-6)
+
+
+def test_the_ball_collapses(rng):
+    kernels, y = fixture_f1()
+    one = ridge(kernels[:1], y, mk.L2Ball(0.7, 0.3, **TIGHT), **NO_BIAS)
+    np.testing.assert_allclose(one.kernel_weights_, [1.0])
+    same = ridge([kernels[1]] * 3, y, mk.L2Ball(2.0, 0.1, **TIGHT), **NO_BIAS)
+    np.testing.assert_allclose(same.kernel_weights_, 0.1 + 2.0 / 3**0.5)
+    # Around zero, the ball of exponent 2 is the block norm with p = 4/3.
+    matrices, y16, target = golden()
+    ball = ridge(matrices, target, mk.L2Ball(1.0, **TIGHT), **RAW)
+    block = ridge(matrices, target, mk.LpNorm(4 / 3, **TIGHT), **RAW)
+    np.testing.assert_allclose(ball.objective_, block.objective_, rtol=1e-8)
+    hinge = mk.MultiKernelClassifier(mk.precomputed(matrices), mk.L2Ball(1.0, **TIGHT), **RAW)
+    np.testing.assert_allclose(hinge.fit(mk.sample_ids(16), y16).objective_, 4.12526279, rtol=1e-7)
+
+
+def test_l1_ridge_on_the_fixture():
+    kernels, y = fixture_f1()
+    model = ridge(kernels, y, mk.L1(**TIGHT), **NO_BIAS)
+    np.testing.assert_allclose(model.objective_, 1.7910443829, rtol=1e-8)
+    np.testing.assert_allclose(model.kernel_weights_, [0, 0.3521334, 0.6478666], atol=1e-4)
+
+
+@pytest.mark.parametrize("gammas", [(1, 2.0, 0.5), (1, 1.0, 1.5), (0, 0.5, 0.0), (0, 0.25, 0.25)])
+def test_alignment_regularised_in_closed_form(gammas):
+    """One kernel along the target: -4/(1+mu)^2 - 4 gamma + 2 (gamma' + gamma'') mu = 0 at 1."""
+    y = np.array([1.0, 1.0, -1.0, -1.0])
+    rule = mk.AlignmentRegularized(*gammas, tol=1e-12)
+    model = ridge([np.outer(y, y) / 4], y, rule, **NO_BIAS)
+    np.testing.assert_allclose(model.kernel_weights_, [1.0], atol=1e-5)
+
+
+def test_alignment_regularised_tends_to_alignf():
+    matrices, y, _ = golden()
+    ids = mk.sample_ids(16)
+    bank = mk.precomputed(matrices)
+    strong = mk.MultiKernelRegressor(bank, mk.AlignmentRegularized(1e4, 1e-9, 5e3)).fit(ids, y)
+    two_stage = mk.MultiKernelRegressor(bank, "alignf").fit(ids, y)
+    mu = strong.kernel_weights_ / strong.kernel_weights_.sum()
+    np.testing.assert_allclose(mu, two_stage.kernel_weights_, atol=1e-3)
+
+
+def test_alignment_regularised_is_optimal(rng):
+    """Gradient conditions of eq. (9), with the machine's own quadratic forms."""
+    X = rng.standard_normal((40, 3))
+    y = X[:, 0] + 0.3 * rng.standard_normal(40)
+    y -= y.mean()
+    matrices = [mk.normalize(mk.center(mk.Gaussian(g)(X)), "trace") * 40 for g in (0.1, 1.0, 5.0)]
+    gamma, ridge_term, norm_term = 0.01, 0.3, 0.002
+    rule = mk.AlignmentRegularized(gamma, ridge_term, norm_term, tol=1e-12, max_iter=5000)
+    model = ridge(matrices, y, rule, **NO_BIAS)
+    s = np.zeros(40)
+    s[model.support_] = model.dual_coef_[:, 0]
+    a = np.array([y @ K @ y for K in matrices])
+    M = np.array([[np.vdot(K, L) for L in matrices] for K in matrices])
+    mu = model.kernel_weights_
+    forms = np.array([s @ K @ s for K in matrices])
+    gradient = -forms - gamma * a + 2 * (norm_term * M + ridge_term * np.eye(3)) @ mu
+    size = np.abs(forms + gamma * a).max()
+    assert np.all(gradient > -1e-5 * size)
+    np.testing.assert_allclose(gradient[mu > 0], 0.0, atol=1e-5 * size)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        mk.ElasticNetNorm(1.0, 0.5),
+        mk.L2Ball(1.0),
+        mk.L2Ball(1.0, 0.1, q=1.5),
+        mk.HierarchicalNorm([0, 0, 0, 1, 1, 1, 1, 2, 2, 2], 1.2, 2),
+        mk.NonIsotropicNorm(np.eye(10) + 0.1),
+        mk.AlignmentRegularized(0.01, 1.0, 0.0),
+        mk.LpNorm(1.3),
+        mk.LpNorm(8.0),
+    ],
+    ids=repr,
+)
+@pytest.mark.parametrize("kind", ["binary", "classes", "regression"])
+def test_every_pair_of_loss_and_regulariser_is_certified(rule, kind):
+    from sklearn.datasets import load_diabetes, load_iris
+
+    if kind == "regression":
+        X, y = load_diabetes(return_X_y=True)
+        X, y = X[:120], (y[:120] - y.mean()) / y.std()
+        model = mk.MultiKernelRegressor(weighting=rule).fit(X, y)
+    else:
+        X, y = load_iris(return_X_y=True)
+        rows = y > 0 if kind == "binary" else y >= 0
+        model = mk.MultiKernelClassifier(weighting=rule).fit(X[rows], y[rows])
+    assert 0 <= model.duality_gap_ <= 1e-3
+    assert np.all(model.kernel_weights_ >= 0)
+    assert np.all(np.isfinite(model.kernel_weights_))
+
+
+def test_wrong_parameters_are_named():
+    matrices, _, target = golden()
+    for rule, message in [
+        (mk.L2Ball(0.0), "radius must be a positive number"),
+        (mk.L2Ball(1.0, q=1.0), "q must be greater than 1"),
+        (mk.L2Ball(1.0, [1.0, 2.0]), "one per kernel"),
+        (mk.L2Ball(1.0, -1.0), "not negative"),
+        (mk.ElasticNetNorm(2.0), "at least 1 and below 2"),
+        (mk.ElasticNetNorm(1.0, 0.0), "mu must be a positive number"),
+        (mk.AlignmentRegularized(gamma_ridge=0.0), "gamma_ridge must be a positive number"),
+        (mk.AlignmentRegularized(gamma=-1.0), "gamma must be a non-negative number"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            ridge(matrices, target, rule)
