@@ -12,6 +12,7 @@ from ._version import __version__
 from .estimators import (
     MultiKernelClassifier,
     MultiKernelClassifierCV,
+    MultiKernelOneClass,
     MultiKernelRegressor,
     MultiKernelRegressorCV,
 )
@@ -65,6 +66,7 @@ __all__ = [
     "LpNorm",
     "MultiKernelClassifier",
     "MultiKernelClassifierCV",
+    "MultiKernelOneClass",
     "MultiKernelRegressor",
     "MultiKernelRegressorCV",
     "NonIsotropicNorm",

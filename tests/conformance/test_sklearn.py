@@ -9,6 +9,7 @@ ESTIMATORS = [
     mk.MultiKernelRegressor(),
     mk.MultiKernelClassifierCV(),
     mk.MultiKernelRegressorCV(),
+    mk.MultiKernelOneClass(),
 ]
 
 

@@ -8,7 +8,8 @@ from numpy.testing import assert_allclose
 from sklearn.svm import SVC
 
 import multikernel as mk
-from multikernel.learners.svm import SVM, objectives, polish
+from multikernel.learners.polish import polish
+from multikernel.learners.svm import SVM, objectives
 from tests.naive_alignment import (
     MatrixGram,
     center,
@@ -308,13 +309,14 @@ def test_polish_keeps_the_better_solution():
     K, y = data(13)
     C = np.ones(40)
     found = machine(K, y, 1.0, tol=1e-10)
-    coef, b = polish(K, found.coef[:, 0], found.intercept[0], y, C)
-    assert_allclose(coef, found.coef[:, 0], atol=1e-10)
+    minus = np.full(40, -1.0)
+    alpha, b = polish(K, found.coef[:, 0] * y, found.intercept[0], y, minus, C)
+    assert_allclose(alpha * y, found.coef[:, 0], atol=1e-10)
     assert b == pytest.approx(found.intercept[0], abs=1e-10)
     rough = SVC(kernel="precomputed", tol=0.1).fit(K, y)
     start = np.zeros(40)
     start[rough.support_] = rough.dual_coef_[0]
-    polished, offset = polish(K, start, rough.intercept_[0], y, C)
+    alpha, offset = polish(K, start * y, rough.intercept_[0], y, minus, C)
     before = svm_gap(K, start, rough.intercept_[0], y, C)
     assert before > 1e-5
-    assert svm_gap(K, polished, offset, y, C) <= before
+    assert svm_gap(K, alpha * y, offset, y, C) <= before

@@ -19,13 +19,14 @@ from ..grams.dense import DenseGrams
 from ..grams.memory import MemoryBudget
 from ..grams.normalise import HOW
 from ..grams.planning import make_plan, plan_matrices
-from ..grams.protocol import Grams
+from ..grams.protocol import Expansion, Grams, SeparateExpansions
 from ..kernels.bank import as_bank, default_bank
 from ..learners.base import Learner
-from ..solvers.loop import learn
+from ..solvers.loop import Interrupted, learn
 from ..solvers.problem import Solution, Target
-from ..weighting import BestSingle, Weighting, as_weighting
+from ..weighting import BestSingle, JointWeighting, Weighting, as_weighting
 from .checks import check_dtype, refuse_matrices, refuse_text
+from .progress import ProgressLine
 
 logger = logging.getLogger("multikernel")
 
@@ -168,29 +169,66 @@ class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
             rule.random_state = self.random_state
         return rule
 
-    def _learn(
-        self, grams: Grams, target: Target, weighting: Weighting, learner: Learner
-    ) -> Solution:
-        """Centre, normalise, learn."""
-        started = time.perf_counter()
+    def _fit(
+        self,
+        grams: Grams,
+        target: Target,
+        weighting: Weighting,
+        learner: Learner,
+        keep: np.ndarray,
+        *,
+        separate: bool = False,
+    ) -> None:
+        """Centre, normalise, learn, and keep what prediction needs.
+
+        With ``separate`` every output gets kernel weights of its own. An interrupt leaves the best
+        certified iterate behind when the estimator has ``warm_start=True``.
+        """
         corrected = grams.corrected(self.center, self.normalize)
-        solution = learn(corrected, target, weighting, learner)
+        try:
+            if separate:
+                each = [
+                    self._learn(corrected, target.column(j), weighting, learner)
+                    for j in range(target.Y.shape[1])
+                ]
+                solution = Solution.stack(each)
+            else:
+                solution = self._learn(corrected, target, weighting, learner)
+        except Interrupted as stopped:
+            if self._warm_start and not separate:
+                self._store(corrected, stopped.solution, keep)
+            raise
+        self._store(corrected, solution, keep)
+
+    def _learn(
+        self, corrected: Grams, target: Target, weighting: Weighting, learner: Learner
+    ) -> Solution:
+        started = time.perf_counter()
+        warm = getattr(self, "kernel_weights_", None) if self._warm_start else None
+        joint = isinstance(weighting, JointWeighting)
+        with ProgressLine(type(self).__name__, self.verbose if joint else 0) as line:
+            solution = learn(corrected, target, weighting, learner, warm=warm, report=line.report)
         self._say(
             f"{type(self).__name__}: {self.grams_}\n  learned {np.count_nonzero(solution.weights)} "
             f"non-zero weights and the machine in {time.perf_counter() - started:.2f} s, "
             f"relative duality gap {solution.machine.gap:.2g}"
         )
-        self._grams = corrected
         return solution
+
+    @property
+    def _warm_start(self) -> bool:
+        return bool(getattr(self, "warm_start", False))
 
     def _say(self, message: str) -> None:
         logger.info(message)
         if self.verbose:
             print(message)
 
-    def _store(self, solution: Solution, keep: np.ndarray) -> None:
+    def _set_intercept(self, intercept: np.ndarray) -> None:
+        self.intercept_: Any = intercept
+
+    def _store(self, grams: Grams, solution: Solution, keep: np.ndarray) -> None:
         """The fitted attributes, and no more of the training sample than prediction needs."""
-        grams: Grams = self.__dict__.pop("_grams")
         machine = solution.machine
         self.kernel_weights_ = solution.weights
         self.kernel_names_ = list(grams.names)
@@ -203,7 +241,14 @@ class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
         self.duality_gap_ = machine.gap
         self.n_iter_ = machine.n_iter
         self.history_ = solution.history
-        self._expansion = grams.expand(solution.weights, machine.coef)
+        self._set_intercept(machine.intercept)
+        self._expansion: Expansion
+        if solution.weights.ndim == 2:
+            columns = enumerate(solution.weights)
+            parts = [grams.expand(w, machine.coef[:, j : j + 1]) for j, w in columns]
+            self._expansion = SeparateExpansions(parts)
+        else:
+            self._expansion = grams.expand(solution.weights, machine.coef)
         self._expansion.release()
 
     # -- prediction -------------------------------------------------------------------------------

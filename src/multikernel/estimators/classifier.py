@@ -11,6 +11,8 @@ from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..grams.protocol import Grams
+from ..learners.logistic import LogisticRegression
 from ..learners.svm import SVM
 from ..solvers.problem import Target
 from .base import MultiKernelEstimator
@@ -19,7 +21,30 @@ from .base import MultiKernelEstimator
 class ClassifierCommon(ClassifierMixin, MultiKernelEstimator):  # type: ignore[misc]
     """Targets, labels and decisions, shared with the cross-validated classifier."""
 
+    _parameter_constraints = {
+        **MultiKernelEstimator._parameter_constraints,
+        "loss": [StrOptions({"hinge", "logistic"})],
+        "fit_intercept": ["boolean"],
+        "class_weight": [dict, StrOptions({"balanced"}), None],
+    }
+
+    loss: str
+    fit_intercept: bool
     class_weight: Any
+    tol: float
+    max_iter: int
+
+    def _make_learner(self, C: float, grams: Grams) -> SVM | LogisticRegression:
+        if self.loss == "logistic":
+            steps = self.max_iter if self.max_iter >= 0 else 100
+            return LogisticRegression(C, max_iter=steps, fit_intercept=self.fit_intercept)
+        return SVM(
+            C,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            n_jobs=grams.n_jobs,
+            fit_intercept=self.fit_intercept,
+        )
 
     def _encode_labels(self, y: np.ndarray, keep: np.ndarray, weights: np.ndarray | None) -> Target:
         """Labels as -1/+1 columns: one for two classes, one per class (one-vs-rest) for more."""
@@ -112,7 +137,14 @@ class MultiKernelClassifier(ClassifierCommon):
         ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, or an object such as
         ``mk.Align(q=2)``.
     C : float, default=1.0
-        Cost of the hinge loss.
+        Cost of the loss.
+    loss : {"hinge", "logistic"}, default="hinge"
+        A support vector machine, or logistic regression with the learned kernel.
+    multiclass : {"shared", "per_class"}, default="shared"
+        With more than two classes: the same kernel weights for all, or weights of its own for each
+        class against the rest.
+    fit_intercept : bool, default=True
+        Whether the intercept is free, or zero.
     center : bool, default=True
         Centre the kernels in feature space.
     normalize : {"multiplicative", "trace", "spherical", "frobenius"} or None
@@ -134,13 +166,18 @@ class MultiKernelClassifier(ClassifierCommon):
         Threads for passes over the kernels; -1 for all cores.
     random_state : int, RandomState or None, default=None
         For weightings that shuffle (``"best"``).
+    warm_start : bool, default=False
+        Let a joint weighting begin near the weights of the last fit; and let an interrupted fit
+        leave the best certified iterate in the estimator.
     verbose : int, default=0
-        Say what is done.
+        Say what is done; a joint weighting shows iteration, gap, active kernels and support
+        vectors as it goes.
 
     Attributes
     ----------
     kernel_weights_ : array of shape (n_kernels,)
-        The numbers that multiply the normalised kernels; they sum to one.
+        The numbers that multiply the normalised kernels; those of two-stage rules sum to one.
+        Shape (n_classes, n_kernels) with ``multiclass="per_class"``.
     kernel_names_ : list of str
     alignment_ : float
         Centred alignment of the learned kernel with the labels.
@@ -183,9 +220,10 @@ class MultiKernelClassifier(ClassifierCommon):
     """
 
     _parameter_constraints = {
-        **MultiKernelEstimator._parameter_constraints,
+        **ClassifierCommon._parameter_constraints,
         "C": [Interval(Real, 0, None, closed="neither")],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
+        "multiclass": [StrOptions({"shared", "per_class"})],
+        "warm_start": ["boolean"],
     }
 
     def __init__(
@@ -194,6 +232,9 @@ class MultiKernelClassifier(ClassifierCommon):
         weighting: Any = "alignf",
         C: float = 1.0,
         *,
+        loss: str = "hinge",
+        multiclass: str = "shared",
+        fit_intercept: bool = True,
         center: bool = True,
         normalize: str | None = "multiplicative",
         class_weight: Any = None,
@@ -203,11 +244,15 @@ class MultiKernelClassifier(ClassifierCommon):
         memory_budget: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
         self.weighting = weighting
         self.C = C
+        self.loss = loss
+        self.multiclass = multiclass
+        self.fit_intercept = fit_intercept
         self.center = center
         self.normalize = normalize
         self.class_weight = class_weight
@@ -217,6 +262,7 @@ class MultiKernelClassifier(ClassifierCommon):
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.warm_start = warm_start
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -239,8 +285,8 @@ class MultiKernelClassifier(ClassifierCommon):
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_labels(y, keep, weights)
         grams = self._make_grams(X, keep, weights)
-        learner = SVM(self.C, tol=self.tol, max_iter=self.max_iter, n_jobs=grams.n_jobs)
-        solution = self._learn(grams, target, self._as_weighting(self.weighting), learner)
-        self._store(solution, keep)
-        self.intercept_ = solution.machine.intercept
+        learner = self._make_learner(self.C, grams)
+        rule = self._as_weighting(self.weighting)
+        separate = self.multiclass == "per_class" and target.Y.shape[1] > 1
+        self._fit(grams, target, rule, learner, keep, separate=separate)
         return self

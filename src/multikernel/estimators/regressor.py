@@ -11,12 +11,40 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..learners.ridge import Ridge
+from ..learners.svr import SVR
 from ..solvers.problem import Target
 from .base import MultiKernelEstimator
 
 
 class RegressorCommon(RegressorMixin, MultiKernelEstimator):  # type: ignore[misc]
     """Targets and predictions, shared with the cross-validated regressor."""
+
+    _parameter_constraints = {
+        **MultiKernelEstimator._parameter_constraints,
+        "loss": [StrOptions({"squared", "epsilon_insensitive"})],
+        "epsilon": [Interval(Real, 0, None, closed="left")],
+        "fit_intercept": ["boolean"],
+        "solver": [StrOptions({"auto", "cholesky", "cg"})],
+    }
+
+    loss: str
+    epsilon: float
+    fit_intercept: bool
+    solver: str
+    tol: float
+    max_iter: int
+
+    def _make_learner(self, alpha: float) -> Ridge | SVR:
+        if self.loss == "epsilon_insensitive":
+            return SVR(alpha, epsilon=self.epsilon, fit_intercept=self.fit_intercept)
+        return Ridge(
+            alpha,
+            solver=self.solver,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            memory_budget=self.memory_budget,
+            fit_intercept=self.fit_intercept,
+        )
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -35,6 +63,9 @@ class RegressorCommon(RegressorMixin, MultiKernelEstimator):  # type: ignore[mis
                 "predict. Check the target."
             )
         return Target(Y, "regression", weights)
+
+    def _set_intercept(self, intercept: np.ndarray) -> None:
+        self.intercept_ = float(intercept[0]) if self._single_output else intercept
 
     def predict(self, X: Any, *, split: bool = False) -> np.ndarray:
         """Predicted outputs.
@@ -74,7 +105,11 @@ class MultiKernelRegressor(RegressorCommon):
         ``mk.Align(q=2)``.
     alpha : float, default=1.0
         The ridge: what multiplies ``||f||^2`` beside the sum of squared errors.
-    loss : {"squared"}, default="squared"
+    loss : {"squared", "epsilon_insensitive"}, default="squared"
+        Ridge regression, or support vector regression with the learned kernel: ``alpha/2 ||f||^2``
+        plus the sum of ``max(0, |error| - epsilon)``.
+    epsilon : float, default=0.1
+        Errors up to this size cost nothing; for the epsilon-insensitive loss only.
     fit_intercept : bool, default=True
         Whether the intercept is free, or zero.
     center : bool, default=True
@@ -99,13 +134,17 @@ class MultiKernelRegressor(RegressorCommon):
         Threads for passes over the kernels; -1 for all cores.
     random_state : int, RandomState or None, default=None
         For weightings that shuffle (``"best"``).
+    warm_start : bool, default=False
+        Let a joint weighting begin near the weights of the last fit; and let an interrupted fit
+        leave the best certified iterate in the estimator.
     verbose : int, default=0
-        Say what is done.
+        Say what is done; a joint weighting shows iteration, gap, active kernels and support
+        vectors as it goes.
 
     Attributes
     ----------
     kernel_weights_ : array of shape (n_kernels,)
-        The numbers that multiply the normalised kernels; they sum to one.
+        The numbers that multiply the normalised kernels; those of two-stage rules sum to one.
     kernel_names_ : list of str
     alignment_ : float
         Centred alignment of the learned kernel with the outputs.
@@ -140,11 +179,9 @@ class MultiKernelRegressor(RegressorCommon):
     """
 
     _parameter_constraints = {
-        **MultiKernelEstimator._parameter_constraints,
+        **RegressorCommon._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="neither")],
-        "loss": [StrOptions({"squared"})],
-        "fit_intercept": ["boolean"],
-        "solver": [StrOptions({"auto", "cholesky", "cg"})],
+        "warm_start": ["boolean"],
     }
 
     def __init__(
@@ -154,6 +191,7 @@ class MultiKernelRegressor(RegressorCommon):
         alpha: float = 1.0,
         *,
         loss: str = "squared",
+        epsilon: float = 0.1,
         fit_intercept: bool = True,
         center: bool = True,
         normalize: str | None = "multiplicative",
@@ -164,12 +202,14 @@ class MultiKernelRegressor(RegressorCommon):
         memory_budget: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        warm_start: bool = False,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
         self.weighting = weighting
         self.alpha = alpha
         self.loss = loss
+        self.epsilon = epsilon
         self.fit_intercept = fit_intercept
         self.center = center
         self.normalize = normalize
@@ -180,6 +220,7 @@ class MultiKernelRegressor(RegressorCommon):
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.warm_start = warm_start
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -201,16 +242,6 @@ class MultiKernelRegressor(RegressorCommon):
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_outputs(y, keep, weights)
         grams = self._make_grams(X, keep, weights)
-        learner = Ridge(
-            self.alpha,
-            solver=self.solver,
-            tol=self.tol,
-            max_iter=self.max_iter,
-            memory_budget=self.memory_budget,
-            fit_intercept=self.fit_intercept,
-        )
-        solution = self._learn(grams, target, self._as_weighting(self.weighting), learner)
-        self._store(solution, keep)
-        intercept = solution.machine.intercept
-        self.intercept_ = float(intercept[0]) if self._single_output else intercept
+        learner = self._make_learner(self.alpha)
+        self._fit(grams, target, self._as_weighting(self.weighting), learner, keep)
         return self

@@ -20,15 +20,12 @@ from scipy.stats import rankdata
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context, clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..grams.protocol import Grams
 from ..grams.stored import stored
 from ..learners.base import Learner
-from ..learners.ridge import Ridge
-from ..learners.svm import SVM
-from ..solvers.loop import refuse_constant_kernels
+from ..solvers.loop import find, refuse_constant_kernels
 from ..solvers.problem import Target
 from ..weighting import Weighting
 from .base import MultiKernelEstimator
@@ -123,11 +120,13 @@ class SearchMixin(MultiKernelEstimator):
         points = grams.points(test)
         t = target.Y.shape[1]
         if rule.needs_learner:
-            # Weights that depend on C or alpha are found again for each of its values.
+            # Weights that depend on C or alpha are found again for each of its values, a joint
+            # rule beginning at the last ones.
             outputs = []
+            weights = None
             for learner in learners:
-                weights = rule.start(part, target, learner)
-                machine = learner.fit(part.combine(weights), target)
+                found = find(part, target, rule, learner, warm=weights)
+                weights, machine = found.weights, found.machine
                 expansion = part.expand(weights, machine.coef)
                 outputs.append(expansion.values(points) + machine.intercept)
             return np.stack(outputs)
@@ -217,8 +216,8 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         Folds; None for 5, stratified.
     scoring : str, callable or None, default=None
         What to maximise; accuracy by default.
-    center, normalize, class_weight, tol, max_iter, dtype, memory_budget, n_jobs, random_state, \
-    verbose
+    loss, fit_intercept, center, normalize, class_weight, tol, max_iter, dtype, memory_budget, \
+    n_jobs, random_state, verbose
         As in :class:`MultiKernelClassifier`.
 
     Attributes
@@ -247,10 +246,9 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
     """
 
     _parameter_constraints = {
-        **MultiKernelEstimator._parameter_constraints,
+        **ClassifierCommon._parameter_constraints,
         **_SEARCH_CONSTRAINTS,
         "Cs": ["array-like"],
-        "class_weight": [dict, StrOptions({"balanced"}), None],
     }
 
     def __init__(
@@ -259,6 +257,8 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         weighting: Any = "alignf",
         Cs: Any = (0.01, 0.1, 1.0, 10.0, 100.0),
         *,
+        loss: str = "hinge",
+        fit_intercept: bool = True,
         cv: Any = None,
         scoring: Any = None,
         center: bool = True,
@@ -275,6 +275,8 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         self.kernels = kernels
         self.weighting = weighting
         self.Cs = Cs
+        self.loss = loss
+        self.fit_intercept = fit_intercept
         self.cv = cv
         self.scoring = scoring
         self.center = center
@@ -310,15 +312,13 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         target = self._encode_labels(y, keep, weights)
         grams = stored(self._make_grams(X, keep, weights), self.center)
 
-        def learner(C: float) -> SVM:
-            return SVM(C, tol=self.tol, max_iter=self.max_iter, n_jobs=grams.n_jobs)
+        def learner(C: float) -> Learner:
+            return self._make_learner(C, grams)
 
         splits = kept_splits(self.cv, y, keep, classifier=True)
         self.weighting_, self.C_ = self._search(grams, target, y[keep], splits, learner, Cs, "C")
         rule = self._as_weighting(clone(self.weighting_, safe=False))
-        solution = self._learn(grams, target, rule, learner(self.C_))
-        self._store(solution, keep)
-        self.intercept_ = solution.machine.intercept
+        self._fit(grams, target, rule, learner(self.C_), keep)
         return self
 
     def _fold_target(self, target: Target, y: np.ndarray, train: np.ndarray, fold: int) -> Target:
@@ -351,8 +351,8 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         Folds; None for 5.
     scoring : str, callable or None, default=None
         What to maximise; R^2 by default.
-    loss, fit_intercept, center, normalize, solver, tol, max_iter, dtype, memory_budget, n_jobs, \
-    random_state, verbose
+    loss, epsilon, fit_intercept, center, normalize, solver, tol, max_iter, dtype, \
+    memory_budget, n_jobs, random_state, verbose
         As in :class:`MultiKernelRegressor`.
 
     Attributes
@@ -381,12 +381,9 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
     """
 
     _parameter_constraints = {
-        **MultiKernelEstimator._parameter_constraints,
+        **RegressorCommon._parameter_constraints,
         **_SEARCH_CONSTRAINTS,
         "alphas": ["array-like"],
-        "loss": [StrOptions({"squared"})],
-        "fit_intercept": ["boolean"],
-        "solver": [StrOptions({"auto", "cholesky", "cg"})],
     }
 
     def __init__(
@@ -396,6 +393,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         alphas: Any = (0.01, 0.1, 1.0, 10.0, 100.0),
         *,
         loss: str = "squared",
+        epsilon: float = 0.1,
         fit_intercept: bool = True,
         cv: Any = None,
         scoring: Any = None,
@@ -414,6 +412,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         self.weighting = weighting
         self.alphas = alphas
         self.loss = loss
+        self.epsilon = epsilon
         self.fit_intercept = fit_intercept
         self.cv = cv
         self.scoring = scoring
@@ -449,25 +448,15 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         target = self._encode_outputs(y, keep, weights)
         grams = stored(self._make_grams(X, keep, weights), self.center)
 
-        def learner(alpha: float) -> Ridge:
-            return Ridge(
-                alpha,
-                solver=self.solver,
-                tol=self.tol,
-                max_iter=self.max_iter,
-                memory_budget=self.memory_budget,
-                fit_intercept=self.fit_intercept,
-            )
+        def learner(alpha: float) -> Learner:
+            return self._make_learner(alpha)
 
         splits = kept_splits(self.cv, y, keep, classifier=False)
         self.weighting_, self.alpha_ = self._search(
             grams, target, y[keep], splits, learner, alphas, "alpha"
         )
         rule = self._as_weighting(clone(self.weighting_, safe=False))
-        solution = self._learn(grams, target, rule, learner(self.alpha_))
-        self._store(solution, keep)
-        intercept = solution.machine.intercept
-        self.intercept_ = float(intercept[0]) if self._single_output else intercept
+        self._fit(grams, target, rule, learner(self.alpha_), keep)
         return self
 
     def _score_fold(self, output: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:

@@ -139,6 +139,29 @@ class Expansion(ABC):
         """Forget what only predictions for training points need (matrices of their kernels)."""
 
 
+class SeparateExpansions(Expansion):
+    """Several outputs, each with kernel weights of its own."""
+
+    def __init__(self, parts: Sequence[Expansion]) -> None:
+        self.parts = list(parts)
+        self.n_kernels = self.parts[0].n_kernels
+
+    def encode(self, X: Any) -> Any:
+        return [part.encode(X) for part in self.parts]
+
+    def values(self, points: Any) -> np.ndarray:
+        each = [part.values(p) for part, p in zip(self.parts, points, strict=True)]
+        return np.concatenate(each, axis=1)
+
+    def shares(self, points: Any) -> np.ndarray:
+        each = [part.shares(p) for part, p in zip(self.parts, points, strict=True)]
+        return np.concatenate(each, axis=2)
+
+    def release(self) -> None:
+        for part in self.parts:
+            part.release()
+
+
 class Grams(ABC):
     """A bank evaluated on one training sample, seen only through passes over it."""
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,18 +28,81 @@ class NotPSDError(ValueError):
     """A combination of kernels that must be positive semidefinite is not."""
 
 
-def learn(grams: Grams, target: Target, weighting: Weighting, learner: Learner) -> Solution:
-    """Weights, then the machine on the kernel they combine to; once, or in turns."""
+Report = Callable[[dict[str, Any]], None]
+
+
+class Interrupted(KeyboardInterrupt):
+    """Raised in place of KeyboardInterrupt when there is a certified iterate to hand over."""
+
+    def __init__(self, solution: Solution) -> None:
+        super().__init__("interrupted; the best iterate so far is kept")
+        self.solution = solution
+
+
+def learn(
+    grams: Grams,
+    target: Target,
+    weighting: Weighting,
+    learner: Learner,
+    *,
+    warm: np.ndarray | None = None,
+    report: Report | None = None,
+) -> Solution:
+    """Weights, then the machine on the kernel they combine to; once, or in turns.
+
+    Parameters
+    ----------
+    warm : array of shape (p,) or None
+        Weights of a similar problem for a joint rule to begin near.
+    report : callable or None
+        Told about every alternation of a joint rule.
+    """
     # First of all: the one pass that brings everything the rest will ask about the sample.
     alone = grams.summary(target.Y, products=weighting.needs_products).alignments
     refuse_constant_kernels(grams)
+
+    def finish(found: Found) -> Solution:
+        aligned = combined_alignment(found.gram, target)
+        return Solution(found.weights, found.machine, aligned, alone, found.history)
+
+    try:
+        return finish(find(grams, target, weighting, learner, warm=warm, report=report))
+    except _Stopped as stopped:
+        raise Interrupted(finish(stopped.found)) from None
+
+
+@dataclass(frozen=True)
+class Found:
+    """Weights with the machine that was trained at them."""
+
+    weights: np.ndarray
+    machine: Machine
+    gram: CombinedGram
+    history: list[dict[str, Any]]
+
+
+class _Stopped(KeyboardInterrupt):
+    def __init__(self, found: Found) -> None:
+        super().__init__()
+        self.found = found
+
+
+def find(
+    grams: Grams,
+    target: Target,
+    weighting: Weighting,
+    learner: Learner,
+    *,
+    warm: np.ndarray | None = None,
+    report: Report | None = None,
+) -> Found:
+    """The bare problem: weights and machine, without warnings or alignments."""
     if isinstance(weighting, JointWeighting):
-        return learn_jointly(grams, target, weighting, learner, alone)
+        return alternate(grams, target, weighting, learner, warm=warm, report=report)
     weights = weighting.start(grams, target, learner)
     gram = grams.combine(weights)
     require_psd(grams, weights, gram, warn=weighting.signed_weights)
-    machine = learner.fit(gram, target)
-    return Solution(weights, machine, combined_alignment(gram, target), alone)
+    return Found(weights, learner.fit(gram, target), gram, [])
 
 
 def refuse_constant_kernels(grams: Grams, *, warn: bool = True) -> None:
@@ -59,70 +124,81 @@ def refuse_constant_kernels(grams: Grams, *, warn: bool = True) -> None:
         )
 
 
-def learn_jointly(
+def alternate(
     grams: Grams,
     target: Target,
     weighting: JointWeighting,
     learner: Learner,
-    alone: np.ndarray,
-) -> Solution:
+    *,
+    warm: np.ndarray | None = None,
+    report: Report | None = None,
+) -> Found:
     """Alternate machine and weights until the duality gap of the joint problem is small.
 
     Every machine gives, with the weights it was trained at, a primal value, and by its
     coefficients alone a dual value; the true optimum lies between them. The gap is held against
     the whole objective and, for the sake of problems that are nearly all loss, against the
-    regulariser as well.
+    regulariser as well. The weights that are returned are those the machine was trained at.
     """
     rule = weighting.regulariser(grams, target)
     theta = rule.start()
+    if warm is not None and len(warm) == len(theta):
+        # A tenth of the start keeps every weight away from zero, where it could not leave.
+        theta = 0.9 * warm + 0.1 * theta
     require_psd(grams, theta, grams.combine(theta), warn=False)
     C, loss = learner.costs(target), learner.loss
     # A free intercept takes up the mean of the outputs; left in, it would cost the dual its digits.
     centred = target.kind == "regression" and learner.fit_intercept
     mean = np.average(target.Y, axis=0, weights=C) if centred else np.zeros(target.Y.shape[1])
     Y = target.Y - mean
-    mixed: np.ndarray | None = None
     history: list[dict[str, Any]] = []
-    best: tuple[float, np.ndarray, Machine, CombinedGram] | None = None
-    for step in range(1, weighting.max_iter + 1):
-        gram = grams.combine(theta)
-        coef = learner.fit(gram, target).coef
-        values = gram.matvec(coef)
-        intercept = loss.intercept(values, Y, C) if learner.fit_intercept else np.zeros_like(mean)
-        a = np.maximum(grams.quadratic_forms(coef).sum(axis=1), 0.0)
-        regulariser = rule.primal(theta, a)
-        primal = regulariser + float(loss.value(values + intercept, Y, C).sum())
-        dual = float(loss.dual(coef, Y, C).sum()) - rule.dual(theta, a)
-        gap = max(primal - dual, 0.0)
-        relative = gap / max(abs(primal), 1e-300)
-        history.append(
-            {
+    mixed: np.ndarray | None = None
+    best: Found | None = None
+    smallest = np.inf
+    try:
+        for step in range(1, weighting.max_iter + 1):
+            gram = grams.combine(theta)
+            coef = learner.fit(gram, target).coef
+            values = gram.matvec(coef)
+            intercept = loss.intercept(values, Y, C) if learner.fit_intercept else 0.0 * mean
+            a = np.maximum(grams.quadratic_forms(coef).sum(axis=1), 0.0)
+            regulariser = rule.primal(theta, a)
+            primal = regulariser + float(loss.value(values, Y, C, intercept).sum())
+            dual = float(loss.dual(coef, Y, C).sum()) - rule.dual(theta, a)
+            gap = max(primal - dual, 0.0)
+            relative = gap / max(abs(primal), 1e-300)
+            entry = {
                 "objective": primal * learner.unit,
                 "gap": relative,
                 "active": int(np.count_nonzero(theta)),
                 "support": int(np.count_nonzero(np.any(coef != 0, axis=1))),
             }
-        )
-        if best is None or gap < best[0]:
-            machine = Machine(coef, intercept + mean, primal * learner.unit, relative, step)
-            best = gap, theta, machine, gram
-        if relative <= weighting.tol and gap <= 10 * weighting.tol * abs(regulariser):
-            break
-        if rule.mixing > 0:
-            mixed = coef if mixed is None else rule.mixing * mixed + (1 - rule.mixing) * coef
-            a = np.maximum(grams.quadratic_forms(mixed).sum(axis=1), 0.0)
-        theta = rule.update(theta, a)
-    else:
-        warnings.warn(
-            f"{weighting!r} stopped after max_iter={weighting.max_iter} alternations with a "
-            f"relative duality gap of {history[-1]['gap']:.2g}, above "
-            f"tol={weighting.tol:g}.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
+            history.append(entry)
+            if report is not None:
+                report(entry)
+            if gap < smallest:
+                smallest = gap
+                machine = Machine(coef, intercept + mean, primal * learner.unit, relative, step)
+                best = Found(theta, machine, gram, history)
+            if relative <= weighting.tol and gap <= 10 * weighting.tol * abs(regulariser):
+                break
+            if rule.mixing > 0:
+                mixed = coef if mixed is None else rule.mixing * mixed + (1 - rule.mixing) * coef
+                a = np.maximum(grams.quadratic_forms(mixed).sum(axis=1), 0.0)
+            theta = rule.update(theta, a)
+        else:
+            warnings.warn(
+                f"{weighting!r} stopped after max_iter={weighting.max_iter} alternations with a "
+                f"relative duality gap of {history[-1]['gap']:.2g}, above tol={weighting.tol:g}.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        raise _Stopped(best) from None
     assert best is not None
-    _, theta, machine, gram = best
-    return Solution(theta, machine, combined_alignment(gram, target), alone, history)
+    return best
 
 
 def combined_alignment(gram: CombinedGram, target: Target) -> float:

@@ -13,13 +13,16 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from scipy.special import entr, expit
 
 
 class Loss(Protocol):
     """A convex loss and its conjugate."""
 
-    def value(self, F: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
-        """``sum_i C_i l(F_i, Y_i)`` of each column, shape (t,)."""
+    def value(
+        self, F: np.ndarray, Y: np.ndarray, C: np.ndarray, b: np.ndarray | float = 0.0
+    ) -> np.ndarray:
+        """``sum_i C_i l(F_i + b, Y_i)`` of each column, shape (t,)."""
         ...
 
     def dual(self, S: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
@@ -27,7 +30,7 @@ class Loss(Protocol):
         ...
 
     def intercept(self, F: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
-        """The b that minimises ``value(F + b, Y, C)``, shape (t,)."""
+        """The b that minimises ``value(F, Y, C, b)``, shape (t,)."""
         ...
 
 
@@ -35,8 +38,10 @@ class Loss(Protocol):
 class Hinge:
     """``l(t, y) = max(0, 1 - t y)`` for labels -1 and +1."""
 
-    def value(self, F: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
-        return C @ np.maximum(0.0, 1.0 - Y * F)
+    def value(
+        self, F: np.ndarray, Y: np.ndarray, C: np.ndarray, b: np.ndarray | float = 0.0
+    ) -> np.ndarray:
+        return C @ np.maximum(0.0, 1.0 - Y * (F + b))
 
     def dual(self, S: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
         return np.einsum("nt,nt->t", S, Y)
@@ -52,14 +57,88 @@ class Hinge:
 class Squared:
     """``l(t, y) = (y - t)^2 / 2``."""
 
-    def value(self, F: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
-        return 0.5 * C @ (Y - F) ** 2
+    def value(
+        self, F: np.ndarray, Y: np.ndarray, C: np.ndarray, b: np.ndarray | float = 0.0
+    ) -> np.ndarray:
+        return 0.5 * C @ (Y - F - b) ** 2
 
     def dual(self, S: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
         return np.einsum("nt,nt->t", S, Y) - 0.5 * (1.0 / C) @ S**2
 
     def intercept(self, F: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
         return np.average(Y - F, axis=0, weights=C)
+
+
+@dataclass(frozen=True)
+class EpsilonInsensitive:
+    """``l(t, y) = max(0, |y - t| - epsilon)``."""
+
+    epsilon: float = 0.1
+
+    def value(
+        self, F: np.ndarray, Y: np.ndarray, C: np.ndarray, b: np.ndarray | float = 0.0
+    ) -> np.ndarray:
+        return C @ np.maximum(0.0, np.abs(Y - F - b) - self.epsilon)
+
+    def dual(self, S: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
+        return np.einsum("nt,nt->t", S, Y) - self.epsilon * np.abs(S).sum(axis=0)
+
+    def intercept(self, F: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
+        R = Y - F
+        both = np.concatenate([C, C])
+        return np.array(
+            [
+                kink(np.concatenate([r - self.epsilon, r + self.epsilon]), both, float(C.sum()))
+                for r in R.T
+            ]
+        )
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """``l(t, y) = log(1 + exp(-t y))`` for labels -1 and +1."""
+
+    def value(
+        self, F: np.ndarray, Y: np.ndarray, C: np.ndarray, b: np.ndarray | float = 0.0
+    ) -> np.ndarray:
+        return C @ np.logaddexp(0.0, -Y * (F + b))
+
+    def dual(self, S: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
+        # -C (r log r + (1 - r) log(1 - r)) for r = alpha / C in [0, 1]
+        r = np.clip(S * Y / C[:, None], 0.0, 1.0)
+        return C @ (entr(r) + entr(1.0 - r))
+
+    def intercept(self, F: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
+        b = np.zeros(Y.shape[1])
+        for _ in range(100):
+            r = expit(-Y * (F + b))
+            slope = -C @ (Y * r)
+            step = slope / np.maximum(C @ (r * (1.0 - r)), 1e-300)
+            b = b - np.clip(step, -1.0, 1.0)  # far out the curvature vanishes
+            if np.all(np.abs(step) <= 1e-14 * (1.0 + np.abs(b))):
+                break
+        return b
+
+
+@dataclass(frozen=True)
+class OneClass:
+    """The nu-form of density level sets: ``-rho + sum_i C_i max(0, rho - f(x_i))``, b = -rho.
+
+    With ``C_i = 1 / (nu n)`` the dual variables sum to one. (With a free intercept *and* the plain
+    unsigned hinge loss the optimum would be w = 0: that form is not offered.)
+    """
+
+    def value(
+        self, F: np.ndarray, Y: np.ndarray, C: np.ndarray, b: np.ndarray | float = 0.0
+    ) -> np.ndarray:
+        return b + C @ np.maximum(0.0, -(F + b))
+
+    def dual(self, S: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
+        return np.zeros(S.shape[1])
+
+    def intercept(self, F: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
+        # In b the slope is 1 - sum of C_i over f_i < -b: kinks at -f_i, where it grows by C_i.
+        return np.array([kink(-f, C, float(C.sum()) - 1.0) for f in F.T])
 
 
 def kink(positions: np.ndarray, slopes: np.ndarray, start: float) -> float:

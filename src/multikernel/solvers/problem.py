@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -51,6 +52,10 @@ class Target:
             None if self.costs is None else self.costs[rows],
         )
 
+    def column(self, j: int) -> Target:
+        """One output of several."""
+        return replace(self, Y=self.Y[:, j : j + 1])
+
     def score(self, values: np.ndarray) -> float:
         """Accuracy of decision values (m, t), or minus the mean squared error."""
         if self.kind == "regression":
@@ -88,13 +93,34 @@ class Machine:
 
 @dataclass(frozen=True)
 class Solution:
-    """The answer of every method: kernel weights, machine, and what is proven about them."""
+    """The answer of every method: kernel weights, machine, and what is proven about them.
+
+    Weights and alignments have a leading axis when every output has kernel weights of its own.
+    """
 
     weights: np.ndarray
     machine: Machine
-    alignment: float
+    alignment: float | np.ndarray
     kernel_alignments: np.ndarray
-    history: list[dict[str, Any]] = field(default_factory=list)
+    history: list[Any] = field(default_factory=list)
+
+    @classmethod
+    def stack(cls, solutions: Sequence[Solution]) -> Solution:
+        """Separate problems, one per output, as one."""
+        machines = [solution.machine for solution in solutions]
+        return cls(
+            np.stack([solution.weights for solution in solutions]),
+            Machine(
+                np.concatenate([machine.coef for machine in machines], axis=1),
+                np.concatenate([machine.intercept for machine in machines]),
+                sum(machine.objective for machine in machines),
+                max(machine.gap for machine in machines),
+                max(machine.n_iter for machine in machines),
+            ),
+            np.array([solution.alignment for solution in solutions]),
+            np.stack([solution.kernel_alignments for solution in solutions]),
+            [solution.history for solution in solutions],
+        )
 
 
 def relative_gap(primal: np.ndarray, dual: np.ndarray, scale: np.ndarray) -> np.ndarray:

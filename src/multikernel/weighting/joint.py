@@ -28,6 +28,7 @@ from .base import Weighting
 class JointWeighting(Weighting):
     """A rule whose weights and machine solve one convex problem, reached by alternating them."""
 
+    needs_learner = True
     #: relative duality gap to reach, and the most alternations to spend on it
     tol: float
     max_iter: int

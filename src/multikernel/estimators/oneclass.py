@@ -1,0 +1,188 @@
+"""Novelty detection with a learned combination of kernels."""
+
+from __future__ import annotations
+
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from sklearn.base import OutlierMixin, _fit_context
+from sklearn.utils._param_validation import Interval
+
+from ..learners.oneclass import OneClassSVM
+from ..solvers.problem import Target
+from ..weighting import Uniform
+from ..weighting.joint import AlignmentRegularized, JointWeighting
+from .base import MultiKernelEstimator
+
+
+class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[misc]
+    """One-class machine on a learned combination of kernels: where do most samples lie?
+
+    The nu-form, ``min 1/2 ||w||^2 - rho + 1/(nu n) sum_i max(0, rho - f(x_i))`` with the block norm
+    (or other regulariser) that ``weighting`` names; Kloft 2011, section 2.3.4. There are no labels
+    to align kernels with, so the weighting is uniform or joint.
+
+    Parameters
+    ----------
+    kernels : KernelBank, list of kernels, "precomputed" or None, default=None
+        As in :class:`MultiKernelClassifier`.
+    weighting : str or weighting, default="lp"
+        ``"uniform"``, ``"lp"``, ``"l1"``, or an object such as ``mk.LpNorm(p=2)``.
+    nu : float in (0, 1], default=0.5
+        At most this part of the sample is left outside.
+    center : bool, default=False
+        Centring moves the origin, from which the machine keeps the sample away, into its midst.
+        Rarely what one wants here.
+    normalize : {"multiplicative", "trace", "spherical", "frobenius"} or None
+        How kernels are brought to the same size.
+    tol : float, default=1e-3
+        Tolerance of the machine's solver, relative to the kernel's size.
+    max_iter : int, default=-1
+        Limit on the solver's steps, -1 for none.
+    dtype, memory_budget, n_jobs, random_state, verbose
+        As in :class:`MultiKernelClassifier`.
+
+    Attributes
+    ----------
+    offset_ : float
+        ``decision_function = score_samples - offset_``.
+    kernel_weights_ : array of shape (n_kernels,)
+    kernel_names_ : list of str
+    dual_coef_ : array of shape (n_support, 1)
+        They sum to one.
+    support_ : array of shape (n_support,)
+    objective_ : float
+    duality_gap_ : float
+        Relative duality gap of the joint problem.
+    n_iter_ : int
+    history_ : list of dict
+    grams_ : Plan
+    bank_ : KernelBank or None
+    n_features_in_ : int
+    feature_names_in_ : array of str
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> from sklearn.datasets import load_wine
+    >>> X = load_wine().data
+    >>> model = mk.MultiKernelOneClass(nu=0.1).fit(X)
+    >>> print((model.predict(X) == -1).mean().round(2))
+    0.1
+    """
+
+    _parameter_constraints = {
+        **MultiKernelEstimator._parameter_constraints,
+        "nu": [Interval(Real, 0, 1, closed="right")],
+    }
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        weighting: Any = "lp",
+        nu: float = 0.5,
+        *,
+        center: bool = False,
+        normalize: str | None = "multiplicative",
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        dtype: Any = None,
+        memory_budget: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.kernels = kernels
+        self.weighting = weighting
+        self.nu = nu
+        self.center = center
+        self.normalize = normalize
+        self.tol = tol
+        self.max_iter = max_iter
+        self.dtype = dtype
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultiKernelOneClass:
+        """Learn kernel weights and machine.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array of shape (n_samples,), optional
+            How often each point counts.
+
+        Returns
+        -------
+        self
+        """
+        X = self._check_X(X, reset=True)
+        if X.shape[0] < 2:
+            raise ValueError(
+                f"MultiKernelOneClass needs at least 2 samples; got n_samples = {X.shape[0]}."
+            )
+        rule = self._as_weighting(self.weighting)
+        fits = isinstance(rule, (Uniform, JointWeighting))
+        if not fits or isinstance(rule, AlignmentRegularized):
+            raise ValueError(
+                f"weighting={self.weighting!r} needs targets to learn from; MultiKernelOneClass "
+                "has none. Use 'uniform' or a joint rule such as mk.LpNorm(p=4/3)."
+            )
+        weights, keep = self._sample_weights(sample_weight, X)
+        grams = self._make_grams(X, keep, weights)
+        target = Target(np.ones((len(keep), 1)), "one-class", weights)
+        learner = OneClassSVM(self.nu, tol=self.tol, max_iter=self.max_iter)
+        self._fit(grams, target, rule, learner, keep)
+        return self
+
+    def _set_intercept(self, intercept: np.ndarray) -> None:
+        self.offset_ = -float(intercept[0])
+
+    def score_samples(self, X: Any) -> np.ndarray:
+        """How typical each point is, before the offset; larger is more typical.
+
+        Parameters
+        ----------
+        X : array of shape (n_new, n_features)
+
+        Returns
+        -------
+        array of shape (n_new,)
+        """
+        return self._evaluate(X, False)[:, 0]
+
+    def decision_function(self, X: Any, *, split: bool = False) -> np.ndarray:
+        """``score_samples(X) - offset_``: positive inside, negative outside.
+
+        Parameters
+        ----------
+        X : array of shape (n_new, n_features)
+        split : bool, default=False
+            Return each kernel's share of ``score_samples`` instead.
+
+        Returns
+        -------
+        array of shape (n_new,), or (n_new, n_kernels) with ``split=True``
+        """
+        if split:
+            return self._evaluate(X, True)[:, :, 0]
+        return self.score_samples(X) - self.offset_
+
+    def predict(self, X: Any) -> np.ndarray:
+        """+1 for points like the sample, -1 for others.
+
+        Parameters
+        ----------
+        X : array of shape (n_new, n_features)
+
+        Returns
+        -------
+        array of shape (n_new,)
+        """
+        # Support vectors lie on the boundary itself, up to rounding: they belong to the sample.
+        return np.where(self.decision_function(X) >= -1e-9 * abs(self.offset_), 1, -1)

@@ -1,0 +1,111 @@
+"""Logistic regression with one fixed kernel.
+
+    min_{f, b}  1/2 ||f||^2 + sum_i C_i log(1 + exp(-y_i (f(x_i) + b)))
+
+Newton's method: each step is a weighted ridge regression of the linearised target.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from scipy.special import expit
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+
+from .._threads import one_blas_thread
+from ..grams.protocol import CombinedGram
+from ..solvers.losses import Logistic
+from ..solvers.problem import Machine, Target
+from .certify import certified
+from .ridge import solve_directly
+
+
+class LogisticRegression(BaseEstimator):  # type: ignore[misc]
+    """One logistic machine per column of the target, all with the same kernel.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of the loss.
+    tol : float, default=1e-8
+        Relative duality gap to reach.
+    max_iter : int, default=100
+        Limit on Newton steps.
+    fit_intercept : bool, default=True
+    """
+
+    kind = "classification"
+    loss = Logistic()
+    unit = 1.0
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        *,
+        tol: float = 1e-8,
+        max_iter: int = 100,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+
+    def costs(self, target: Target) -> np.ndarray:
+        return self.C * target.loss_weights
+
+    def fit(self, gram: CombinedGram, target: Target) -> Machine:
+        """Train all machines on the combined Gram matrix."""
+        K = gram.dense()
+        C = self.costs(target)
+        coef = np.zeros_like(target.Y)
+        steps = 0
+        with one_blas_thread(gram.n):
+            for j in range(target.Y.shape[1]):
+                coef[:, j], used = self._newton(K, target.Y[:, j], C)
+                steps = max(steps, used)
+        machine = certified(self, K @ coef, coef, target, steps)
+        if machine.gap > max(self.tol, 1e-6):
+            warnings.warn(
+                f"Logistic regression stopped after {steps} Newton steps with a relative duality "
+                f"gap of {machine.gap:.2g}, above tol={self.tol:g}.",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return machine
+
+    def _newton(self, K: np.ndarray, y: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, int]:
+        c, b = np.zeros(len(y)), 0.0
+        f = np.zeros(len(y))
+        value = self._objective(c, f, b, y, C)
+        step = 0
+        for step in range(1, self.max_iter + 1):  # noqa: B007
+            r = expit(-y * (f + b))
+            curvature = np.maximum(C * r * (1.0 - r), 1e-12 * C)
+            # The quadratic model of the loss is a weighted square around this target.
+            aim = f + b + C * y * r / curvature
+            new, offset, values = solve_directly(
+                K, aim[:, None], 1.0 / curvature, fit_intercept=self.fit_intercept
+            )
+            dc, df, db = new[:, 0] - c, values[:, 0] - f, float(offset[0]) - b
+            length = 1.0
+            while length > 1e-8:
+                trial = self._objective(c + length * dc, f + length * df, b + length * db, y, C)
+                if trial <= value:
+                    break
+                length *= 0.5
+            c, f, b = c + length * dc, f + length * df, b + length * db
+            if value - trial <= 1e-15 * abs(value):
+                break
+            value = trial
+        # The coefficients that belong to these values are exactly feasible for the dual.
+        s = C * y * expit(-y * (f + b))
+        if self.fit_intercept:
+            s = s - s.sum() * np.abs(s) / np.abs(s).sum()
+        return s, step
+
+    @staticmethod
+    def _objective(c: np.ndarray, f: np.ndarray, b: float, y: np.ndarray, C: np.ndarray) -> float:
+        return 0.5 * float(c @ f) + float(C @ np.logaddexp(0.0, -y * (f + b)))

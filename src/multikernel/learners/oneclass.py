@@ -1,0 +1,62 @@
+"""Density level sets with one fixed kernel, in the nu-form.
+
+min_{f, rho}  1/2 ||f||^2 - rho + sum_i C_i max(0, rho - f(x_i)),    C_i = weight_i / (nu W)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..grams.protocol import CombinedGram
+from ..solvers.losses import OneClass
+from ..solvers.problem import Machine, Target
+from .certify import certified
+from .polish import polish
+from .smo import one_class
+
+
+class OneClassSVM(BaseEstimator):  # type: ignore[misc]
+    """A machine that is positive on most of the sample.
+
+    Parameters
+    ----------
+    nu : float in (0, 1], default=0.5
+        An upper bound on the part of the sample left outside, a lower bound on the part that are
+        support vectors.
+    tol : float, default=1e-3
+        Tolerance on the optimality conditions, relative to the kernel's size, from which the
+        answer is carried to the exact optimum.
+    max_iter : int, default=-1
+        Limit on steps, -1 for none.
+    """
+
+    kind = "one-class"
+    loss = OneClass()
+    unit = 1.0
+    fit_intercept = True
+
+    def __init__(self, nu: float = 0.5, *, tol: float = 1e-3, max_iter: int = -1) -> None:
+        self.nu = nu
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def costs(self, target: Target) -> np.ndarray:
+        weights = target.loss_weights
+        return np.asarray(weights / (self.nu * weights.sum()))
+
+    def fit(self, gram: CombinedGram, target: Target) -> Machine:
+        """Train on the combined Gram matrix."""
+        K = gram.dense()
+        found = one_class(
+            K,
+            self.nu,
+            upper=self.costs(target),
+            tol=self.tol * max(float(np.diag(K).mean()), 1e-300),
+            max_iter=self.max_iter,
+        )
+        n = len(K)
+        alpha, _ = polish(
+            K, found.alpha, found.intercept, np.ones(n), np.zeros(n), self.costs(target), 1.0
+        )
+        return certified(self, (K @ alpha)[:, None], alpha[:, None], target, found.n_iter)

@@ -1,0 +1,94 @@
+"""Support vector regression with one fixed kernel.
+
+min_{f, b}  1/2 ||f||^2 + sum_i C_i max(0, |y_i - f(x_i) - b| - epsilon),    C_i = weight / alpha
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..grams.protocol import CombinedGram
+from ..solvers.losses import EpsilonInsensitive
+from ..solvers.problem import Machine, Target
+from .certify import certified
+from .polish import polish
+from .smo import svr
+
+
+class SVR(BaseEstimator):  # type: ignore[misc]
+    """One regression machine per column of the target, all with the same kernel.
+
+    Parameters
+    ----------
+    alpha : float, default=1.0
+        Regularisation; the cost of the loss is ``1 / alpha``.
+    epsilon : float, default=0.1
+        Errors up to this size cost nothing.
+    tol : float, default=1e-3
+        Tolerance on the optimality conditions, relative to the size of the target, from which the
+        answer is carried to the exact optimum.
+    max_iter : int, default=-1
+        Limit on steps, -1 for none.
+    fit_intercept : bool, default=True
+    """
+
+    kind = "regression"
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        *,
+        epsilon: float = 0.1,
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        fit_intercept: bool = True,
+    ) -> None:
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.tol = tol
+        self.max_iter = max_iter
+        self.fit_intercept = fit_intercept
+
+    @property
+    def loss(self) -> EpsilonInsensitive:
+        return EpsilonInsensitive(self.epsilon)
+
+    @property
+    def unit(self) -> float:
+        return self.alpha
+
+    def costs(self, target: Target) -> np.ndarray:
+        return target.loss_weights / self.alpha
+
+    def fit(self, gram: CombinedGram, target: Target) -> Machine:
+        """Train all machines on the combined Gram matrix."""
+        K = gram.dense()
+        C = self.costs(target)
+        # The intercept takes up the middle of the targets.
+        middle = np.median(target.Y, axis=0) if self.fit_intercept else np.zeros(target.Y.shape[1])
+        coef = np.zeros_like(target.Y)
+        steps = 0
+        for j, y in enumerate((target.Y - middle).T):
+            found = svr(
+                K,
+                y,
+                C,
+                self.epsilon,
+                tol=self.tol * max(float(np.abs(y).max()), 1e-300),
+                intercept=self.fit_intercept,
+                max_iter=self.max_iter,
+            )
+            n = len(y)
+            alpha, _ = polish(
+                K,
+                found.alpha,
+                found.intercept,
+                np.repeat([1.0, -1.0], n),
+                np.concatenate([self.epsilon - y, self.epsilon + y]),
+                np.concatenate([C, C]),
+                intercept=self.fit_intercept,
+            )
+            coef[:, j] = alpha[:n] - alpha[n:]
+            steps = max(steps, found.n_iter)
+        return certified(self, K @ coef, coef, target, steps)
