@@ -147,11 +147,11 @@ def test_an_interrupt_leaves_the_best_iterate(monkeypatch):
     calls = {"n": 0}
     fit = SVM.fit
 
-    def interrupted(self, gram, target):
+    def interrupted(self, gram, target, *, start=None):
         calls["n"] += 1
         if calls["n"] == 4:
             raise KeyboardInterrupt
-        return fit(self, gram, target)
+        return fit(self, gram, target, start=start)
 
     monkeypatch.setattr(SVM, "fit", interrupted)
     model = mk.MultiKernelClassifier(weighting=mk.LpNorm(1.1, tol=1e-9), warm_start=True)

@@ -26,7 +26,7 @@ from ..grams.protocol import Grams
 from ..grams.stored import stored
 from ..learners.base import Learner
 from ..solvers.loop import find, refuse_constant_kernels
-from ..solvers.problem import Target
+from ..solvers.problem import Machine, Target
 from ..weighting import Weighting
 from .base import MultiKernelEstimator
 from .classifier import ClassifierCommon, class_index
@@ -132,7 +132,10 @@ class SearchMixin(MultiKernelEstimator):
             return np.stack(outputs)
         weights = rule.start(part, target, learners[0])
         gram = part.combine(weights)
-        machines = [learner.fit(gram, target) for learner in learners]
+        machines: list[Machine] = []
+        for learner in learners:
+            start = machines[-1].coef if machines else None
+            machines.append(learner.fit(gram, target, start=start))
         # One prediction for all values of C or alpha: their coefficients side by side.
         coef = np.concatenate([machine.coef for machine in machines], axis=1)
         together = part.expand(weights, coef).values(points)

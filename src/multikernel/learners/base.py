@@ -30,6 +30,8 @@ class Learner(Protocol):
         """What that objective is multiplied by to give the learner's own."""
         ...
 
-    def fit(self, gram: CombinedGram, target: Target) -> Machine:
-        """Train one machine per column of the target."""
+    def fit(
+        self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
+    ) -> Machine:
+        """Train one machine per column of the target, perhaps from near coefficients."""
         ...

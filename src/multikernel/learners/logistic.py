@@ -56,8 +56,10 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
     def costs(self, target: Target) -> np.ndarray:
         return self.C * target.loss_weights
 
-    def fit(self, gram: CombinedGram, target: Target) -> Machine:
-        """Train all machines on the combined Gram matrix."""
+    def fit(
+        self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
+    ) -> Machine:
+        """Train all machines on the combined Gram matrix; Newton's method needs no start."""
         K = gram.dense()
         C = self.costs(target)
         coef = np.zeros_like(target.Y)

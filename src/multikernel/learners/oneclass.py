@@ -45,7 +45,9 @@ class OneClassSVM(BaseEstimator):  # type: ignore[misc]
         weights = target.loss_weights
         return np.asarray(weights / (self.nu * weights.sum()))
 
-    def fit(self, gram: CombinedGram, target: Target) -> Machine:
+    def fit(
+        self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
+    ) -> Machine:
         """Train on the combined Gram matrix."""
         K = gram.dense()
         found = one_class(
@@ -53,6 +55,7 @@ class OneClassSVM(BaseEstimator):  # type: ignore[misc]
             self.nu,
             upper=self.costs(target),
             tol=self.tol * max(float(np.diag(K).mean()), 1e-300),
+            alpha0=None if start is None else start[:, 0],
             max_iter=self.max_iter,
         )
         n = len(K)

@@ -71,8 +71,10 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
     def costs(self, target: Target) -> np.ndarray:
         return target.loss_weights / self.alpha
 
-    def fit(self, gram: CombinedGram, target: Target) -> Machine:
-        """Solve for all outputs together."""
+    def fit(
+        self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
+    ) -> Machine:
+        """Solve for all outputs together; no start is better than any other."""
         solver = self.solver
         if solver == "auto":
             fits = MemoryBudget.of(self.memory_budget).allows(2 * 8.0 * gram.n**2)

@@ -61,7 +61,9 @@ class SVR(BaseEstimator):  # type: ignore[misc]
     def costs(self, target: Target) -> np.ndarray:
         return target.loss_weights / self.alpha
 
-    def fit(self, gram: CombinedGram, target: Target) -> Machine:
+    def fit(
+        self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
+    ) -> Machine:
         """Train all machines on the combined Gram matrix."""
         K = gram.dense()
         C = self.costs(target)
@@ -70,12 +72,16 @@ class SVR(BaseEstimator):  # type: ignore[misc]
         coef = np.zeros_like(target.Y)
         steps = 0
         for j, y in enumerate((target.Y - middle).T):
+            before = None
+            if start is not None:
+                before = np.concatenate([np.maximum(start[:, j], 0), np.maximum(-start[:, j], 0)])
             found = svr(
                 K,
                 y,
                 C,
                 self.epsilon,
                 tol=self.tol * max(float(np.abs(y).max()), 1e-300),
+                alpha0=before,
                 intercept=self.fit_intercept,
                 max_iter=self.max_iter,
             )

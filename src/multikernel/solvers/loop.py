@@ -153,12 +153,13 @@ def alternate(
     Y = target.Y - mean
     history: list[dict[str, Any]] = []
     mixed: np.ndarray | None = None
+    coef: np.ndarray | None = None
     best: Found | None = None
     smallest = np.inf
     try:
         for step in range(1, weighting.max_iter + 1):
             gram = grams.combine(theta)
-            coef = learner.fit(gram, target).coef
+            coef = learner.fit(gram, target, start=coef).coef
             values = gram.matvec(coef)
             intercept = loss.intercept(values, Y, C) if learner.fit_intercept else 0.0 * mean
             a = np.maximum(grams.quadratic_forms(coef).sum(axis=1), 0.0)
