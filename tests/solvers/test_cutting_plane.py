@@ -15,15 +15,9 @@ from multikernel.grams.memory import MemoryBudget
 from multikernel.grams.protocol import Grams
 from multikernel.learners.ridge import Ridge
 from multikernel.learners.svm import SVM
-from multikernel.solvers import cutting_plane
-from multikernel.solvers.cutting_plane import (
-    least_distance,
-    machines_to,
-    nearest,
-    onto_sphere,
-    solve_cutting_planes,
-    taylor_minimum,
-)
+from multikernel.solvers import cuts
+from multikernel.solvers.cuts import least_distance, nearest, onto_sphere, taylor_minimum
+from multikernel.solvers.cutting_plane import machines_to, solve_cutting_planes
 from multikernel.solvers.loop import alternate
 from multikernel.solvers.problem import Solution, Target
 from multikernel.solvers.regularisers import conjugate, norm
@@ -226,14 +220,14 @@ def test_several_outputs_share_the_weights():
 def test_many_kernels_are_looked_at_in_part(monkeypatch):
     grams, target = gaussians(40)
     full = solve_cutting_planes(grams, target, mk.LpNorm(1, tol=1e-6), SVM())
-    monkeypatch.setattr(cutting_plane, "WORKING_SET", 10)
+    monkeypatch.setattr(cuts, "WORKING_SET", 10)
     part = solve_cutting_planes(grams, target, mk.LpNorm(1, tol=1e-6), SVM())
     assert part.machine.gap <= 1e-6
     np.testing.assert_allclose(part.machine.objective, full.machine.objective, rtol=1e-6)
 
 
 def test_old_cuts_are_dropped_and_bounds_kept(monkeypatch):
-    monkeypatch.setattr(cutting_plane, "IDLE_ROUNDS", 2)
+    monkeypatch.setattr(cuts, "IDLE_ROUNDS", 2)
     for p in (1, 8 / 7):
         found = solve(p, tol=1e-4, stabilise=False)
         assert found.machine.gap <= 1e-4
@@ -311,7 +305,7 @@ def test_the_expansion_is_exact_for_q_two(rng):
 @pytest.mark.parametrize("q", [1.05, 4 / 3, 2.0, 4.0, 20.0])
 def test_the_ball_master_closes_its_own_gap(q, rng):
     """Primal and dual value of the small problem meet: proof that it is solved."""
-    master = cutting_plane.BallMaster(q)
+    master = cuts.BallMaster(q)
     for _ in range(5):
         L, B = rng.uniform(1, 2, 8), rng.uniform(0, 1, (8, 6))
         low = master.solve(L, B, np.full(6, 6 ** (-1 / q)))

@@ -7,7 +7,7 @@ import pytest
 from sklearn.svm import SVC
 
 import multikernel as mk
-from multikernel.weighting.blocknorm import conjugate, norm
+from multikernel.solvers.regularisers import conjugate, norm
 
 INF = float("inf")
 

@@ -220,6 +220,7 @@ def test_alignment_regularised_is_optimal(rng):
         mk.HierarchicalNorm([0, 0, 0, 1, 1, 1, 1, 2, 2, 2], 1.2, 2),
         mk.NonIsotropicNorm(np.eye(10) + 0.1),
         mk.AlignmentRegularized(0.01, 1.0, 0.0),
+        mk.LpNorm(1.0),
         mk.LpNorm(1.3),
         mk.LpNorm(8.0),
     ],

@@ -166,6 +166,11 @@ class BlockGrams(Grams):
         self.map(one)
         return out
 
+    def raw_rows(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """Rows of ``sum_k weights_k K_k``, raw, shape (len(index), n), float64."""
+        one = [self.raw_block(slice(i, i + 1)) for i in index.tolist()]
+        return np.concatenate([np.tensordot(weights, block, axes=1) for block in one])
+
     def raw_combined_matvec(self, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
         parts = self.map(lambda rows: np.tensordot(weights, self.raw_block(rows), axes=1) @ V)
         return np.concatenate(parts, axis=0)
@@ -370,6 +375,17 @@ class BlockCombined(CombinedGram):
 
     def _rows(self, index: slice) -> np.ndarray:
         return np.tensordot(self.weights, self.grams.block(index), axes=1)
+
+    def take(self, index: np.ndarray) -> np.ndarray:
+        if self._matrix is not None or self.spherical:
+            return super().take(index)
+        K = self.grams.raw_rows(self.raw_weights, index)
+        K -= self.row_mean[index, None]
+        K -= self.row_mean[None, :] - self.grand_mean
+        return K
+
+    def fits(self) -> bool:
+        return self._matrix is not None or self.grams.budget.allows(8.0 * self.n**2)
 
     def _dense(self) -> np.ndarray:
         grams = self.grams

@@ -83,6 +83,16 @@ class CombinedGram(ABC):
         """Rows of the matrix, shape (len, n)."""
         return self._rows(index) if self._matrix is None else self._matrix[index]
 
+    def take(self, index: np.ndarray) -> np.ndarray:
+        """Some rows of the matrix, in any order, shape (len, n)."""
+        if self._matrix is not None:
+            return self._matrix[index]
+        return np.concatenate([self._rows(slice(i, i + 1)) for i in index.tolist()])
+
+    def fits(self) -> bool:
+        """Whether the memory budget allows the whole matrix."""
+        return True
+
     def matvec(self, V: np.ndarray) -> np.ndarray:
         """The product with V of shape (n,) or (n, t), in float64."""
         return self._matvec(V) if self._matrix is None else self._matrix @ V

@@ -251,6 +251,14 @@ class RankOneCombined(CombinedGram):
         K -= half[None, :] - float(self.factors @ grams.shift**2)
         return K
 
+    def take(self, index: np.ndarray) -> np.ndarray:
+        if self._matrix is not None:
+            return super().take(index)
+        return self.grams.apply((self.grams.dense_features(index) * self.factors).T).T
+
+    def fits(self) -> bool:
+        return self._matrix is not None or self.grams.budget.allows(8.0 * self.n**2)
+
     def diagonal(self) -> np.ndarray:
         return np.asarray(self.grams.dense_features() ** 2 @ self.factors)
 

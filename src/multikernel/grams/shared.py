@@ -165,6 +165,10 @@ class SharedGrams(BlockGrams):
     def raw_combine(self, weights: np.ndarray) -> np.ndarray:
         return _loops.combine(self.family, weights, self.n_jobs, np.float64)
 
+    def raw_rows(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+        Z = np.ascontiguousarray(self.Z[index])
+        return _loops.cross_combine(self.family, Z, weights, self.n_jobs, np.float64)
+
     def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
         return _loops.matvecs(self.family, V, self.n_jobs)
 

@@ -159,6 +159,15 @@ class StackedCombined(CombinedGram):
             out += part._dense()
         return out
 
+    def take(self, index: np.ndarray) -> np.ndarray:
+        if self._matrix is not None:
+            return super().take(index)
+        zero = np.zeros((len(index), self.n))
+        return sum((part.take(index) for part in self.parts), start=zero)
+
+    def fits(self) -> bool:
+        return self._matrix is not None or all(part.fits() for part in self.parts)
+
     def diagonal(self) -> np.ndarray:
         return sum((part.diagonal() for part in self.parts), start=np.zeros(self.n))
 

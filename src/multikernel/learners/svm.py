@@ -18,7 +18,7 @@ from ..solvers.losses import Hinge
 from ..solvers.problem import Machine, Target
 from .certify import certified
 from .polish import polish
-from .smo import svc
+from .smo import Rows, svc
 
 
 class SVM(BaseEstimator):  # type: ignore[misc]
@@ -70,9 +70,11 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         start : array of shape (n, t) or None
             Coefficients of a similar problem to begin with.
         """
-        K = np.ascontiguousarray(gram.dense())
+        # Where the matrix does not fit, its rows are computed when they are needed.
+        whole = gram.fits()
+        K = np.ascontiguousarray(gram.dense()) if whole else Rows(gram.take, gram.diagonal())
         C = self.costs(target)
-        minus = np.full(len(K), -1.0)
+        minus = np.full(gram.n, -1.0)
 
         def train(j: int) -> tuple[np.ndarray, int, bool]:
             y = target.Y[:, j]
@@ -83,20 +85,22 @@ class SVM(BaseEstimator):  # type: ignore[misc]
                 K,
                 y,
                 C,
-                tol=self.tol,
+                tol=self.tol if whole else min(self.tol, 1e-5),  # nothing polishes it then
                 alpha0=None if start is None else start[:, j] * y,
                 intercept=self.fit_intercept,
                 max_iter=self.max_iter,
             )
-            alpha, _ = polish(
-                K, found.alpha, found.intercept, y, minus, C, intercept=self.fit_intercept
-            )
+            alpha = found.alpha
+            if isinstance(K, np.ndarray):
+                alpha, _ = polish(
+                    K, alpha, found.intercept, y, minus, C, intercept=self.fit_intercept
+                )
             return alpha * y, found.n_iter, found.status != "max_iter"
 
         results = run_in_order(train, range(target.Y.shape[1]), self.n_jobs)
         coef = np.column_stack([column for column, _, _ in results])
         steps = max(n for _, n, _ in results)
-        machine = certified(self, K @ coef, coef, target, steps)
+        machine = certified(self, gram.matvec(coef), coef, target, steps)
         if not all(finished for _, _, finished in results) and machine.gap > self.tol:
             warnings.warn(
                 f"The SVM stopped after max_iter={self.max_iter} iterations with a relative "

@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..grams.protocol import CombinedGram, Grams, center_targets, target_norm
 from ..learners.base import Learner
 from ..weighting.base import Weighting
-from ..weighting.joint import JointWeighting
+from ..weighting.joint import JointWeighting, LpNorm
 from .problem import Machine, Solution, Target
 
 #: An eigenvalue above minus this part of the largest counts as rounding, not as negative.
@@ -67,7 +67,7 @@ def learn(
 
     try:
         return finish(find(grams, target, weighting, learner, warm=warm, report=report))
-    except _Stopped as stopped:
+    except Stopped as stopped:
         raise Interrupted(finish(stopped.found)) from None
 
 
@@ -81,7 +81,9 @@ class Found:
     history: list[dict[str, Any]]
 
 
-class _Stopped(KeyboardInterrupt):
+class Stopped(KeyboardInterrupt):
+    """An interrupt on its way up, with what has been reached."""
+
     def __init__(self, found: Found) -> None:
         super().__init__()
         self.found = found
@@ -97,6 +99,10 @@ def find(
     report: Report | None = None,
 ) -> Found:
     """The bare problem: weights and machine, without warnings or alignments."""
+    if isinstance(weighting, LpNorm) and weighting.by_cutting_planes:
+        from .cutting_plane import find_by_cutting_planes
+
+        return find_by_cutting_planes(grams, target, weighting, learner, warm=warm, report=report)
     if isinstance(weighting, JointWeighting):
         return alternate(grams, target, weighting, learner, warm=warm, report=report)
     weights = weighting.start(grams, target, learner)
@@ -197,7 +203,7 @@ def alternate(
     except KeyboardInterrupt:
         if best is None:
             raise
-        raise _Stopped(best) from None
+        raise Stopped(best) from None
     assert best is not None
     return best
 

@@ -56,7 +56,11 @@ class LpNorm(JointWeighting):
     tol : float, default=1e-3
         Relative duality gap at which the alternation stops.
     max_iter : int, default=500
-        Limit on alternations of machine and weights.
+        Limit on machines trained.
+    solver : {"auto", "alternation", "cutting-planes"}, default="auto"
+        The analytic alternation of machine and weights, any p; or cutting planes, p from 1 to 2,
+        which need few machines where the alternation slows down and give exact zeros at p = 1.
+        ``"auto"`` takes cutting planes below p = 4/3.
 
     Examples
     --------
@@ -68,10 +72,18 @@ class LpNorm(JointWeighting):
     True
     """
 
-    def __init__(self, p: float = 4 / 3, *, tol: float = 1e-3, max_iter: int = 500) -> None:
+    def __init__(
+        self,
+        p: float = 4 / 3,
+        *,
+        tol: float = 1e-3,
+        max_iter: int = 500,
+        solver: str = "auto",
+    ) -> None:
         self.p = p
         self.tol = tol
         self.max_iter = max_iter
+        self.solver = solver
 
     @classmethod
     def from_theta_norm(cls, q: float, **options: Any) -> LpNorm:
@@ -87,14 +99,16 @@ class LpNorm(JointWeighting):
             raise ValueError(f"LpNorm.from_theta_norm: q must be at least 1; got {q!r}.")
         return cls(2.0 if np.isinf(q) else 2.0 * q / (q + 1.0), **options)
 
-    def primal(self, theta: np.ndarray, a: np.ndarray) -> float:
-        return BlockNorm(float(self.p), np.ones(len(a), bool)).primal(theta, a)
-
-    def dual(self, a: np.ndarray) -> float:
-        return BlockNorm(float(self.p), np.ones(len(a), bool)).dual(a, a)
-
-    def update(self, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
-        return BlockNorm(float(self.p), theta > 0).update(theta, a)
+    @property
+    def by_cutting_planes(self) -> bool:
+        """Whether cutting planes solve it: by choice, or because p is near 1."""
+        if self.solver not in ("auto", "alternation", "cutting-planes"):
+            raise ValueError(
+                "LpNorm: solver must be 'auto', 'alternation' or 'cutting-planes'; got "
+                f"{self.solver!r}."
+            )
+        check_exponent("LpNorm", "p", self.p)
+        return self.solver == "cutting-planes" or (self.solver == "auto" and self.p < 4 / 3 - 1e-9)
 
     def regulariser(self, grams: Grams, target: Target) -> Regulariser:
         check_exponent("LpNorm", "p", self.p)
@@ -111,20 +125,21 @@ class L1(LpNorm):
     tol : float, default=1e-3
         Relative duality gap at which the alternation stops.
     max_iter : int, default=500
-        Limit on alternations of machine and weights.
+        Limit on machines trained.
+    solver : {"auto", "alternation", "cutting-planes"}, default="auto"
+        As in :class:`LpNorm`; cutting planes by default.
 
     Examples
     --------
     >>> import multikernel as mk
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> model = mk.MultiKernelClassifier(mk.gaussians([1e-4, 1e-3]), weighting="l1").fit(X, y)
-    >>> print(round(model.kernel_weights_.sum(), 6))
-    1.0
+    >>> mk.MultiKernelClassifier(weighting="l1").fit(X, y).kernel_weights_.round(3)
+    array([0.   , 0.   , 0.23 , 0.103, 0.397, 0.066, 0.174, 0.03 , 0.   , 0.   ])
     """
 
-    def __init__(self, *, tol: float = 1e-3, max_iter: int = 500) -> None:
-        super().__init__(1.0, tol=tol, max_iter=max_iter)
+    def __init__(self, *, tol: float = 1e-3, max_iter: int = 500, solver: str = "auto") -> None:
+        super().__init__(1.0, tol=tol, max_iter=max_iter, solver=solver)
 
 
 class ElasticNetNorm(JointWeighting):

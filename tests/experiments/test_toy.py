@@ -1,0 +1,207 @@
+"""Kloft's toy experiment: its data, its bookkeeping, and what a small run must show."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.optimize import linprog
+
+from multikernel.experiments import toy
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("toy")
+
+
+@pytest.fixture(scope="module")
+def result(folder: Path) -> toy.ToyResult:
+    return toy.run(repetitions=2, quick=True, out=folder)
+
+
+# -- data ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("informative", toy.LEVELS)
+def test_class_means_and_covariance(informative: int, rng: np.random.Generator) -> None:
+    X, y = toy.make_toy(40_000, informative, rng)
+    assert np.sum(y == 1) == np.sum(y == -1) == 20_000
+    mean = toy.RHO * toy.direction(informative)
+    assert np.count_nonzero(mean) == informative
+    assert np.linalg.norm(mean) == pytest.approx(1.75)
+    for sign in (1, -1):
+        part = X[y == sign]
+        # 50 means of standard error 1/sqrt(20000): five of them leave room for the largest.
+        assert np.abs(part.mean(axis=0) - sign * mean).max() < 5 / np.sqrt(20_000)
+        assert np.abs(np.cov(part.T) - np.eye(50)).max() < 0.05
+
+
+def test_bayes_error_is_that_of_the_mean_direction(rng: np.random.Generator) -> None:
+    assert pytest.approx(0.0400592, abs=1e-7) == toy.BAYES_ERROR
+    for informative in toy.LEVELS:
+        w = toy.direction(informative)
+        assert toy.linear_risk(w, 0.0, informative) == pytest.approx(toy.BAYES_ERROR)
+        X, y = toy.make_toy(20_000, informative, rng)
+        error = np.mean(np.sign(X @ w) != y)
+        assert error == pytest.approx(toy.BAYES_ERROR, abs=4 * np.sqrt(0.04 * 0.96 / 20_000))
+
+
+def test_risk_of_any_hyperplane_against_counting(rng: np.random.Generator) -> None:
+    X, y = toy.make_toy(100_000, 9, rng)
+    w, b = rng.standard_normal(50) + 3 * toy.direction(9), 0.7
+    error = np.mean(np.sign(X @ w + b) != y)
+    assert toy.linear_risk(w, b, 9) == pytest.approx(error, abs=0.006)
+    assert toy.linear_risk(np.zeros(50), 1.0, 9) == 0.5
+
+
+def test_refuses_what_cannot_be_balanced(rng: np.random.Generator) -> None:
+    with pytest.raises(ValueError, match="must be even"):
+        toy.make_toy(11, 4, rng)
+    with pytest.raises(ValueError, match="from 1 to 50"):
+        toy.make_toy(10, 0, rng)
+
+
+def test_effective_number() -> None:
+    assert toy.effective_number(np.ones(50)) == pytest.approx(50)
+    assert toy.effective_number(np.array([0.0, 2.0, 0.0])) == pytest.approx(1)
+
+
+# -- the machines ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("informative", [50, 1])
+@pytest.mark.parametrize("p", [4.0, float("inf")])
+def test_large_norms_stay_finite(p: float, informative: int, rng: np.random.Generator) -> None:
+    X, y = toy.make_toy(toy.N_TRAIN, informative, rng)
+    for C in (1e-4, 1e-3):
+        model, converged = toy.fit_norm(p, C, X, y)
+        assert converged
+        assert model.duality_gap_ <= 1e-3
+        slopes, intercept = toy.hyperplane(model)
+        assert np.all(np.isfinite(model.kernel_weights_)) and np.all(np.isfinite(slopes))
+        assert np.isfinite(intercept)
+
+
+@pytest.mark.parametrize("informative", [50, 4])
+def test_largest_norm_against_a_linear_program(informative: int, rng: np.random.Generator) -> None:
+    """p = inf is ``min t^2/2 + C sum xi``, ``|w_k| <= t``: a linear program for fixed t.
+
+    At the learned t the program may not find less loss than the learned machine has, up to the
+    proven gap.
+    """
+    X, y = toy.make_toy(toy.N_TRAIN, informative, rng)
+    C = 1e-3
+    model, _ = toy.fit_norm(float("inf"), C, X, y)
+    slopes, b = toy.hyperplane(model)
+    Z = (X - X.mean(axis=0)) / X.std(axis=0)
+    w = slopes * X.std(axis=0)
+    b += float(slopes @ X.mean(axis=0))
+    t = np.abs(w).max()
+    objective = 0.5 * t**2 + C * np.maximum(0, 1 - y * (Z @ w + b)).sum()
+    assert objective == pytest.approx(model.objective_, rel=1e-6)
+    n = len(y)
+    best = linprog(
+        np.r_[np.zeros(51), np.ones(n)],
+        A_ub=np.c_[-y[:, None] * Z, -y, -np.eye(n)],
+        b_ub=-np.ones(n),
+        bounds=[(-t, t)] * 50 + [(None, None)] + [(0, None)] * n,
+    )
+    assert best.status == 0
+    lowest = 0.5 * t**2 + C * best.fun
+    assert lowest <= objective * (1 + 1e-9)
+    assert objective - lowest <= model.duality_gap_ * objective + 1e-9
+
+
+def test_large_costs_share_a_machine_that_has_no_bounded_coefficient(
+    rng: np.random.Generator,
+) -> None:
+    X, y = toy.make_toy(toy.N_TRAIN, 50, rng)
+    path = list(toy.learn_path(2.0, toy.COSTS, X, y))
+    assert [C for C, _, _ in path] == sorted(toy.COSTS)
+    shared = [model for _, model, _ in path if model is path[-1][1]]
+    assert 1 < len(shared) < len(path)
+    anew, _ = toy.fit_norm(2.0, 1.0, X, y)
+    X_new, _ = toy.make_toy(100, 50, rng)
+    np.testing.assert_allclose(
+        shared[0].decision_function(X_new), anew.decision_function(X_new), atol=5e-3
+    )
+
+
+# -- results ---------------------------------------------------------------------------------------
+
+
+def test_rows_are_complete_and_proven(result: toy.ToyResult) -> None:
+    assert len(result.rows) == 2 * 3 * 4
+    for row in result.rows:
+        assert all(np.isfinite(value) for value in vars(row).values())
+        assert 0 <= row.model_error <= 2 and 1 <= row.effective_kernels <= 50 + 1e-9
+        assert row.C in toy.QUICK_COSTS
+        # The counted error is a sample of 1000 of the exact one.
+        assert row.test_error == pytest.approx(row.risk, abs=0.06)
+        if row.unconverged == 0:
+            assert row.gap <= row.worst_gap <= 1e-3
+    assert all(row.unconverged == 0 for row in result.rows if row.p > 1)
+
+
+def test_what_the_thesis_found(result: toy.ToyResult) -> None:
+    """Two data sets per level with known outcome: this guards against change, it proves nothing."""
+    assert min(result.norms, key=lambda p: result.mean(1, p)) == 1.0
+    assert result.mean(1, 1.0) == pytest.approx(0.04, abs=0.01)
+    assert min(result.norms, key=lambda p: result.mean(50, p)) >= 3
+    for level in result.levels:
+        assert max(result.norms, key=lambda p: result.mean(level, p)) != 4 / 3
+        assert result.mean(level, 4 / 3) < 0.12
+    verdicts = {claim.text: claim.ours for claim in result.claims()}
+    assert verdicts["p = 4/3 is worst at no level"] == "yes"
+
+
+def test_reads_well(result: toy.ToyResult) -> None:
+    text = str(result)
+    assert "| noise | p = 1 | p = 4/3 | p = 2 | p = 4 |" in text
+    assert "| 98 % |" in text and "nan" not in text
+    assert "p = 1 is best at 98 % noise: printed yes, ours" in text
+
+
+def test_finished_repetitions_are_kept(
+    result: toy.ToyResult, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[tuple[int, int]] = []
+
+    def stub(informative, repetition, norms, costs, seed):  # type: ignore[no-untyped-def]
+        asked.append((informative, repetition))
+        some = result.rows[0]
+        return [replace(some, informative=informative, repetition=repetition, p=p) for p in norms]
+
+    monkeypatch.setattr(toy, "run_one", stub)
+    assert toy.run(repetitions=2, quick=True, out=folder) == result
+    assert asked == []
+    # A run that was cut off in the middle of a line.
+    text = (folder / "toy-quick.csv").read_text().splitlines(keepends=True)
+    (tmp_path / "toy-quick.csv").write_text("".join(text[:-1]) + text[-1][:20])
+    again = toy.run(repetitions=2, quick=True, out=tmp_path)
+    assert len(asked) == 1 and len(again.rows) == len(result.rows)
+    assert len(toy.read_rows(tmp_path / "toy-quick.csv")) == len(result.rows)
+    # Other seeds are other data.
+    toy.run(repetitions=1, quick=True, seed=1, out=tmp_path)
+    assert len(asked) == 4
+
+
+def test_csv_round_trip(result: toy.ToyResult, tmp_path: Path) -> None:
+    result.to_csv(tmp_path / "rows.csv")
+    assert tuple(toy.read_rows(tmp_path / "rows.csv")) == result.rows
+
+
+def test_parallel_runs_give_the_same_rows(
+    result: toy.ToyResult, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(toy, "QUICK_LEVELS", (1,))
+    again = toy.run(repetitions=1, quick=True, n_jobs=2)
+    mine = [
+        replace(row, seconds=0.0)
+        for row in result.rows
+        if row.repetition < 1 and row.informative == 1
+    ]
+    assert [replace(row, seconds=0.0) for row in again.rows] == mine
