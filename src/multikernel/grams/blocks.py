@@ -364,6 +364,7 @@ class BlockCombined(CombinedGram):
 
     def __init__(self, grams: BlockGrams, weights: np.ndarray) -> None:
         self.grams, self.weights, self.n = grams, weights, grams.n
+        self.room = grams.budget.bytes
         c = grams.correction
         self.raw_weights = weights * c.scale
         self.row_mean = np.zeros(self.n)
@@ -383,9 +384,6 @@ class BlockCombined(CombinedGram):
         K -= self.row_mean[index, None]
         K -= self.row_mean[None, :] - self.grand_mean
         return K
-
-    def fits(self) -> bool:
-        return self._matrix is not None or self.grams.budget.allows(8.0 * self.n**2)
 
     def _dense(self) -> np.ndarray:
         grams = self.grams

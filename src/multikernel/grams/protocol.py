@@ -89,9 +89,12 @@ class CombinedGram(ABC):
             return self._matrix[index]
         return np.concatenate([self._rows(slice(i, i + 1)) for i in index.tolist()])
 
+    #: what may be allocated for it, in bytes
+    room: float = float("inf")
+
     def fits(self) -> bool:
-        """Whether the memory budget allows the whole matrix."""
-        return True
+        """Whether there is room for the whole matrix."""
+        return self._matrix is not None or 8.0 * self.n**2 <= self.room
 
     def matvec(self, V: np.ndarray) -> np.ndarray:
         """The product with V of shape (n,) or (n, t), in float64."""

@@ -221,6 +221,7 @@ class RankOneCombined(CombinedGram):
 
     def __init__(self, grams: RankOneGrams, weights: np.ndarray) -> None:
         self.grams, self.n = grams, grams.n
+        self.room = grams.budget.bytes
         self.factors = weights * grams.scale
 
     def _matvec(self, V: np.ndarray) -> np.ndarray:
@@ -255,9 +256,6 @@ class RankOneCombined(CombinedGram):
         if self._matrix is not None:
             return super().take(index)
         return self.grams.apply((self.grams.dense_features(index) * self.factors).T).T
-
-    def fits(self) -> bool:
-        return self._matrix is not None or self.grams.budget.allows(8.0 * self.n**2)
 
     def diagonal(self) -> np.ndarray:
         return np.asarray(self.grams.dense_features() ** 2 @ self.factors)

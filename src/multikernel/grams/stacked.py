@@ -143,6 +143,7 @@ class StackedCombined(CombinedGram):
 
     def __init__(self, parts: Sequence[CombinedGram], n: int) -> None:
         self.parts, self.n = parts, n
+        self.room = min((part.room for part in parts), default=float("inf"))
 
     def _rows(self, index: slice) -> np.ndarray:
         zero = np.zeros((len(range(*index.indices(self.n))), self.n))
@@ -164,9 +165,6 @@ class StackedCombined(CombinedGram):
             return super().take(index)
         zero = np.zeros((len(index), self.n))
         return sum((part.take(index) for part in self.parts), start=zero)
-
-    def fits(self) -> bool:
-        return self._matrix is not None or all(part.fits() for part in self.parts)
 
     def diagonal(self) -> np.ndarray:
         return sum((part.diagonal() for part in self.parts), start=np.zeros(self.n))

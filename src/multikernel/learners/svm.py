@@ -89,6 +89,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
                 alpha0=None if start is None else start[:, j] * y,
                 intercept=self.fit_intercept,
                 max_iter=self.max_iter,
+                cache_rows=None if whole else max(16, int(0.5 * gram.room / (8 * gram.n))),
             )
             alpha = found.alpha
             if isinstance(K, np.ndarray):
