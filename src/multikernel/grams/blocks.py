@@ -355,6 +355,26 @@ class BlockGrams(Grams):
             out += (c.grand_means[:, None] * total)[:, None, :]
         return out * c.scale[:, None, None]
 
+    def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
+        c = self.correction
+        if c.sphere is not None:
+            return super().quadratic_forms(V)
+        # Only points with a coefficient enter: far fewer than n^2 values in a sparse machine.
+        V2 = np.asarray(V, dtype=np.float64).reshape(self.n, -1)
+        support = np.flatnonzero(np.any(V2 != 0, axis=1))
+        if not len(support):
+            return np.zeros((self.p, *V.shape[1:]))
+        forms = self.raw_quadratic_forms(V2, support)
+        if c.row_means is not None and c.grand_means is not None:
+            total = V2.sum(axis=0)
+            forms += total * (c.grand_means[:, None] * total - 2.0 * (c.row_means @ V2))
+        forms *= c.scale[:, None]
+        return forms[:, 0] if V.ndim == 1 else forms
+
+    def raw_quadratic_forms(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
+        """``v' K_k v`` of the raw kernels, shape (p, t); V is zero off the support."""
+        return np.einsum("knt,nt->kt", self.raw_matvecs(V)[:, support], V[support])
+
     def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
         return BlockExpansion(self, np.asarray(weights, dtype=np.float64), coef)
 

@@ -139,6 +139,13 @@ class DenseGrams(BlockGrams):
             out += weights[k] * (K if self._whole else K[np.ix_(self.sample, self.sample)])
         return out
 
+    def raw_quadratic_forms(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
+        if self.matrices is None:
+            return super().raw_quadratic_forms(V, support)
+        where = np.ix_(self.sample[support], self.sample[support])
+        forms = [np.sum(V[support] * (K[where] @ V[support]), axis=0) for K in self.matrices]
+        return np.stack(forms).astype(np.float64)
+
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> DenseCross:
         return DenseCross(self, rows, kernels)
 
