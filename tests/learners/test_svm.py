@@ -9,7 +9,8 @@ from sklearn.svm import SVC
 
 import multikernel as mk
 from multikernel.learners.polish import polish
-from multikernel.learners.svm import SVM, objectives
+from multikernel.learners.svm import SVM
+from multikernel.solvers.losses import Hinge
 from tests.naive_alignment import (
     MatrixGram,
     center,
@@ -97,7 +98,10 @@ def test_gap_formula():
     alpha[positive] *= alpha[~positive].sum() / alpha[positive].sum()
     C = np.full(12, alpha.max() + 0.1)
     coef, b = alpha * y, 0.3
-    primal, dual = objectives((K @ coef)[:, None], coef[:, None], np.array([b]), y[:, None], C)
+    f, s, Y = (K @ coef)[:, None], coef[:, None], y[:, None]
+    half = 0.5 * np.einsum("nt,nt->t", s, f)
+    primal = half + Hinge().value(f, Y, C, np.array([b]))
+    dual = Hinge().dual(s, Y, C) - half
     gap = (primal[0] - dual[0]) / primal[0]
     assert gap == pytest.approx(svm_gap(K, coef, b, y, C), rel=1e-10)
     assert gap > 0.01

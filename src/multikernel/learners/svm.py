@@ -110,23 +110,3 @@ class SVM(BaseEstimator):  # type: ignore[misc]
                 stacklevel=2,
             )
         return machine
-
-
-def objectives(
-    values: np.ndarray, coef: np.ndarray, intercept: np.ndarray, Y: np.ndarray, C: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Primal and dual objective of each machine, shape (t,) both.
-
-    Parameters
-    ----------
-    values : array of shape (n, t)
-        ``K @ coef``, without the intercept.
-    coef : array of shape (n, t)
-        ``y_i alpha_i`` with ``0 <= alpha_i <= C_i`` and ``sum_i y_i alpha_i = 0``.
-    C : array of shape (n,)
-    """
-    norm = np.einsum("nt,nt->t", coef, values)
-    slack = np.maximum(0.0, 1.0 - Y * (values + intercept))
-    primal = 0.5 * norm + C @ slack
-    dual = np.einsum("nt,nt->t", coef, Y) - 0.5 * norm
-    return primal, dual
