@@ -512,7 +512,9 @@ def test_refit_on_other_data_leaves_no_trace():
 
 def test_a_limit_on_iterations_warns_with_the_gap(monkeypatch):
     # Without the last polish, which would find the optimum all the same.
-    monkeypatch.setattr("multikernel.learners.svm.polish", lambda K, alpha, b, *_, **__: (alpha, b))
+    monkeypatch.setattr(
+        "multikernel.learners.source.polish", lambda K, alpha, b, *_, **__: (alpha, b, False)
+    )
     X, y = iris()
     with pytest.warns(ConvergenceWarning, match=r"max_iter=2 iterations.*gap of .*Raise max_iter"):
         Classifier(BANKS["shared"], max_iter=2).fit(X, y)

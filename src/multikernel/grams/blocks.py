@@ -355,25 +355,32 @@ class BlockGrams(Grams):
             out += (c.grand_means[:, None] * total)[:, None, :]
         return out * c.scale[:, None, None]
 
-    def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
+    def kernel_rows(self, index: np.ndarray) -> np.ndarray:
+        everything = self.raw_cross(np.arange(self.n), np.arange(self.p))
+        raw = np.asarray(everything.block(self.points(index)), dtype=np.float64)
+        return self.correction.apply(raw, index)
+
+    def support_matvecs(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         c = self.correction
         if c.sphere is not None:
-            return super().quadratic_forms(V)
+            return super().support_matvecs(V)
         # Only points with a coefficient enter: far fewer than n^2 values in a sparse machine.
-        V2 = np.asarray(V, dtype=np.float64).reshape(self.n, -1)
-        support = np.flatnonzero(np.any(V2 != 0, axis=1))
+        V = np.asarray(V, dtype=np.float64)
+        support = np.flatnonzero(np.any(V != 0, axis=1))
         if not len(support):
-            return np.zeros((self.p, *V.shape[1:]))
-        forms = self.raw_quadratic_forms(V2, support)
+            return support, np.zeros((self.p, 0, V.shape[1]))
+        out = self.raw_support_matvecs(V, support)
         if c.row_means is not None and c.grand_means is not None:
-            total = V2.sum(axis=0)
-            forms += total * (c.grand_means[:, None] * total - 2.0 * (c.row_means @ V2))
-        forms *= c.scale[:, None]
-        return forms[:, 0] if V.ndim == 1 else forms
+            total = V.sum(axis=0)
+            out -= c.row_means[:, support, None] * total
+            out -= (c.row_means[:, support] @ V[support])[:, None, :]
+            out += (c.grand_means[:, None] * total)[:, None, :]
+        out *= c.scale[:, None, None]
+        return support, out
 
-    def raw_quadratic_forms(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
-        """``v' K_k v`` of the raw kernels, shape (p, t); V is zero off the support."""
-        return np.einsum("knt,nt->kt", self.raw_matvecs(V)[:, support], V[support])
+    def raw_support_matvecs(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
+        """``K_k V`` of the raw kernels at the support, (p, |support|, t); V is zero elsewhere."""
+        return self.raw_matvecs(V)[:, support]
 
     def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
         return BlockExpansion(self, np.asarray(weights, dtype=np.float64), coef)
@@ -395,7 +402,9 @@ class BlockCombined(CombinedGram):
         self.spherical = c.sphere is not None
 
     def _rows(self, index: slice) -> np.ndarray:
-        return np.tensordot(self.weights, self.grams.block(index), axes=1)
+        if self.spherical:
+            return np.tensordot(self.weights, self.grams.block(index), axes=1)
+        return self.take(np.arange(self.n)[index])
 
     def take(self, index: np.ndarray) -> np.ndarray:
         if self._matrix is not None or self.spherical:
@@ -415,8 +424,9 @@ class BlockCombined(CombinedGram):
         if self.spherical:
             return np.concatenate(grams.map(self.rows), axis=0)
         K = grams.raw_combine(self.raw_weights)
-        K -= self.row_mean[:, None]
-        K -= self.row_mean[None, :] - self.grand_mean
+        if grams.center:
+            K -= self.row_mean[:, None]
+            K -= self.row_mean[None, :] - self.grand_mean
         return K
 
     def _matvec(self, V: np.ndarray) -> np.ndarray:

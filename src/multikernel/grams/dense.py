@@ -9,8 +9,13 @@ import numpy as np
 
 from ..kernels.base import Kernel
 from ..kernels.precomputed import Precomputed, check_symmetric_matrix
-from .blocks import BlockGrams, RawCross
+from . import _dense_loops as loops
+from .blocks import BlockGrams, RawCross, RawStatistics
 from .memory import MemoryBudget
+from .protocol import run_in_order
+
+#: Rows that are added up in the cache while the matrices of a bank pass by.
+HALF_PANEL_BYTES = 1 << 19
 
 
 class DenseGrams(BlockGrams):
@@ -49,7 +54,9 @@ class DenseGrams(BlockGrams):
         self.sample = rows
         self.kernels = kernels
         self.X = X
-        # A sample that is the whole pool in order is read by plain slices, without a copy.
+        # What the compiled passes read: the matrices and where in them the sample is. A sample
+        # that is the whole pool in order is read by plain slices, without a copy.
+        self._read, self._where = matrices, rows
         self._whole = matrices is not None and np.array_equal(rows, np.arange(len(matrices[0])))
         if matrices is None:
             budget.require(
@@ -118,7 +125,8 @@ class DenseGrams(BlockGrams):
                 assert self.kernels is not None
                 out[k] = self.kernels[k](self.X[self.sample[rows]], self.X[self.sample])
             elif self._whole:
-                out[k] = self.matrices[k][rows]
+                assert self._read is not None
+                out[k] = self._read[k][rows]
             else:
                 out[k] = self.matrices[k][np.ix_(self.sample[rows], self.sample)]
         return out
@@ -134,17 +142,98 @@ class DenseGrams(BlockGrams):
         if self.matrices is None:
             return super().raw_combine(weights)
         out = np.zeros((self.n, self.n))
-        for k in np.flatnonzero(weights).tolist():
-            K = self.matrices[k]
-            out += weights[k] * (K if self._whole else K[np.ix_(self.sample, self.sample)])
+        used = np.flatnonzero(weights).tolist()
+
+        def one(rows: slice) -> None:
+            fours = len(used) - len(used) % 4
+            for at in range(0, fours, 4):
+                four = used[at : at + 4]
+                a, b, c, d = (self._panel(k, rows) for k in four)
+                loops.add_four_panels(a, b, c, d, rows.start, weights[four], out[rows])
+            for k in used[fours:]:
+                loops.add_panel(self._panel(k, rows), rows.start, weights[k], out[rows])
+
+        run_in_order(one, self._half_panels(), self.n_jobs)
+        loops.mirror(out)
         return out
 
-    def raw_quadratic_forms(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
-        if self.matrices is None:
-            return super().raw_quadratic_forms(V, support)
-        where = np.ix_(self.sample[support], self.sample[support])
-        forms = [np.sum(V[support] * (K[where] @ V[support]), axis=0) for K in self.matrices]
-        return np.stack(forms).astype(np.float64)
+    def raw_statistics(self, Yc: np.ndarray | None, products: bool) -> RawStatistics:
+        if self.matrices is None or products:
+            return super().raw_statistics(Yc, products)
+        omega = self._omega()
+        OY = np.zeros((1, self.n)) if Yc is None else np.ascontiguousarray((omega[:, None] * Yc).T)
+        row_sums = np.zeros((self.p, self.n))
+
+        def one(k: int) -> tuple[float, float]:
+            square = product = 0.0
+            for rows in self._half_panels():
+                part = loops.panel_statistics(
+                    self._panel(k, rows), rows.start, omega, OY, row_sums[k]
+                )
+                square, product = square + part[0], product + part[1]
+            return square, product
+
+        parts = np.array(run_in_order(one, range(self.p), self.n_jobs)).reshape(self.p, 2)
+        return RawStatistics(
+            row_sums=row_sums,
+            diagonals=self.raw_diagonals(),
+            squares=parts[:, 0],
+            products=None,
+            a=None if Yc is None else parts[:, 1],
+        )
+
+    def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
+        if self._read is None:
+            return super().raw_matvecs(V)
+        out = np.zeros((self.p, V.shape[1], len(self._read[0])))
+
+        def one(k: int) -> None:
+            for t in range(V.shape[1]):
+                support = np.flatnonzero(V[:, t])
+                loops.add_rows(self._floats(k), self._where[support], V[support, t], out[k, t])
+
+        run_in_order(one, range(self.p), self.n_jobs)
+        out = out if self._whole else out[:, :, self._where]
+        return np.ascontiguousarray(out.transpose(0, 2, 1))
+
+    def raw_support_matvecs(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
+        if self._read is None:
+            return super().raw_support_matvecs(V, support)
+        # Points of the sample need not come in the order of the matrix, nor only once.
+        pool = np.zeros((V.shape[1], len(self._read[0])))
+        for t in range(V.shape[1]):
+            np.add.at(pool[t], self._where[support], V[support, t])
+        out = np.empty((self.p, V.shape[1], len(support)))
+
+        def one(k: int) -> None:
+            K, rows = self._floats(k), self._where[support]
+            for t in range(V.shape[1]):
+                loops.row_dots(K, rows, pool[t], out[k, t])
+
+        run_in_order(one, range(self.p), self.n_jobs)
+        return out.transpose(0, 2, 1)
+
+    # -- compiled passes over given matrices ------------------------------------------------------
+
+    def _floats(self, k: int) -> np.ndarray:
+        assert self._read is not None
+        K = self._read[k]
+        return K if K.dtype.kind == "f" else K.astype(np.float64)
+
+    def _half_panels(self) -> list[slice]:
+        height = max(1, HALF_PANEL_BYTES // (8 * self.n))
+        return [slice(i, min(i + height, self.n)) for i in range(0, self.n, height)]
+
+    def _panel(self, k: int, rows: slice) -> np.ndarray:
+        """Some rows of one matrix, from the first column to the diagonal at least."""
+        assert self._read is not None
+        K = self._read[k]
+        if self._whole:
+            panel = K[rows]
+        else:
+            panel = np.empty((rows.stop - rows.start, rows.stop), dtype=K.dtype)
+            loops.gather(K, self._where[rows], self._where[: rows.stop], panel)
+        return panel if panel.dtype.kind == "f" else panel.astype(np.float64)
 
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> DenseCross:
         return DenseCross(self, rows, kernels)
@@ -160,6 +249,15 @@ class DenseGrams(BlockGrams):
             weights=weights,
             n_jobs=self.n_jobs,
         )
+
+    def keep(self) -> None:
+        if self.matrices is None or self._whole:
+            return
+        if self.budget.allows(2.0 * self.p * self.n**2 * self.dtype.itemsize):
+            own = np.empty((self.p, self.n, self.n), dtype=self.dtype)
+            for k, K in enumerate(self.matrices):
+                loops.gather(K, self.sample, self.sample, own[k])
+            self._read, self._where, self._whole = list(own), np.arange(self.n), True
 
     def points(self, rows: np.ndarray) -> Any:
         return Rows(self.sample[rows]) if self.matrices is not None else self.X[self.sample[rows]]

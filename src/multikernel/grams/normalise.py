@@ -41,7 +41,7 @@ class Correction:
     sphere: np.ndarray | None = None
     noise: np.ndarray | None = None
 
-    def apply(self, block: np.ndarray, rows: slice) -> np.ndarray:
+    def apply(self, block: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
         """Correct a raw block (p, |rows|, n) of the training sample, in place."""
         if self.row_means is not None and self.grand_means is not None:
             block -= self.row_means[:, rows, None]

@@ -117,11 +117,20 @@ class CombinedGram(ABC):
         """Frobenius norm of the matrix centred under sample weights, streamed over its rows."""
         omega = np.ones(self.n) if weights is None else weights
         total = omega.sum()
-        row_means = self.matvec(omega) / total
-        grand_mean = float(omega @ row_means) / total
+        row_means = np.empty(self.n)
+        panels = [slice(i, min(i + 256, self.n)) for i in range(0, self.n, 256)]
         square = 0.0
-        for start in range(0, self.n, 256):
-            rows = slice(start, min(start + 256, self.n))
+        for rows in panels:
+            K = self.rows(rows)
+            row_means[rows] = K @ omega / total
+            square += float(omega[rows] @ (K**2 @ omega))
+        grand_mean = float(omega @ row_means) / total
+        centred = square - 2.0 * total * (omega @ row_means**2) + (total * grand_mean) ** 2
+        if centred > 1e-4 * square:
+            return float(np.sqrt(centred))
+        # Nearly all of it was mean, and digits went with it: centred entry by entry, then.
+        square = 0.0
+        for rows in panels:
             K = self.rows(rows) - row_means[rows, None] - (row_means - grand_mean)
             square += float(omega[rows] @ (K**2 @ omega))
         return float(np.sqrt(square))
@@ -251,10 +260,20 @@ class Grams(ABC):
     def matvecs(self, V: np.ndarray) -> np.ndarray:
         """``K_k V`` for every kernel, shape (p, n, t) for V of shape (n, t)."""
 
+    def kernel_rows(self, index: np.ndarray) -> np.ndarray:
+        """Rows of every kernel at some points, in any order, shape (p, len(index), n)."""
+        return np.concatenate([self.block(slice(i, i + 1)) for i in index.tolist()], axis=1)
+
+    def support_matvecs(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The points where V of shape (n, t) is not zero, and ``K_k V`` there, (p, points, t)."""
+        support = np.flatnonzero(np.any(V != 0, axis=1))
+        return support, self.matvecs(V)[:, support]
+
     def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
         """``v' K_k v`` for every kernel and every column v of V, shape (p, t); or (p,) for 1-d."""
         V2 = V.reshape(self.n, -1)
-        forms = np.einsum("knt,nt->kt", self.matvecs(V2), V2)
+        support, products = self.support_matvecs(V2)
+        forms = np.einsum("knt,nt->kt", products, V2[support])
         return forms[:, 0] if V.ndim == 1 else forms
 
     @abstractmethod
@@ -272,6 +291,9 @@ class Grams(ABC):
     @abstractmethod
     def take(self, rows: np.ndarray, weights: np.ndarray | None = None) -> Grams:
         """The *uncorrected* bank on some of the points, with what is already computed reused."""
+
+    def keep(self) -> None:  # noqa: B027
+        """Bring what passes will read many times to where it is read quickly, if that is cheap."""
 
     @abstractmethod
     def points(self, rows: np.ndarray) -> Any:

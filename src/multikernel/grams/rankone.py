@@ -194,6 +194,15 @@ class RankOneGrams(Grams):
         inner = self.transpose_apply(V) * self.scale[:, None]
         return np.asarray(self.dense_features().T[:, :, None] * inner[:, None, :])
 
+    def kernel_rows(self, index: np.ndarray) -> np.ndarray:
+        U = self.dense_features()
+        return (U[index].T * self.scale[:, None])[:, :, None] * U.T[:, None, :]
+
+    def support_matvecs(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        support = np.flatnonzero(np.any(V != 0, axis=1))
+        inner = self.transpose_apply(V) * self.scale[:, None]
+        return support, self.dense_features()[support].T[:, :, None] * inner[:, None, :]
+
     def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
         forms = self.transpose_apply(V.reshape(self.n, -1)) ** 2 * self.scale[:, None]
         return forms[:, 0] if V.ndim == 1 else forms

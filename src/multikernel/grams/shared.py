@@ -172,11 +172,10 @@ class SharedGrams(BlockGrams):
     def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
         return _loops.matvecs(self.family, V, self.n_jobs)
 
-    def raw_quadratic_forms(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
+    def raw_support_matvecs(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
         Z = np.ascontiguousarray(self.Z[support])
         family = self.encoder.family(Z, self.kernels, self.shifted)
-        products = _loops.matvecs(family, np.ascontiguousarray(V[support]), self.n_jobs)
-        return np.einsum("knt,nt->kt", products, V[support])
+        return _loops.matvecs(family, np.ascontiguousarray(V[support]), self.n_jobs)
 
     def raw_combined_matvec(self, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
         return _loops.combined_matvec(self.family, weights, V, self.n_jobs)

@@ -52,6 +52,10 @@ class StackedGrams(Grams):
     def take(self, rows: np.ndarray, weights: np.ndarray | None = None) -> StackedGrams:
         return self._over([part.take(rows, weights) for part in self.parts])
 
+    def keep(self) -> None:
+        for part in self.parts:
+            part.keep()
+
     def points(self, rows: np.ndarray) -> Any:
         return [part.points(rows) for part in self.parts]
 
@@ -71,6 +75,13 @@ class StackedGrams(Grams):
 
     def matvecs(self, V: np.ndarray) -> np.ndarray:
         return self._gather([part.matvecs(V) for part in self.parts])
+
+    def kernel_rows(self, index: np.ndarray) -> np.ndarray:
+        return self._gather([part.kernel_rows(index) for part in self.parts])
+
+    def support_matvecs(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        parts = [part.support_matvecs(V) for part in self.parts]
+        return parts[0][0], self._gather([products for _, products in parts])
 
     def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
         return self._gather([part.quadratic_forms(V) for part in self.parts])

@@ -36,4 +36,5 @@ def certified(
     dual = loss.dual(coef, Y - shift, C) - 0.5 * norm
     size = np.abs(primal) + np.abs(norm)
     gap = float(np.max(relative_gap(primal, dual, size)))
-    return Machine(coef, intercept + shift, float(primal.sum()) * learner.unit, gap, n_iter)
+    objective = float(primal.sum()) * learner.unit
+    return Machine(coef, intercept + shift, objective, gap, n_iter, values)

@@ -12,8 +12,7 @@ from ..grams.protocol import CombinedGram
 from ..solvers.losses import OneClass
 from ..solvers.problem import Machine, Target
 from .certify import certified
-from .polish import polish
-from .smo import one_class
+from .source import Source
 
 
 class OneClassSVM(BaseEstimator):  # type: ignore[misc]
@@ -49,17 +48,17 @@ class OneClassSVM(BaseEstimator):  # type: ignore[misc]
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
         """Train on the combined Gram matrix."""
-        K = gram.dense()
-        found = one_class(
-            K,
-            self.nu,
-            upper=self.costs(target),
-            tol=self.tol * max(float(np.diag(K).mean()), 1e-300),
-            alpha0=None if start is None else start[:, 0],
+        source = Source.of(gram)
+        costs, n = self.costs(target), gram.n
+        alpha, steps, _ = source.solve(
+            np.zeros(n),
+            np.ones(n),
+            costs,
+            unit=max(float(gram.diagonal().mean()), 1e-300),
+            tol=self.tol,
+            delta=1.0,
+            start=None if start is None else start[:, 0],
             max_iter=self.max_iter,
         )
-        n = len(K)
-        alpha, _ = polish(
-            K, found.alpha, found.intercept, np.ones(n), np.zeros(n), self.costs(target), 1.0
-        )
-        return certified(self, (K @ alpha)[:, None], alpha[:, None], target, found.n_iter)
+        coef = alpha[:, None]
+        return certified(self, gram.matvec(coef), coef, target, steps)

@@ -14,12 +14,14 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import lstsq
-from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
+from scipy.linalg.lapack import dgecon, dgetrf, dgetrs, dpocon, dpotrf, dpotrs
 
 from .._threads import one_blas_thread
 
 #: About a second's worth of factorisations, after which the best answer so far stands.
 FLOPS = 2e10
+#: So many singular systems, and there is no corner to be found.
+SINGULAR = 20
 #: Violations of the optimality conditions below this (in units of the targets) are rounding.
 NEGLIGIBLE = 1e-10
 
@@ -34,7 +36,7 @@ def polish(
     delta: float = 0.0,
     *,
     intercept: bool = True,
-) -> tuple[np.ndarray, float]:
+) -> tuple[np.ndarray, float, bool]:
     """An active-set method on the dual.
 
     Free variables have gradient zero, which is a linear system in them and the intercept:
@@ -60,10 +62,14 @@ def polish(
     -------
     alpha : array of shape (m,)
     b : float
+    exact : bool
+        Whether the optimality conditions hold up to rounding. They may not where points repeat or
+        kernels have a low rank: a face of solutions has no corner to step to.
     """
     n, m = len(K), len(alpha)
     point = np.arange(m) % n
-    size = max(float(np.abs(linear).max(initial=0.0)), 1e-3 * float(np.abs(K).max(initial=0.0)))
+    # The largest entry of a positive semidefinite matrix is on its diagonal.
+    size = max(float(np.abs(linear).max(initial=0.0)), 1e-3 * float(K.diagonal().max(initial=0.0)))
     negligible = NEGLIGIBLE * size
 
     def values(a: np.ndarray) -> np.ndarray:
@@ -77,27 +83,24 @@ def polish(
     alpha = np.where(alpha < 1e-9 * C, 0.0, np.where(alpha > C * (1 - 1e-9), C, alpha))
     free = (alpha > 0) & (alpha < C)
     best, worst = (found, b), float(violation(alpha, values(alpha), b).max())
-    work, releases = 0.0, 0
-    while work < FLOPS:
+    work, releases, singular = 0.0, 0, 0
+    while work < FLOPS and singular < SINGULAR:
         if not np.any(free):
             gradient = sign * linear + values(alpha)[point]
             entering, offset = _entering(gradient, alpha >= C, sign, intercept, negligible)
             if not entering:
-                better = float(violation(alpha, values(alpha), offset).max()) < worst
-                return (alpha, offset) if better else best
+                last = float(violation(alpha, values(alpha), offset).max())
+                return (alpha, offset, last <= negligible) if last < worst else (*best, False)
             free[entering] = True
         F = np.flatnonzero(free)
         p = point[F]
-        work += 1e6 + 2.0 * len(F) ** 3 + 4.0 * n * len(F)
+        work += 1e6 + 2.0 * len(F) ** 3 + 4.0 * n**2
         bound = np.bincount(point, sign * np.where(free, 0.0, alpha), n)
-        right = -sign[F] * linear[F] - K[p] @ bound
-        system = K[np.ix_(p, p)]
-        if intercept:
-            system = np.pad(system, ((0, 1), (0, 1)), constant_values=1.0)
-            system[-1, -1] = 0.0
-            right = np.append(right, delta - bound.sum())
-        solution = solve_symmetric(system, right)
-        step = sign[F] * solution[: len(F)] - alpha[F]
+        right = -sign[F] * linear[F] - (K @ bound)[p]
+        total = delta - float(bound.sum()) if intercept else None
+        solution, offset, definite = solve_free(K[np.ix_(p, p)], right, total)
+        singular += not definite
+        step = sign[F] * solution - alpha[F]
         length, blocking = _first_bound(alpha[F], step, C[F])
         if length < 1.0:
             i = F[blocking]
@@ -105,8 +108,7 @@ def polish(
             alpha[i] = C[i] if step[blocking] > 0 else 0.0
             free[i] = False
             continue
-        alpha[F] = sign[F] * solution[: len(F)]
-        offset = float(solution[-1]) if intercept else 0.0
+        alpha[F] = sign[F] * solution
         f = values(alpha)
         against = np.where(free, 0.0, violation(alpha, f, offset))
         residual = np.abs(sign[F] * (f[p] + offset) + linear[F]).max()
@@ -114,11 +116,11 @@ def polish(
         if now < worst:
             best, worst = (alpha.copy(), offset), now
         if against.max() <= negligible:
-            break
+            return *best, worst <= 1e3 * negligible
         # All at once is quick; one at a time cannot go round in circles.
         releases += 1
         free |= against > (negligible if releases <= 3 else against.max() * (1 - 1e-12))
-    return best
+    return *best, False
 
 
 def _entering(
@@ -152,10 +154,30 @@ def _first_bound(alpha: np.ndarray, step: np.ndarray, C: np.ndarray) -> tuple[fl
     return (1.0 if limits[first] >= 1.0 - 1e-12 else max(float(limits[first]), 0.0)), first
 
 
-def solve_symmetric(A: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """A system; repeated points make it singular, then its smallest solution."""
-    with one_blas_thread(len(A)):
-        factors, pivots, info = dgetrf(A)
-        if info == 0 and dgecon(factors, np.abs(A).sum(axis=0).max())[0] > 1e-13:
-            return np.asarray(dgetrs(factors, pivots, b)[0])
-        return np.asarray(lstsq(A, b, check_finite=False, lapack_driver="gelsy")[0])
+def solve_free(
+    K: np.ndarray, right: np.ndarray, total: float | None
+) -> tuple[np.ndarray, float, bool]:
+    """``K s + b 1 = right, 1's = total``, or without b and sum where there is no total.
+
+    A definite K has a Cholesky factor; points that repeat need the whole system, or, where that
+    is singular as well, its smallest solution. The last of what is returned says which it was.
+    """
+    with one_blas_thread(len(K)):
+        factor, info = dpotrf(K.T, lower=1)
+        if info == 0 and dpocon(factor, np.abs(K).sum(axis=0).max(), uplo="L")[0] > 1e-13:
+            sides = right if total is None else np.column_stack([right, np.ones(len(K))])
+            found = np.asarray(dpotrs(factor, sides, lower=1)[0])
+            if total is None:
+                return found, 0.0, True
+            b = (float(found[:, 0].sum()) - total) / float(found[:, 1].sum())
+            return found[:, 0] - b * found[:, 1], b, True
+        if total is not None:
+            K = np.pad(K, ((0, 1), (0, 1)), constant_values=1.0)
+            K[-1, -1] = 0.0
+            right = np.append(right, total)
+        factors, pivots, info = dgetrf(K)
+        if info == 0 and dgecon(factors, np.abs(K).sum(axis=0).max())[0] > 1e-13:
+            found = np.asarray(dgetrs(factors, pivots, right)[0])
+        else:
+            found = np.asarray(lstsq(K, right, check_finite=False, lapack_driver="gelsy")[0])
+        return (found, 0.0, False) if total is None else (found[:-1], float(found[-1]), False)

@@ -17,8 +17,7 @@ from ..grams.protocol import CombinedGram, run_in_order
 from ..solvers.losses import Hinge
 from ..solvers.problem import Machine, Target
 from .certify import certified
-from .polish import polish
-from .smo import Rows, svc
+from .source import Source
 
 
 class SVM(BaseEstimator):  # type: ignore[misc]
@@ -70,9 +69,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         start : array of shape (n, t) or None
             Coefficients of a similar problem to begin with.
         """
-        # Where the matrix does not fit, its rows are computed when they are needed.
-        whole = gram.fits()
-        K = np.ascontiguousarray(gram.dense()) if whole else Rows(gram.take, gram.diagonal())
+        source = Source.of(gram)
         C = self.costs(target)
         minus = np.full(gram.n, -1.0)
 
@@ -81,22 +78,16 @@ class SVM(BaseEstimator):  # type: ignore[misc]
             if self.fit_intercept and np.all(y == y[0]):
                 # A fold may lack a class: nothing to separate, and the intercept says it all.
                 return np.zeros(len(y)), 0, True
-            found = svc(
-                K,
+            alpha, steps, finished = source.solve(
+                minus,
                 y,
                 C,
-                tol=self.tol if whole else min(self.tol, 1e-5),  # nothing polishes it then
-                alpha0=None if start is None else start[:, j] * y,
+                tol=self.tol,
+                start=None if start is None else start[:, j] * y,
                 intercept=self.fit_intercept,
                 max_iter=self.max_iter,
-                cache_rows=None if whole else max(16, int(0.5 * gram.room / (8 * gram.n))),
             )
-            alpha = found.alpha
-            if isinstance(K, np.ndarray):
-                alpha, _ = polish(
-                    K, alpha, found.intercept, y, minus, C, intercept=self.fit_intercept
-                )
-            return alpha * y, found.n_iter, found.status != "max_iter"
+            return alpha * y, steps, finished
 
         results = run_in_order(train, range(target.Y.shape[1]), self.n_jobs)
         coef = np.column_stack([column for column, _, _ in results])

@@ -12,8 +12,7 @@ from ..grams.protocol import CombinedGram
 from ..solvers.losses import EpsilonInsensitive
 from ..solvers.problem import Machine, Target
 from .certify import certified
-from .polish import polish
-from .smo import svr
+from .source import Source
 
 
 class SVR(BaseEstimator):  # type: ignore[misc]
@@ -65,7 +64,7 @@ class SVR(BaseEstimator):  # type: ignore[misc]
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
         """Train all machines on the combined Gram matrix."""
-        K = gram.dense()
+        source = Source.of(gram)
         C = self.costs(target)
         # The intercept takes up the middle of the targets.
         middle = np.median(target.Y, axis=0) if self.fit_intercept else np.zeros(target.Y.shape[1])
@@ -75,26 +74,17 @@ class SVR(BaseEstimator):  # type: ignore[misc]
             before = None
             if start is not None:
                 before = np.concatenate([np.maximum(start[:, j], 0), np.maximum(-start[:, j], 0)])
-            found = svr(
-                K,
-                y,
-                C,
-                self.epsilon,
-                tol=self.tol * max(float(np.abs(y).max()), 1e-300),
-                alpha0=before,
+            n = len(y)
+            alpha, used, _ = source.solve(
+                np.concatenate([self.epsilon - y, self.epsilon + y]),
+                np.repeat([1.0, -1.0], n),
+                np.concatenate([C, C]),
+                unit=max(float(np.abs(y).max()), 1e-300),
+                tol=self.tol,
+                start=before,
                 intercept=self.fit_intercept,
                 max_iter=self.max_iter,
             )
-            n = len(y)
-            alpha, _ = polish(
-                K,
-                found.alpha,
-                found.intercept,
-                np.repeat([1.0, -1.0], n),
-                np.concatenate([self.epsilon - y, self.epsilon + y]),
-                np.concatenate([C, C]),
-                intercept=self.fit_intercept,
-            )
             coef[:, j] = alpha[:n] - alpha[n:]
-            steps = max(steps, found.n_iter)
-        return certified(self, K @ coef, coef, target, steps)
+            steps = max(steps, used)
+        return certified(self, gram.matvec(coef), coef, target, steps)

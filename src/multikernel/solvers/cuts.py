@@ -392,6 +392,8 @@ def least_distance(
     size = np.linalg.norm(G, axis=1)
     rows = size > 0
     G, h, size = G[rows], h[rows], size[rows]
+    if not len(h):
+        return centre, np.zeros(m)  # nothing to keep to (and scipy's nnls would end the process)
     unit = reach if reach > 0 else 1.0
     system = np.vstack([(G / size[:, None]).T, (h - G @ centre) / (size * unit)])
     wanted = np.append(np.zeros(p), 1.0)

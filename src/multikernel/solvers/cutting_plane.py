@@ -34,9 +34,9 @@ from sklearn.exceptions import ConvergenceWarning
 from .._threads import one_blas_thread
 from ..grams.protocol import CombinedGram, Grams
 from ..learners.base import Learner
-from ..weighting.joint import LpNorm
+from ..weighting.joint import NEWTON_KERNELS, LpNorm
 from .cuts import TINY, Model, onto_sphere
-from .loop import Found, Report, Stopped, combined_alignment, require_psd
+from .loop import Found, Report, Stopped, combined_alignment, near, require_psd
 from .losses import EpsilonInsensitive, Hinge, Logistic, Loss, OneClass, Squared
 from .problem import Machine, Solution, Target
 from .regularisers import Regulariser
@@ -60,7 +60,8 @@ class Visit:
     regulariser: float
     primal: float
     dual: float
-    products: np.ndarray | None
+    support: np.ndarray
+    products: np.ndarray  # K_k s at the support, (p, |support|, t)
 
     def found(
         self, learner: Learner, history: list[dict[str, Any]], gap: float | None = None
@@ -89,7 +90,6 @@ def solve_cutting_planes(
     certificate: str = "machine",
     warm: np.ndarray | None = None,
     report: Report | None = None,
-    alone: np.ndarray | None = None,
 ) -> Solution:
     """Weights and machine of lp-norm multiple kernel learning, 1 <= p <= 2, by cutting planes.
 
@@ -128,8 +128,6 @@ def solve_cutting_planes(
         Weights of a similar problem to begin near.
     report : callable, optional
         Told about every machine: its entry in the history.
-    alone : array of shape (p,), optional
-        The alignment of each kernel with the target, where it is already known.
 
     Returns
     -------
@@ -156,8 +154,8 @@ def solve_cutting_planes(
     >>> print(np.count_nonzero(found.weights), found.machine.gap < 1e-6)
     2 True
     """
-    if alone is None:
-        alone = grams.summary(target.Y, products=False).alignments
+    require_range(weighting.p)
+    summary = grams.summary(target.Y, products=False)
     found = find_by_cutting_planes(
         grams,
         target,
@@ -171,8 +169,16 @@ def solve_cutting_planes(
         warm=warm,
         report=report,
     )
-    alignment = combined_alignment(found.gram, target)
-    return Solution(found.weights, found.machine, alignment, alone, found.history)
+    alignment = combined_alignment(found, summary, target)
+    return Solution(found.weights, found.machine, alignment, summary.alignments, found.history)
+
+
+def require_range(p: float) -> None:
+    if not 1 <= p <= 2:
+        raise ValueError(
+            f"solve_cutting_planes: cuts bound the optimum for p from 1 to 2; got p={p!r}. "
+            "Larger p is solved by interior points."
+        )
 
 
 def find_by_cutting_planes(
@@ -191,11 +197,7 @@ def find_by_cutting_planes(
 ) -> Found:
     """The bare problem of :func:`solve_cutting_planes`, without alignments."""
     p = weighting.p
-    if not 1 <= p <= 2:
-        raise ValueError(
-            f"solve_cutting_planes: cuts bound the optimum for p from 1 to 2; got p={p!r}. "
-            "Larger p is solved by the alternation of machine and weights."
-        )
+    require_range(p)
     if certificate not in ("machine", "cuts"):
         raise ValueError(
             f"solve_cutting_planes: certificate must be 'machine' or 'cuts'; got {certificate!r}."
@@ -204,14 +206,15 @@ def find_by_cutting_planes(
     max_iter = weighting.max_iter if max_iter is None else max_iter
     rule = weighting.regulariser(grams, target)
     theta = rule.start()
-    require_psd(grams, theta, grams.combine(theta), warn=False)
     usable = theta > 0
     model = Model(p)
     if warm is not None and len(warm) == len(theta) and p < 2:
-        theta = onto_sphere(np.where(usable, 0.9 * warm + 0.1 * theta, 0.0), model.q)
+        theta = onto_sphere(np.where(usable, near(warm, theta), 0.0), model.q)
+    gram = grams.combine(theta)
+    require_psd(grams, theta, gram, warn=False)
     curvature = (
         (curvature and stabilise)
-        and (p == 1 or (p < 2 and usable.sum() <= NEWTON_LIMIT // 4))
+        and (p == 1 or (p < 2 and usable.sum() <= NEWTON_KERNELS))
         and isinstance(learner.loss, Hinge | Squared | EpsilonInsensitive | Logistic | OneClass)
     )
     tried, halted = None, False
@@ -224,7 +227,7 @@ def find_by_cutting_planes(
     for _ in range(max_iter):
         start = None if visit is None else visit.coef
         try:
-            visit = train(grams, target, rule, learner, theta, products=curvature, start=start)
+            visit = train(grams, target, rule, learner, theta, gram, start=start)
         except KeyboardInterrupt:
             if best is None:
                 raise
@@ -275,6 +278,7 @@ def find_by_cutting_planes(
             break
         theta = np.zeros(grams.p)
         theta[usable] = point
+        gram = grams.combine(theta)
     assert best is not None and top is not None
     if halted and top.primal - lower < gap:
         # Where several machines are optimal, only their mixture may prove it.
@@ -296,8 +300,8 @@ def train(
     rule: Regulariser,
     learner: Learner,
     theta: np.ndarray,
+    gram: CombinedGram,
     *,
-    products: bool = False,
     start: np.ndarray | None = None,
 ) -> Visit:
     """The machine at theta with primal and dual value of the joint problem."""
@@ -306,21 +310,18 @@ def train(
     centred = target.kind == "regression" and learner.fit_intercept
     mean = np.average(target.Y, axis=0, weights=C) if centred else np.zeros(target.Y.shape[1])
     Y = target.Y - mean
-    gram = grams.combine(theta)
-    coef = learner.fit(gram, target, start=start).coef
-    values = gram.matvec(coef)
+    machine = learner.fit(gram, target, start=start)
+    coef = machine.coef
+    values = gram.matvec(coef) if machine.values is None else machine.values
     intercept = loss.intercept(values, Y, C) if learner.fit_intercept else 0.0 * mean
-    if products:
-        KS = grams.matvecs(coef)
-        a = np.einsum("knt,nt->k", KS, coef)
-    else:
-        KS, a = None, grams.quadratic_forms(coef).sum(axis=1)
-    a = np.maximum(a, 0.0)
+    support, KS = grams.support_matvecs(coef)
+    a = np.maximum(np.einsum("knt,nt->k", KS, coef[support]), 0.0)
     constant = float(loss.dual(coef, Y, C).sum())
     regulariser = rule.primal(theta, a)
     primal = regulariser + float(loss.value(values, Y, C, intercept).sum())
     dual = constant - rule.dual(theta, a)
-    return Visit(theta, coef, intercept + mean, gram, a, constant, regulariser, primal, dual, KS)
+    b = intercept + mean
+    return Visit(theta, coef, b, gram, a, constant, regulariser, primal, dual, support, KS)
 
 
 def curvature_root(visit: Visit, target: Target, learner: Learner) -> np.ndarray | None:
@@ -331,7 +332,6 @@ def curvature_root(visit: Visit, target: Target, learner: Learner) -> np.ndarray
     as long as none meets a bound; E is the curvature of the dual loss (Chapelle and Rakotomamonjy
     2008). Without an intercept there is no db and no sum to keep. None if nothing can move.
     """
-    assert visit.products is not None
     C = learner.costs(target)
     parts = []
     for j in range(target.Y.shape[1]):
@@ -343,7 +343,8 @@ def curvature_root(visit: Visit, target: Target, learner: Learner) -> np.ndarray
         K = visit.gram.take(F)[:, F]
         # Repeated points make it singular; so little on the diagonal moves no digit that counts.
         K[np.diag_indices(len(F))] += extra + 1e-11 * np.trace(K) / len(F)
-        right = np.column_stack([visit.products[:, F, j].T, np.ones(len(F))])
+        at = np.searchsorted(visit.support, F)
+        right = np.column_stack([visit.products[:, at, j].T, np.ones(len(F))])
         try:
             factor = cholesky(K, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError:
@@ -359,7 +360,8 @@ def curvature_root(visit: Visit, target: Target, learner: Learner) -> np.ndarray
 def free_part(loss: Loss, s: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The coefficients that are not held by a bound, and the curvature of their dual loss."""
     if isinstance(loss, Squared):
-        return np.arange(len(C)), 1.0 / C
+        F = np.flatnonzero(s)
+        return F, 1.0 / C[F]
     part = np.abs(s) / C
     F = np.flatnonzero((part > 1e-9) & (part < 1.0 - 1e-9))
     if isinstance(loss, Logistic):

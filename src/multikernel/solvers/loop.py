@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ from scipy.linalg import LinAlgError, cholesky, eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
-from ..grams.protocol import CombinedGram, Grams, center_targets, target_norm
+from ..grams.protocol import CombinedGram, Grams, Summary
 from ..learners.base import Learner
 from ..weighting.base import Weighting
 from ..weighting.joint import JointWeighting, LpNorm
@@ -22,6 +22,8 @@ from .problem import Machine, Solution, Target
 PSD_TOLERANCE = 1e-8
 #: Up to this many samples a Cholesky factor is the quickest proof of definiteness.
 DENSE_LIMIT = 12_000
+#: From this many samples on, weights are first learned on a quarter of them.
+COARSE_FROM = 800
 
 
 class NotPSDError(ValueError):
@@ -58,12 +60,12 @@ def learn(
         Told about every alternation of a joint rule.
     """
     # First of all: the one pass that brings everything the rest will ask about the sample.
-    alone = grams.summary(target.Y, products=weighting.needs_products).alignments
+    summary = grams.summary(target.Y, products=weighting.needs_products)
     refuse_constant_kernels(grams)
 
     def finish(found: Found) -> Solution:
-        aligned = combined_alignment(found.gram, target)
-        return Solution(found.weights, found.machine, aligned, alone, found.history)
+        aligned = combined_alignment(found, summary, target)
+        return Solution(found.weights, found.machine, aligned, summary.alignments, found.history)
 
     try:
         return finish(find(grams, target, weighting, learner, warm=warm, report=report))
@@ -99,16 +101,69 @@ def find(
     report: Report | None = None,
 ) -> Found:
     """The bare problem: weights and machine, without warnings or alignments."""
-    if isinstance(weighting, LpNorm) and weighting.by_cutting_planes:
-        from .cutting_plane import find_by_cutting_planes
-
-        return find_by_cutting_planes(grams, target, weighting, learner, warm=warm, report=report)
+    if warm is None and isinstance(weighting, JointWeighting) and grams.n >= COARSE_FROM:
+        warm = coarse_weights(grams, target, weighting, learner)
+    if isinstance(weighting, LpNorm):
+        solve = lp_solver(weighting.method(grams.p))
+        return solve(grams, target, weighting, learner, warm=warm, report=report)
     if isinstance(weighting, JointWeighting):
         return alternate(grams, target, weighting, learner, warm=warm, report=report)
     weights = weighting.start(grams, target, learner)
     gram = grams.combine(weights)
     require_psd(grams, weights, gram, warn=weighting.signed_weights)
     return Found(weights, learner.fit(gram, target), gram, [])
+
+
+def lp_solver(method: str) -> Callable[..., Found]:
+    """The function that goes by that name; they are written on top of this module."""
+    if method == "cutting-planes":
+        from .cutting_plane import find_by_cutting_planes
+
+        return find_by_cutting_planes
+    if method == "interior-point":
+        from .interior_point import find_by_interior_point
+
+        return find_by_interior_point
+    if method == "chunking":
+        from .chunking import find_by_chunking
+
+        return find_by_chunking
+    return alternate
+
+
+def coarse_weights(
+    grams: Grams, target: Target, weighting: JointWeighting, learner: Learner
+) -> np.ndarray | None:
+    """Weights of the same problem on every fourth point or so, to begin near; None if that fails.
+
+    Weights are few and points are many: a sixteenth of the work brings most of the way, and what
+    is proven in the end is proven about all points. Losses count for as many points as they
+    stand for.
+    """
+    if not weighting.few_points_will_do:
+        return None
+    rows = np.sort(np.random.default_rng(0).permutation(grams.n)[: grams.n // 4])
+    part = grams.take(rows, None if target.weights is None else target.weights[rows])
+    few = target.take(rows)
+    factor = grams.n / len(rows) * np.ones(len(rows))
+    few = replace(few, costs=factor if few.costs is None else factor * few.costs)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            part.keep()
+            corrected = part.corrected(grams.center, grams.how)
+            return find(corrected, few, weighting, learner).weights
+    except Stopped:
+        # What was reached is not an answer to the question.
+        raise KeyboardInterrupt from None
+    except ValueError:
+        # Whatever is wrong with these points, all points will show it, or do without them.
+        return None
+
+
+def near(warm: np.ndarray, start: np.ndarray) -> np.ndarray:
+    """Weights of a similar problem, with none so near zero that it could not leave."""
+    return 0.99 * warm + 0.01 * start
 
 
 def refuse_constant_kernels(grams: Grams, *, warn: bool = True) -> None:
@@ -149,9 +204,9 @@ def alternate(
     rule = weighting.regulariser(grams, target)
     theta = rule.start()
     if warm is not None and len(warm) == len(theta):
-        # A tenth of the start keeps every weight away from zero, where it could not leave.
-        theta = 0.9 * warm + 0.1 * theta
-    require_psd(grams, theta, grams.combine(theta), warn=False)
+        theta = near(warm, theta)
+    gram = grams.combine(theta)
+    require_psd(grams, theta, gram, warn=False)
     C, loss = learner.costs(target), learner.loss
     # A free intercept takes up the mean of the outputs; left in, it would cost the dual its digits.
     centred = target.kind == "regression" and learner.fit_intercept
@@ -164,9 +219,9 @@ def alternate(
     smallest = np.inf
     try:
         for step in range(1, weighting.max_iter + 1):
-            gram = grams.combine(theta)
-            coef = learner.fit(gram, target, start=coef).coef
-            values = gram.matvec(coef)
+            fitted = learner.fit(gram, target, start=coef)
+            coef = fitted.coef
+            values = gram.matvec(coef) if fitted.values is None else fitted.values
             intercept = loss.intercept(values, Y, C) if learner.fit_intercept else 0.0 * mean
             a = np.maximum(grams.quadratic_forms(coef).sum(axis=1), 0.0)
             regulariser = rule.primal(theta, a)
@@ -193,6 +248,7 @@ def alternate(
                 mixed = coef if mixed is None else rule.mixing * mixed + (1 - rule.mixing) * coef
                 a = np.maximum(grams.quadratic_forms(mixed).sum(axis=1), 0.0)
             theta = rule.update(theta, a)
+            gram = grams.combine(theta)
         else:
             warnings.warn(
                 f"{weighting!r} stopped after max_iter={weighting.max_iter} alternations with a "
@@ -208,14 +264,10 @@ def alternate(
     return best
 
 
-def combined_alignment(gram: CombinedGram, target: Target) -> float:
+def combined_alignment(found: Found, summary: Summary, target: Target) -> float:
     """Centred alignment of the learned kernel with the target."""
-    Yc = center_targets(target.Y, target.weights)
-    OY = Yc if target.weights is None else target.weights[:, None] * Yc
-    # Centred targets need no centred kernel: <Kc, YY'> = Y'KY.
-    product = float(np.vdot(OY, gram.matvec(OY)))
-    size = gram.centred_norm(target.weights) * target_norm(Yc, target.weights)
-    return product / size if size > 0 else 0.0
+    size = found.gram.centred_norm(target.weights) * summary.target_norm
+    return float(found.weights @ summary.a) / size if size > 0 else 0.0
 
 
 def require_psd(grams: Grams, weights: np.ndarray, gram: CombinedGram, *, warn: bool) -> None:
@@ -260,8 +312,7 @@ def extreme_eigenvalues(gram: CombinedGram) -> tuple[float, float]:
     n = gram.n
     if n <= DENSE_LIMIT:
         shifted = gram.dense().copy()
-        # Row by row blocks: the absolute values of all of it would be one matrix more.
-        bound = max(float(np.abs(shifted[i : i + 256]).sum(axis=1).max()) for i in range(0, n, 256))
+        bound = float(np.linalg.norm(shifted))  # at most root n times the largest eigenvalue
         shifted[np.diag_indices(n)] += 0.01 * PSD_TOLERANCE * bound
         try:
             cholesky(shifted.T, lower=True, overwrite_a=True, check_finite=False)

@@ -82,6 +82,8 @@ class Machine:
     gap : float
         Relative duality gap, the largest over outputs.
     n_iter : int
+    values : array of shape (n, t) or None
+        ``K coef`` where it was computed anyway.
     """
 
     coef: np.ndarray
@@ -89,6 +91,7 @@ class Machine:
     objective: float
     gap: float
     n_iter: int
+    values: np.ndarray | None = None
 
 
 @dataclass(frozen=True)

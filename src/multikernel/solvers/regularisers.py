@@ -86,57 +86,6 @@ class BlockNorm:
 
 
 @dataclass(frozen=True)
-class Hierarchy:
-    """``1/2 U^2``, ``U = ||u||_p``, ``u_j = ||v of group j||_q`` (Kloft 2011, section 2.3.5).
-
-    Both p and q at most 2, or both at least 2: in between neither update is a majorisation.
-    """
-
-    labels: np.ndarray  # the group of each kernel, 0, 1, ...
-    p: float
-    q: float
-    usable: np.ndarray
-    mixing: float = 0.0
-
-    def _levels(self, values: np.ndarray, inner: float, outer: float) -> tuple[np.ndarray, float]:
-        groups = range(int(self.labels.max()) + 1)
-        mine = [self.usable & (self.labels == j) for j in groups]
-        u = np.array([norm(values[m], inner) for m in mine])
-        return u, norm(u, outer)
-
-    def start(self) -> np.ndarray:
-        return self._weights(np.ones(len(self.labels)), *self._exponents())
-
-    def _exponents(self) -> tuple[float, float]:
-        if self.p <= 2 and self.q <= 2:
-            return self.p, self.q
-        return conjugate(self.p), conjugate(self.q)
-
-    def _weights(self, values: np.ndarray, p: float, q: float) -> np.ndarray:
-        """Primal side ``v^(2-q) u^(q-p) U^(p-2)``; dual side the inverse, of roots of a."""
-        u, U = self._levels(values, q, p)
-        if U == 0:
-            return np.where(self.usable, 1.0, 0.0)
-        u = np.where(u > 0, u, 1.0)[self.labels]
-        out = (values / u) ** (2.0 - q) * (u / U) ** (2.0 - p)
-        if self.p > 2 or self.q > 2:
-            out = (values / u) ** (q - 2.0) * (u / U) ** (p - 2.0)
-        return np.where(self.usable, out, 0.0)
-
-    def update(self, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
-        if self.p <= 2 and self.q <= 2:
-            return self._weights(theta * np.sqrt(a), self.p, self.q)
-        zeta = floored_roots(a, self.usable)
-        return theta if zeta is None else self._weights(zeta, *self._exponents())
-
-    def primal(self, theta: np.ndarray, a: np.ndarray) -> float:
-        return 0.5 * self._levels(theta * np.sqrt(a), self.q, self.p)[1] ** 2
-
-    def dual(self, theta: np.ndarray, a: np.ndarray) -> float:
-        return 0.5 * self._levels(np.sqrt(a), conjugate(self.q), conjugate(self.p))[1] ** 2
-
-
-@dataclass(frozen=True)
 class NonIsotropic:
     """Conjugate ``1/2 zeta'E zeta`` of the roots ``zeta_k = sqrt(a_k)``, E >= 0 entry by entry.
 

@@ -12,17 +12,22 @@ import numpy as np
 
 from ..grams.protocol import Grams
 from ..learners.base import Learner
+from ..solvers.hierarchy import Hierarchy
 from ..solvers.problem import Target
 from ..solvers.regularisers import (
     Alignment,
     Ball,
     BlockNorm,
     ElasticNet,
-    Hierarchy,
     NonIsotropic,
     Regulariser,
 )
 from .base import Weighting
+
+#: What LpNorm may be solved by.
+SOLVERS = ("auto", "alternation", "cutting-planes", "interior-point", "chunking")
+#: Kernels up to which a Newton step of the cutting planes costs less than the machines it saves.
+NEWTON_KERNELS = 1250
 
 
 class JointWeighting(Weighting):
@@ -32,6 +37,11 @@ class JointWeighting(Weighting):
     #: relative duality gap to reach, and the most alternations to spend on it
     tol: float
     max_iter: int
+
+    @property
+    def few_points_will_do(self) -> bool:
+        """Whether a part of the sample tells, on the same scale, what the weights will be like."""
+        return True
 
     def regulariser(self, grams: Grams, target: Target) -> Regulariser:
         """The regulariser of the problem on this sample."""
@@ -56,11 +66,16 @@ class LpNorm(JointWeighting):
     tol : float, default=1e-3
         Relative duality gap at which the alternation stops.
     max_iter : int, default=500
-        Limit on machines trained.
-    solver : {"auto", "alternation", "cutting-planes"}, default="auto"
-        The analytic alternation of machine and weights, any p; or cutting planes, p from 1 to 2,
-        which need few machines where the alternation slows down and give exact zeros at p = 1.
-        ``"auto"`` takes cutting planes below p = 4/3.
+        Limit on machines trained, or on Newton steps.
+    solver : {"auto", "alternation", "cutting-planes", "interior-point", "chunking"}, \
+            default="auto"
+        The analytic alternation of machine and weights, any p; cutting planes, p from 1 to 2,
+        which need few machines where the alternation slows down and give exact zeros at p = 1;
+        an interior-point method, p above 2: the alternation as long as it is quick, and then some
+        tens of Newton steps in weights and coefficients together, however large p is and whatever
+        ranks the kernels have; or interleaved chunking, any p, for losses with a box for a dual.
+        ``"auto"`` takes cutting planes below p = 2 (beyond 1,250 kernels: below 4/3), interior
+        points above, and never chunking, which was slower wherever it was tried.
 
     Examples
     --------
@@ -99,16 +114,29 @@ class LpNorm(JointWeighting):
             raise ValueError(f"LpNorm.from_theta_norm: q must be at least 1; got {q!r}.")
         return cls(2.0 if np.isinf(q) else 2.0 * q / (q + 1.0), **options)
 
-    @property
-    def by_cutting_planes(self) -> bool:
-        """Whether cutting planes solve it: by choice, or because p is near 1."""
-        if self.solver not in ("auto", "alternation", "cutting-planes"):
-            raise ValueError(
-                "LpNorm: solver must be 'auto', 'alternation' or 'cutting-planes'; got "
-                f"{self.solver!r}."
-            )
+    def method(self, n_kernels: int) -> str:
+        """The solver, by choice or because of p."""
+        if self.solver not in SOLVERS:
+            raise ValueError(f"LpNorm: solver must be one of {SOLVERS}; got {self.solver!r}.")
         check_exponent("LpNorm", "p", self.p)
-        return self.solver == "cutting-planes" or (self.solver == "auto" and self.p < 4 / 3 - 1e-9)
+        allowed = {"interior-point": self.p > 2, "cutting-planes": self.p <= 2}
+        if not allowed.get(self.solver, True):
+            where = "above 2" if self.solver == "interior-point" else "from 1 to 2"
+            raise ValueError(
+                f"LpNorm: solver={self.solver!r} is for p {where}; got p={self.p!r}. Use "
+                "solver='auto'."
+            )
+        if self.solver != "auto":
+            return self.solver
+        if self.p > 2:
+            return "interior-point"
+        # Without Newton steps, which many kernels forbid, cutting planes pay only near p = 1.
+        few = n_kernels <= NEWTON_KERNELS
+        return "cutting-planes" if self.p < (2 if few else 4 / 3 - 1e-9) else "alternation"
+
+    @property
+    def few_points_will_do(self) -> bool:
+        return self.p != 2  # where there is nothing to learn
 
     def regulariser(self, grams: Grams, target: Target) -> Regulariser:
         check_exponent("LpNorm", "p", self.p)
@@ -126,7 +154,7 @@ class L1(LpNorm):
         Relative duality gap at which the alternation stops.
     max_iter : int, default=500
         Limit on machines trained.
-    solver : {"auto", "alternation", "cutting-planes"}, default="auto"
+    solver : {"auto", "alternation", "cutting-planes", "chunking"}, default="auto"
         As in :class:`LpNorm`; cutting planes by default.
 
     Examples
@@ -191,7 +219,9 @@ class HierarchicalNorm(JointWeighting):
     ----------
     groups : sequence of int or str, one per kernel; or sequence of sequences of kernel positions
     p, q : float
-        Exponents between groups and within; both at most 2, or both at least 2.
+        Exponents between groups and within, at least 1; ``float("inf")`` is allowed. Below 2
+        groups (kernels of a group) compete, at 1 for all or nothing; beyond 2 their shares grow
+        more equal than in the plain sum.
     tol, max_iter
         As in :class:`LpNorm`.
 
@@ -224,11 +254,6 @@ class HierarchicalNorm(JointWeighting):
     def regulariser(self, grams: Grams, target: Target) -> Regulariser:
         check_exponent("HierarchicalNorm", "p", self.p)
         check_exponent("HierarchicalNorm", "q", self.q)
-        if (self.p - 2.0) * (self.q - 2.0) < 0:
-            raise ValueError(
-                f"HierarchicalNorm: p and q must both be at most 2 or both at least 2; got p="
-                f"{self.p:g}, q={self.q:g}. In between, no alternation is known to converge."
-            )
         labels = group_labels(self.groups, grams.p)
         return Hierarchy(labels, float(self.p), float(self.q), ~grams.degenerate)
 
@@ -395,6 +420,10 @@ class AlignmentRegularized(JointWeighting):
         self.gamma_norm = gamma_norm
         self.tol = tol
         self.max_iter = max_iter
+
+    @property
+    def few_points_will_do(self) -> bool:
+        return False  # products of kernels grow with the square of the sample
 
     def regulariser(self, grams: Grams, target: Target) -> Regulariser:
         for name in ("gamma", "gamma_ridge", "gamma_norm"):

@@ -1,0 +1,96 @@
+"""Where a machine reads its kernel: the whole matrix, or rows when there is no room for that."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..grams.protocol import CombinedGram
+from .polish import polish
+from .smo import Result, Rows, solve
+
+#: Violation of the optimality conditions to reach where no active-set method can follow.
+FINE = 1e-5
+#: The same for a matrix at hand, where steps are cheap, and the most steps to spend on it.
+FINEST, STEPS = 1e-7, 1_000_000
+
+
+@dataclass(frozen=True)
+class Source:
+    """What :mod:`multikernel.learners.smo` is given.
+
+    Attributes
+    ----------
+    matrix : array of shape (n, n) or None
+        None where it does not fit.
+    kernel : array or Rows
+    cache_rows : int or None
+        How many rows may be held at a time.
+    """
+
+    matrix: np.ndarray | None
+    kernel: np.ndarray | Rows
+    cache_rows: int | None
+
+    @classmethod
+    def of(cls, gram: CombinedGram) -> Source:
+        if gram.fits():
+            K = np.ascontiguousarray(gram.dense())
+            return cls(K, K, None)
+        rows = max(16, int(0.5 * gram.room / (8 * gram.n)))
+        return cls(None, Rows(gram.take, gram.diagonal()), rows)
+
+    def solve(
+        self,
+        linear: np.ndarray,
+        sign: np.ndarray,
+        C: np.ndarray,
+        *,
+        unit: float = 1.0,
+        tol: float = 1e-3,
+        delta: float = 0.0,
+        start: np.ndarray | None = None,
+        intercept: bool = True,
+        max_iter: int = -1,
+    ) -> tuple[np.ndarray, int, bool]:
+        """SMO to a tolerance in units of the gradient, then an active-set method to the optimum.
+
+        Where the matrix is not at hand, or where the optimum is no corner that the active-set
+        method could find, SMO goes on alone to a finer tolerance. Other parameters are those of
+        :func:`multikernel.learners.smo.solve`. Returns alpha, the steps of SMO and whether it got
+        there within ``max_iter``.
+        """
+
+        def smo(tol: float, start: np.ndarray | None, max_iter: int) -> Result:
+            return solve(
+                self.kernel,
+                linear,
+                sign,
+                C,
+                delta=delta,
+                intercept=intercept,
+                tol=tol * unit,
+                alpha0=start,
+                max_iter=max_iter,
+                cache_rows=self.cache_rows,
+            )
+
+        found = smo(tol if self.matrix is not None else min(tol, FINE), start, max_iter)
+        finished = found.status != "max_iter"
+        if self.matrix is None:
+            return found.alpha, found.n_iter, finished
+        alpha, _, exact = polish(
+            self.matrix,
+            found.alpha,
+            found.intercept,
+            sign,
+            linear,
+            C,
+            delta,
+            intercept=intercept,
+        )
+        if exact or not finished:
+            return alpha, found.n_iter, exact
+        finer = smo(min(tol, FINEST), alpha, STEPS)
+        return finer.alpha, found.n_iter + finer.n_iter, True

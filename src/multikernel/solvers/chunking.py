@@ -1,0 +1,259 @@
+"""Joint learning by interleaved chunking: weights move after every small step of the machine.
+
+The wrapper trains a machine to the end before it looks at the weights again. Chunking (Kloft 2011,
+Algorithm 3.2, with its repairs) keeps signed coefficients s and, for every kernel, the products
+``g_k = K_k s``, and goes in steps that touch few points::
+
+    W        = the points that violate the optimality conditions most, at most `size` of them
+    s_W      = optimum of the machine's dual in these coefficients, the others fixed
+    g_k     += K_k[:, W] (change of s_W)                  for every kernel: |W| rows of each
+    theta    = the regulariser's update for a_k = s'g_k
+
+Memory is p n numbers and a bounded cache of rows, never n^2 of anything. Since g is at hand, the
+duality gap of the joint problem costs O(p n) and is what ends the loop: a small change of the
+objective means nothing here.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ..grams.protocol import Grams
+from ..learners import smo
+from ..learners.base import Learner
+from ..weighting.joint import JointWeighting
+from .loop import Found, Report, Stopped, near, require_psd
+from .losses import EpsilonInsensitive, Hinge, Loss, OneClass
+from .problem import Machine, Target
+
+#: Points of a working set (Joachims 1999; about 40 in Kloft's experiments).
+SIZE = 40
+
+
+def find_by_chunking(
+    grams: Grams,
+    target: Target,
+    weighting: JointWeighting,
+    learner: Learner,
+    *,
+    size: int = SIZE,
+    cache_bytes: float = 256 * 2**20,
+    warm: np.ndarray | None = None,
+    report: Report | None = None,
+) -> Found:
+    """Weights and machine of a joint problem whose machine has a piecewise linear loss.
+
+    Parameters
+    ----------
+    size : int
+        Points of a working set, at least 2.
+    cache_bytes : float
+        Memory for rows of all kernels; a row that is not there is computed again.
+    warm : array of shape (p,) or None
+        Weights of a similar problem to begin near.
+    report : callable or None
+        Told about every step.
+    """
+    rule = weighting.regulariser(grams, target)
+    if rule.mixing > 0 or not isinstance(learner.loss, Hinge | EpsilonInsensitive | OneClass):
+        raise ValueError(
+            f"Chunking solves norms with the hinge, epsilon-insensitive or one-class loss; got "
+            f"{weighting!r} with {type(learner.loss).__name__.lower()}. Use solver='alternation'."
+        )
+    if size < 2:
+        raise ValueError(f"Chunking: a working set has at least 2 points; got size={size!r}.")
+    theta = rule.start()
+    if warm is not None and len(warm) == len(theta):
+        theta = near(warm, theta)
+    require_psd(grams, theta, grams.combine(theta), warn=False)
+    C, loss = learner.costs(target), learner.loss
+    intercept = learner.fit_intercept
+    shift = np.zeros(target.Y.shape[1])
+    if target.kind == "regression" and intercept:
+        shift = np.average(target.Y, axis=0, weights=C)  # cf. the alternation
+    Y = target.Y - shift
+    duals = [BoxDual.of(loss, y, C) for y in Y.T]
+    cache = RowCache(grams.kernel_rows, cache_bytes)
+    s = np.column_stack([dual.start() for dual in duals])
+    g = grams.matvecs(s)
+    history: list[dict[str, Any]] = []
+    best: Found | None = None
+    smallest, fresh = np.inf, True
+    limit = weighting.max_iter * max(10, grams.n // size)
+    try:
+        for step in range(1, limit + 1):
+            F = np.einsum("k,knt->nt", theta, g)
+            a = np.maximum(np.einsum("knt,nt->k", g, s), 0.0)
+            b = loss.intercept(F, Y, C) if intercept else np.zeros(Y.shape[1])
+            regulariser = rule.primal(theta, a)
+            primal = regulariser + float(loss.value(F, Y, C, b).sum())
+            gap = max(primal - float(loss.dual(s, Y, C).sum()) + rule.dual(theta, a), 0.0)
+            relative = gap / max(abs(primal), 1e-300)
+            enough = relative <= weighting.tol and gap <= 10 * weighting.tol * abs(regulariser)
+            if enough and not fresh:
+                # Rounding of many steps has added up in g: what is reported is computed anew.
+                g, fresh = grams.matvecs(s), True
+                continue
+            entry = {
+                "objective": primal * learner.unit,
+                "gap": relative,
+                "active": int(np.count_nonzero(theta)),
+                "support": int(np.count_nonzero(np.any(s != 0, axis=1))),
+            }
+            history.append(entry)
+            if report is not None:
+                report(entry)
+            if gap < smallest:
+                smallest = gap
+                machine = Machine(
+                    s.copy(), b + shift, primal * learner.unit, relative, step, F.copy()
+                )
+                best = Found(theta, machine, grams.combine(theta), history)
+            if enough:
+                break
+            moved = False
+            for j, dual in enumerate(duals):
+                W, violation = dual.working_set(F[:, j], s[:, j], size, intercept)
+                if not len(W):
+                    continue
+                rows = cache.take(W)
+                K = np.einsum("k,kwn->wn", theta, rows[:, :, W])
+                change = dual.improve(K, F[W, j], s[W, j], W, intercept, 0.01 * violation)
+                g[:, :, j] += np.einsum("w,kwn->kn", change, rows, optimize=True)
+                s[W, j] += change
+                moved = moved or bool(np.any(change != 0))
+            fresh = False
+            a = np.maximum(np.einsum("knt,nt->k", g, s), 0.0)
+            before, theta = theta, rule.update(theta, a)
+            if not moved and np.array_equal(before, theta):
+                warn_early(weighting, "came to a halt", relative)
+                break
+        else:
+            warn_early(
+                weighting, f"stopped after {limit} steps", smallest / max(abs(primal), 1e-300)
+            )
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        raise Stopped(best) from None
+    assert best is not None
+    return best
+
+
+def warn_early(weighting: JointWeighting, how: str, gap: float) -> None:
+    warnings.warn(
+        f"{weighting!r} by chunking {how} with a relative duality gap of {gap:.2g}, above "
+        f"tol={weighting.tol:g}.",
+        ConvergenceWarning,
+        stacklevel=5,
+    )
+
+
+@dataclass(frozen=True)
+class BoxDual:
+    """The dual of a machine in signed coefficients: ``1/2 s'Ks + sum_i phi_i(s_i)`` over a box.
+
+    ``phi_i`` has slope ``above`` for s > 0 and ``below`` for s < 0; with an intercept the
+    coefficients sum to ``total``.
+    """
+
+    lower: np.ndarray
+    upper: np.ndarray
+    above: np.ndarray
+    below: np.ndarray
+    total: float = 0.0
+
+    @classmethod
+    def of(cls, loss: Loss, y: np.ndarray, C: np.ndarray) -> BoxDual:
+        if isinstance(loss, Hinge):
+            return cls(np.minimum(y * C, 0.0), np.maximum(y * C, 0.0), -y, -y)
+        if isinstance(loss, EpsilonInsensitive):
+            return cls(-C, C, loss.epsilon - y, -loss.epsilon - y)
+        zero = np.zeros(len(C))
+        return cls(zero, C, zero, zero, 1.0)
+
+    def start(self) -> np.ndarray:
+        """Coefficients with the right sum, as few as will do."""
+        filled: np.ndarray = np.diff(np.minimum(np.cumsum(self.upper), self.total), prepend=0.0)
+        return filled if self.total else np.zeros(len(self.upper))
+
+    def working_set(
+        self, f: np.ndarray, s: np.ndarray, size: int, intercept: bool
+    ) -> tuple[np.ndarray, float]:
+        """The points whose coefficients would gain most by going up or down, and the violation.
+
+        With an intercept what one coefficient gains another must give: half of the points want
+        to go up most, half down.
+        """
+        rise = np.where(s < self.upper, -(f + np.where(s >= 0, self.above, self.below)), -np.inf)
+        fall = np.where(s > self.lower, f + np.where(s > 0, self.above, self.below), -np.inf)
+        if not intercept:
+            gain = np.maximum(rise, fall)
+            chosen = np.argsort(-gain, kind="stable")[:size]
+            return np.sort(chosen[gain[chosen] > 0]), max(float(gain.max()), 0.0)
+        violation = float(rise.max() + fall.max())
+        if violation <= 0:
+            return np.zeros(0, dtype=np.intp), 0.0
+        up = np.argsort(-rise, kind="stable")[: size // 2]
+        down = np.argsort(-fall, kind="stable")[: size // 2]
+        up, down = up[np.isfinite(rise[up])], down[np.isfinite(fall[down])]
+        return np.unique(np.concatenate([up, down])), violation
+
+    def improve(
+        self,
+        K: np.ndarray,
+        f: np.ndarray,
+        old: np.ndarray,
+        W: np.ndarray,
+        intercept: bool,
+        tol: float,
+    ) -> np.ndarray:
+        """How the coefficients at W change when the others stay; K, f and old are those of W."""
+        rest = f - K @ old
+        found = smo.solve(
+            K,
+            np.concatenate([self.above[W] + rest, -(self.below[W] + rest)]),
+            np.repeat([1.0, -1.0], len(W)),
+            np.concatenate([self.upper[W], -self.lower[W]]),
+            delta=float(old.sum()),
+            intercept=intercept,
+            tol=tol,
+            alpha0=np.concatenate([np.maximum(old, 0.0), np.maximum(-old, 0.0)]),
+        )
+        return found.coef - old
+
+
+class RowCache:
+    """Rows of every kernel, the least recently used making room for new ones."""
+
+    def __init__(self, rows: Callable[[np.ndarray], np.ndarray], limit: float) -> None:
+        self.rows, self.limit = rows, limit
+        self.held: OrderedDict[int, np.ndarray] = OrderedDict()
+
+    def take(self, index: np.ndarray) -> np.ndarray:
+        """Rows of some points, shape (p, len(index), n)."""
+        absent = [i for i in index.tolist() if i not in self.held]
+        new: dict[int, np.ndarray] = {}
+        if absent:
+            block = self.rows(np.array(absent))
+            if len(absent) == len(index):
+                out = block
+            new = {i: block[:, at] for at, i in enumerate(absent)}
+        if len(absent) < len(index):
+            out = np.stack([new[i] if i in new else self.held[i] for i in index.tolist()], axis=1)
+        for i in index.tolist():
+            if i in self.held:
+                self.held.move_to_end(i)
+        room = int(self.limit // max(out[:, 0].nbytes, 1))
+        for i, row in list(new.items())[:room]:
+            while len(self.held) >= room:
+                self.held.popitem(last=False)
+            self.held[i] = row.copy()
+        return out

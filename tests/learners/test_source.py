@@ -1,0 +1,50 @@
+"""Machines that read rows on demand find what machines with the whole matrix find."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import multikernel as mk
+from multikernel.grams.memory import MemoryBudget
+from multikernel.learners.oneclass import OneClassSVM
+from multikernel.learners.source import Source
+from multikernel.learners.svm import SVM
+from multikernel.learners.svr import SVR
+from multikernel.solvers.problem import Target
+
+N = 300
+
+
+def combined(budget):
+    X = np.random.default_rng(0).normal(size=(N, 3))
+    grams = mk.gaussians([0.1, 1.0]).plan(X).grams(X, budget=MemoryBudget.of(budget))
+    return X, grams.corrected(False, None).combine(np.array([0.7, 0.3]))
+
+
+@pytest.mark.parametrize("name", ["svm", "svm without intercept", "svr", "one class"])
+def test_the_same_machine_from_rows(name):
+    X, whole = combined("1GB")
+    _, tight = combined("300kB")
+    assert Source.of(whole).matrix is not None
+    source = Source.of(tight)
+    assert source.matrix is None and source.cache_rows < N
+    y = np.sin(2 * X[:, :1]) + 0.1
+    if name.startswith("svm"):
+        target = Target(np.sign(y), "classification")
+        learner = SVM(3.0, fit_intercept=name == "svm")
+    elif name == "svr":
+        target, learner = Target(y, "regression"), SVR(0.5, epsilon=0.05)
+    else:
+        target, learner = Target(np.ones_like(y), "classification"), OneClassSVM(nu=0.2)
+    exact, found = learner.fit(whole, target), learner.fit(tight, target)
+    assert tight._matrix is None, "no matrix was made on the way"
+    assert found.gap <= 2e-5
+    np.testing.assert_allclose(found.objective, exact.objective, rtol=2e-5)
+    np.testing.assert_allclose(
+        whole.matvec(found.coef) + found.intercept,
+        whole.matvec(exact.coef) + exact.intercept,
+        atol=2e-3 * np.abs(exact.values).max(),
+    )
+    again = learner.fit(tight, target, start=found.coef)
+    np.testing.assert_allclose(again.objective, exact.objective, rtol=2e-5)

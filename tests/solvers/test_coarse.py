@@ -1,0 +1,110 @@
+"""Weights learned on few points first: a better start, never another answer."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import multikernel as mk
+from multikernel.grams.memory import MemoryBudget
+from multikernel.learners.oneclass import OneClassSVM
+from multikernel.learners.ridge import Ridge
+from multikernel.learners.svm import SVM
+from multikernel.solvers import loop
+from multikernel.solvers.problem import Target
+
+N = 900
+
+
+def sample():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 4))
+    f = np.sin(2 * X[:, 0]) + 0.3 * X[:, 1] ** 2 + 0.3 * rng.normal(size=N)
+    return X, f
+
+
+def grams_of(X, weights=None, center=True):
+    bank = mk.per_feature(mk.Gaussian(1.0)) + mk.gaussians([0.03, 0.3])
+    grams = bank.plan(X).grams(X, budget=MemoryBudget.of(None), weights=weights)
+    return grams.corrected(center, "multiplicative")
+
+
+@pytest.mark.parametrize(
+    ("problem", "rule"),
+    [
+        ("hinge", mk.LpNorm(1.3)),
+        ("hinge", mk.L1()),
+        ("squared", mk.L1()),
+        ("one class", mk.LpNorm(1.3)),
+        ("weighted", mk.LpNorm(3.0)),
+        ("three classes", mk.ElasticNetNorm(p=1.2, mu=0.3)),
+    ],
+)
+def test_the_same_optimum(problem, rule, monkeypatch):
+    X, f = sample()
+    rule = rule.__class__(**{**rule.get_params(), "tol": 1e-6})
+    learner, weights = SVM(1.0), None
+    target = Target(np.where(f > 0.4, 1.0, -1.0)[:, None], "classification")
+    if problem == "squared":
+        target, learner = Target(f[:, None], "regression"), Ridge(1.0)
+    elif problem == "one class":
+        target, learner = Target(np.ones((N, 1)), "classification"), OneClassSVM(nu=0.2)
+    elif problem == "weighted":
+        weights = np.random.default_rng(1).uniform(0.2, 3.0, N)
+        target = Target(target.Y, "classification", weights, np.where(f > 0.4, 1.0, 2.0))
+    elif problem == "three classes":
+        kind = np.digitize(f, [-0.3, 0.7])
+        target = Target(np.where(kind[:, None] == np.arange(3), 1.0, -1.0), "classification")
+    grams = grams_of(X, weights, center=problem != "one class")
+    begun = loop.find(grams, target, rule, learner)
+    monkeypatch.setattr(loop, "COARSE_FROM", 10**9)
+    cold = loop.find(grams, target, rule, learner)
+    assert begun.machine.gap <= 1e-6 and cold.machine.gap <= 1e-6
+    np.testing.assert_allclose(begun.machine.objective, cold.machine.objective, rtol=2e-6)
+
+
+def test_the_start_is_near_the_answer():
+    X, f = sample()
+    grams, target = grams_of(X), Target(np.where(f > 0.4, 1.0, -1.0)[:, None], "classification")
+    rule = mk.LpNorm(4 / 3, tol=1e-6)
+    few = loop.coarse_weights(grams, target, rule, SVM(1.0))
+    all_points = loop.find(grams, target, rule, SVM(1.0)).weights
+    start = rule.regulariser(grams, target).start()
+    assert np.linalg.norm(few - all_points) < 0.7 * np.linalg.norm(start - all_points)
+
+
+def test_rules_that_few_points_tell_nothing_about():
+    assert not mk.AlignmentRegularized().few_points_will_do
+    assert not mk.LpNorm(2.0).few_points_will_do
+    assert mk.LpNorm(1.5).few_points_will_do and mk.HierarchicalNorm([[0], [1]]).few_points_will_do
+
+
+def test_an_interrupt_among_few_points_leaves_no_iterate(monkeypatch):
+    X, f = sample()
+    target = Target(np.where(f > 0.4, 1.0, -1.0)[:, None], "classification")
+
+    class Impatient(SVM):
+        def fit(self, gram, target, *, start=None):
+            if start is not None:
+                raise KeyboardInterrupt
+            return super().fit(gram, target, start=start)
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        loop.learn(grams_of(X), target, mk.LpNorm(1.2), Impatient(1.0))
+    assert not isinstance(caught.value, loop.Interrupted), "no machine saw all points"
+
+
+def test_few_points_that_fail_are_done_without(monkeypatch):
+    """One class is missing among them, and a kernel is constant on all of them."""
+    monkeypatch.setattr(loop, "COARSE_FROM", 100)
+    n = 200
+    X = sample()[0][:n]
+    X[:, 3] = 0.0
+    rows = np.sort(np.random.default_rng(0).permutation(n)[: n // 4])
+    outside = np.setdiff1d(np.arange(n), rows)
+    X[outside[:5], 3] = 1.0
+    y = -np.ones(n)
+    y[outside[:20]] = 1.0
+    model = mk.MultiKernelClassifier(mk.per_feature(mk.Gaussian(1.0)), mk.LpNorm(1.2)).fit(X, y)
+    assert model.duality_gap_ <= 1e-3
+    assert np.all(np.isfinite(model.kernel_weights_)) and model.kernel_weights_[3] > 0
