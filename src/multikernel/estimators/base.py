@@ -21,11 +21,12 @@ from ..grams.normalise import HOW
 from ..grams.planning import make_plan, plan_matrices
 from ..grams.protocol import Expansion, Grams, SeparateExpansions
 from ..kernels.bank import as_bank, default_bank
+from ..kernels.sequences.base import reads_sequences
 from ..learners.base import Learner
 from ..solvers.loop import Interrupted, learn
 from ..solvers.problem import Solution, Target
 from ..weighting import BestSingle, JointWeighting, Weighting, as_weighting
-from .checks import check_dtype, refuse_matrices, refuse_text
+from .checks import check_dtype, check_table, refuse_matrices, refuse_text
 from .progress import ProgressLine
 
 logger = logging.getLogger("multikernel")
@@ -73,7 +74,9 @@ class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
         return isinstance(self.kernels, str) and self.kernels == "precomputed"
 
     def _check_X(self, X: Any, y: Any = "no_validation", *, reset: bool, **y_options: Any) -> Any:
-        """Validated X (and y): float arrays, CSR matrices, or (n, n, p) arrays of kernels."""
+        """Validated X (and y): float arrays, CSR matrices, tables, or (n, n, p) kernel arrays."""
+        if reads_sequences(self.kernels):
+            return check_table(self, X, y, reset, **y_options)
         refuse_text(X)
         refuse_matrices(X, self._is_precomputed)
         if reset:
@@ -149,7 +152,7 @@ class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
         if self.kernels is None:
             self.bank_ = default_bank(kept, sample_weight=weights)
         else:
-            self.bank_ = as_bank(self.kernels)
+            self.bank_ = as_bank(self.kernels).adapt(kept, weights)
         names_in = getattr(self, "feature_names_in_", None)
         self.grams_ = make_plan(
             self.bank_,
@@ -199,6 +202,25 @@ class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
                 self._store(corrected, stopped.solution, keep)
             raise
         self._store(corrected, solution, keep)
+
+    def certificate(self, X: Any, y: Any = None, delta: float = 0.05) -> Any:
+        """What theory promises about this model: every applicable bound, and whether it is vacuous.
+
+        Parameters
+        ----------
+        X, y
+            The training sample.
+        delta : float, default=0.05
+            All that is called proven holds with probability at least ``1 - delta``.
+
+        Returns
+        -------
+        multikernel.bounds.Certificate
+            Prints itself as a table; see :func:`multikernel.bounds.certificate`.
+        """
+        from ..bounds import certificate
+
+        return certificate(self, X, y, delta)
 
     def _learn(
         self, corrected: Grams, target: Target, weighting: Weighting, learner: Learner

@@ -5,6 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import (
+    _check_feature_names,
+    _check_n_features,
+    check_consistent_length,
+    validate_data,
+)
+
+from ..kernels.sequences.table import Table
+
+ENCODE = (
+    "Encode text and categories first, for example with sklearn.preprocessing.OneHotEncoder, or "
+    "give text to kernels on sequences such as Spectrum(3, columns=...)."
+)
 
 
 def refuse_matrices(X: Any, precomputed: bool) -> None:
@@ -30,8 +43,7 @@ def refuse_text(X: Any) -> None:
         for j in range(X.shape[1]):
             if any(isinstance(v, str) for v in X[:, j]) and not _all_numbers(X[:, j]):
                 raise ValueError(
-                    f"X must be numeric, but column {j} is not: it holds {X[0, j]!r}. Encode text "
-                    "and categories first, for example with sklearn.preprocessing.OneHotEncoder."
+                    f"X must be numeric, but column {j} is not: it holds {X[0, j]!r}. {ENCODE}"
                 )
     if not hasattr(X, "dtypes") or not hasattr(X, "columns"):
         return
@@ -46,9 +58,25 @@ def refuse_text(X: Any) -> None:
         named = ", ".join(map(repr, text[:5])) + (", ..." if len(text) > 5 else "")
         raise ValueError(
             f"X must be numeric, but column{'s' if len(text) > 1 else ''} {named} "
-            f"{'are' if len(text) > 1 else 'is'} not. Encode text and categories first, for "
-            "example with sklearn.preprocessing.OneHotEncoder."
+            f"{'are' if len(text) > 1 else 'is'} not. {ENCODE}"
         )
+
+
+def check_table(estimator: Any, X: Any, y: Any, reset: bool, **y_options: Any) -> Any:
+    """X with columns of sequences, as a table, and y where it is given."""
+    table = Table.of(X)
+    name = type(estimator).__name__
+    if len(table) == 0:
+        raise ValueError(f"{name}: X has 0 samples; at least 1 is needed.")
+    alone = isinstance(y, str) and y == "no_validation"
+    if not alone:
+        y = validate_data(estimator, y=y, **y_options)
+        check_consistent_length(table, y)
+        if len(table) < 2:
+            raise ValueError(f"{name} needs at least 2 samples; got n_samples = {len(table)}.")
+    _check_feature_names(estimator, X, reset=reset)
+    _check_n_features(estimator, table, reset=reset)
+    return table if alone else (table, y)
 
 
 def check_dtype(dtype: Any) -> np.dtype | None:

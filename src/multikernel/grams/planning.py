@@ -19,9 +19,13 @@ from ..kernels.bank import KernelBank, PerFeature, distinct
 from ..kernels.base import Kernel
 from ..kernels.columns import resolve_columns
 from ..kernels.precomputed import Precomputed
+from ..kernels.sequences.base import readers, reads_sequences
+from ..kernels.sequences.ngrams import Ngrams
+from ..kernels.sequences.table import Table
 from ..kernels.vectors import Linear, VectorKernel
 from .dense import DenseGrams
 from .memory import MemoryBudget
+from .ngrams import NgramGrams
 from .protocol import Grams
 from .rankone import RankOneGrams, take_feature_columns
 from .shared import BASES, Group, SharedGrams
@@ -46,6 +50,8 @@ class Part:
         Feature columns of a rank-one part.
     what : str
         For people.
+    features : callable or None
+        What makes the features of a rank-one part from X; None where they are columns of X.
     """
 
     kind: str
@@ -53,6 +59,7 @@ class Part:
     kernels: tuple[Kernel, ...]
     columns: np.ndarray
     what: str
+    features: Any = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -88,12 +95,18 @@ class Plan:
         n_jobs: int = 1,
     ) -> Grams:
         """Evaluate the plan on its sample."""
-        X = _as_matrix(X)
+        text = list(readers([(*part.kernels, part.features) for part in self.parts]))
+        X = Table.of(X) if text else _as_matrix(X)
+        for kernel in text:
+            kernel.select(X)  # encoded here and once; rows of the table share it
         options: dict[str, Any] = {"weights": weights, "n_jobs": n_jobs}
         built: list[Grams] = []
         for part in self.parts:
             names = [self.names[k] for k in part.positions]
-            if part.kind == "rank-one":
+            if part.features is not None:
+                made = part.features(X)
+                built.append(NgramGrams(made, part.features, names, budget, **options))
+            elif part.kind == "rank-one":
                 V = take_feature_columns(X, part.columns)
                 built.append(RankOneGrams(V, part.columns, names, budget, **options))
             elif part.kind == "shared":
@@ -111,8 +124,12 @@ class Plan:
 
 def plan(bank: KernelBank, X: Any, *, memory_budget: Any = None) -> Plan:
     """Assign every kernel of a bank to an implementation."""
-    X = X if hasattr(X, "shape") else np.asarray(X)
-    names = getattr(X, "columns", None)
+    if reads_sequences(bank):
+        X = Table.of(X)
+        bank, names = bank.adapt(X), X.names
+    else:
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        names = getattr(X, "columns", None)
     return make_plan(
         bank,
         n_samples=X.shape[0],
@@ -137,8 +154,13 @@ def make_plan(
     rank_one: list[tuple[int, int]] = []  # (position, column)
     shared: list[tuple[int, VectorKernel]] = []
     dense: list[tuple[int, Kernel]] = []
+    ngrams: list[tuple[int, Ngrams]] = []
     given = bank._entry_names()
     for entry, name in zip(bank.entries, given, strict=True):
+        if isinstance(entry, Ngrams):
+            ngrams.append((len(names), entry.resolve(n_features, feature_names)))
+            names.extend(entry.names)
+            continue
         if isinstance(entry, PerFeature):
             columns = entry.indices(n_features, feature_names)
             shown = columns if feature_names is None else [feature_names[c] for c in columns]
@@ -150,6 +172,7 @@ def make_plan(
                 continue
             resolved: list[Kernel] = [k.resolve(n_features, feature_names) for k in copies]
         else:
+            assert isinstance(entry, Kernel)  # everything else was adapted to the sample
             start = len(names)
             names.append(name)
             resolved = [entry.resolve(n_features, feature_names)]
@@ -180,6 +203,10 @@ def make_plan(
         where = np.array([position for position, _ in rank_one])
         columns = np.array([column for _, column in rank_one])
         parts.append(Part("rank-one", where, (), columns, f"{len(columns)} feature columns"))
+    for start, entry in ngrams:
+        where = np.arange(start, start + len(entry))
+        what = f"counts of {len(entry)} n-grams"
+        parts.append(Part("rank-one", where, (), nothing, what, entry))
     # Matrices that are there are read in place; kernels that must be evaluated are kept apart.
     ready = [item for item in dense if isinstance(item[1], Precomputed)]
     other = [item for item in dense if not isinstance(item[1], Precomputed)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 
+from .algebra import Composite, Power, Scaled
 from .base import Kernel
 from .columns import Columns, Standardization, freeze_columns, resolve_columns
 from .vectors import Gaussian, Linear, Polynomial, VectorKernel
@@ -20,18 +21,22 @@ if TYPE_CHECKING:
     from ..grams.planning import Plan
 
 
+class Open:
+    """An entry of a bank that stands for as many kernels as the data turn out to have."""
+
+    def __copy__(self) -> Open:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Open:
+        return self
+
+
 @dataclass(frozen=True)
-class PerFeature:
+class PerFeature(Open):
     """One copy of ``kernel`` per column of X: as many kernels as X turns out to have columns."""
 
     kernel: VectorKernel
     columns: Columns = None
-
-    def __copy__(self) -> PerFeature:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> PerFeature:
-        return self
 
     def indices(self, n_features: int, feature_names: Sequence[str] | None) -> np.ndarray:
         """The columns that get a kernel of their own."""
@@ -65,7 +70,7 @@ class KernelBank(Sequence[Kernel]):
         kernels: Any,
         names: Sequence[str] | None = None,
     ) -> None:
-        if isinstance(kernels, (Kernel, PerFeature)):
+        if isinstance(kernels, (Kernel, Open)):
             kernels = [kernels]
         if isinstance(kernels, (str, Mapping)) or not isinstance(kernels, Iterable):
             raise TypeError(
@@ -80,9 +85,9 @@ class KernelBank(Sequence[Kernel]):
         if isinstance(kernels, KernelBank):
             names = kernels._names if names is None else names
             kernels = kernels.entries
-        self.entries: tuple[Kernel | PerFeature, ...] = tuple(kernels)
+        self.entries: tuple[Kernel | Open, ...] = tuple(kernels)
         for entry in self.entries:
-            if not isinstance(entry, (Kernel, PerFeature)):
+            if not isinstance(entry, (Kernel, Open)):
                 raise TypeError(
                     f"A bank holds kernels such as mk.Gaussian(gamma=0.5); got {entry!r} of type "
                     f"{type(entry).__name__}. Wrap a function in mk.Callable, and matrices in "
@@ -101,12 +106,12 @@ class KernelBank(Sequence[Kernel]):
     @property
     def is_open(self) -> bool:
         """Whether the number of kernels depends on the X still to come (``per_feature``)."""
-        return any(isinstance(entry, PerFeature) for entry in self.entries)
+        return any(isinstance(entry, Open) for entry in self.entries)
 
     def _closed(self) -> tuple[Kernel, ...]:
         if self.is_open:
             raise TypeError(
-                "This bank has one kernel per column of the data it will meet; "
+                "This bank has one kernel per column (or n-gram) of the data it will meet; "
                 "bank.plan(X) says which."
             )
         return self.entries  # type: ignore[return-value]
@@ -173,6 +178,13 @@ class KernelBank(Sequence[Kernel]):
 
     # -- meeting data ---------------------------------------------------------------------------
 
+    def adapt(self, X: Any, sample_weight: np.ndarray | None = None) -> KernelBank:
+        """The bank with everything learned that its kernels learn from a training sample."""
+        entries = [adapt(entry, X, sample_weight) for entry in self.entries]
+        if all(new is old for new, old in zip(entries, self.entries, strict=True)):
+            return self
+        return KernelBank(entries, self._names)
+
     def plan(self, X: Any, **options: Any) -> Plan:
         """Which implementation of the Gram passes would serve which kernels on this X.
 
@@ -189,6 +201,19 @@ class KernelBank(Sequence[Kernel]):
         from ..grams.planning import plan
 
         return plan(self, X, **options)
+
+
+def adapt(entry: Any, X: Any, sample_weight: np.ndarray | None) -> Any:
+    """An entry, or the kernels that it is composed of, after a look at the training sample."""
+    if hasattr(entry, "adapt"):
+        return entry.adapt(X, sample_weight)
+    if isinstance(entry, Composite):
+        parts = tuple(adapt(part, X, sample_weight) for part in entry.parts)
+        return entry if parts == entry.parts else replace(entry, parts=parts)
+    if isinstance(entry, (Scaled, Power)):
+        kernel = adapt(entry.kernel, X, sample_weight)
+        return entry if kernel is entry.kernel else replace(entry, kernel=kernel)
+    return entry
 
 
 def distinct(names: Sequence[str]) -> list[str]:
@@ -317,10 +342,10 @@ def per_view(views: Mapping[str, Any]) -> KernelBank:
                 "mk.per_feature(kernel, columns=...) and add the banks with +."
             )
         for kernel in bank:
-            if not isinstance(kernel, VectorKernel) or kernel.columns is not None:
+            if not hasattr(kernel, "columns") or kernel.columns is not None:
                 raise ValueError(
                     f"View {view!r}: {kernel!r} cannot be given columns; use kernels on vectors "
-                    "that do not select their own."
+                    "or sequences that do not select their own."
                 )
             placed = _with_columns(kernel, columns)
             kernels.append(placed)
@@ -328,9 +353,7 @@ def per_view(views: Mapping[str, Any]) -> KernelBank:
     return KernelBank(kernels, distinct(names))
 
 
-def _with_columns(kernel: VectorKernel, columns: Any) -> VectorKernel:
-    from dataclasses import replace
-
+def _with_columns(kernel: Any, columns: Any) -> Any:
     return replace(kernel, columns=freeze_columns(columns))
 
 
@@ -395,13 +418,12 @@ def _inverse_median(distances: np.ndarray, counts: np.ndarray, default: float) -
 
 
 def _plain_name(kernel: Kernel) -> str:
-    from dataclasses import replace
-
     return repr(replace(kernel, scaling=None))  # type: ignore[type-var]
 
 
 __all__ = [
     "KernelBank",
+    "Open",
     "PerFeature",
     "as_bank",
     "default_bank",

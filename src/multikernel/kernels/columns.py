@@ -110,6 +110,8 @@ def resolve_columns(
 
 def take_columns(X: Any, columns: Columns) -> Any:
     """Columns of an array, a sparse matrix or a DataFrame, as an array (or CSR matrix)."""
+    if hasattr(X, "numbers"):  # a table with columns of sequences beside those of numbers
+        return X.numbers(columns)
     if hasattr(X, "iloc"):
         names = [str(c) for c in X.columns]
         columns = resolve_columns(columns, X.shape[1], names, "called on a DataFrame")

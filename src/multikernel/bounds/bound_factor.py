@@ -1,0 +1,171 @@
+"""The factor of the bounds that depends on the block norm p, and the p that it prefers.
+
+With the radius chosen as small as the true function allows, ``D = ||w||_{2,p}``, everything in the
+bounds of Kloft's chapter 4 but one factor is the same for all p. Sections 4.4 and 5.1.1.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .assumptions import AssumptionError, check_norm
+from .blocknorm import block_norm, smallest
+from .rademacher import conjugate
+
+KINDS = ("global", "local")
+
+
+def bound_factor(
+    block_norms: Any, p: float, *, kind: str = "global", alpha: float | None = None
+) -> float:
+    """``nu_p``: what of the bound depends on p, for a function with these block norms.
+
+    global (section 5.1.1, used throughout chapter 5)
+        ``min_{t >= p} sqrt(t*) ||w||_{2,p} M^(1/t*)``
+    local (section 4.4), p in [1, 2], spectra that fall like ``j^(-alpha)``
+        ``min_{t in [p, 2]} (||w||_{2,p} t*)^a M^(1 + a (1/t* - 1))`` with ``a = 2/(1 + alpha)``
+
+    Parameters
+    ----------
+    block_norms : array of shape (M,)
+        ``||w_m||`` of the true, or of a learned function: ``theta_m sqrt(s' K_m s)``.
+    p : float
+        Exponent of the block norm.
+    kind : {"global", "local"}, default="global"
+    alpha : float or None
+        Decay of the spectra, for the local factor. Which p is best does not depend on it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from multikernel.bounds import bound_factor
+    >>> w = np.r_[np.ones(4), np.zeros(46)]
+    >>> [round(bound_factor(w, p), 2) for p in (1, 4 / 3, 2)]
+    [18.45, 15.04, 20.0]
+    """
+    v = _block_norms(block_norms)
+    M, s = len(v), conjugate(check_norm("p", p))
+    size = block_norm(v, p)
+    if kind == "global":
+        s = min(s, max(1.0, 2.0 * math.log(M)))  # where sqrt(s) M^(1/s) is smallest
+        return math.sqrt(s) * size * M ** (1.0 / s)
+    if kind != "local":
+        raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
+    if not 1 <= p <= 2:
+        raise AssumptionError(f"The local bound factor is for p in [1, 2]; got p = {p!r}.")
+    if alpha is None or not alpha > 1:
+        raise AssumptionError(
+            f"The local bound factor needs the decay alpha > 1 of the spectra; got {alpha!r}."
+        )
+    s = min(s, max(2.0, math.log(M)))  # where s M^(1/s) is smallest
+    power = 2.0 / (1.0 + alpha)
+    return float((size * s * M ** (1.0 / s)) ** power * M ** (1.0 - power))
+
+
+def suggest_p(block_norms: Any, *, kind: str = "global", largest: float = 2.0) -> float:
+    """The block norm p that the bound prefers for a function with these block norms.
+
+    On real data the true norms are not known; those of a machine learned at the best p so far take
+    their place. From small samples these are too even, and the suggestion is then too large (Kloft
+    2011, chapter 5).
+
+    Parameters
+    ----------
+    block_norms : array of shape (M,)
+        As in :func:`bound_factor`.
+    kind : {"global", "local"}, default="global"
+        Which bound. They differ: for k equal blocks out of M the global one prefers ``p* = 2 log
+        (M/k)``, the local one ``p* = log(M/k)``.
+    largest : float, default=2.0
+        The largest p to consider; infinity is allowed for the global bound.
+
+    Returns
+    -------
+    float
+        Where the factor is flat (one block carries everything), the largest of the best p.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from multikernel.bounds import suggest_p
+    >>> round(suggest_p(np.r_[np.ones(4), np.zeros(46)]), 4)
+    1.2468
+    """
+    v = _block_norms(block_norms)
+    largest = check_norm("largest", largest)
+    if kind == "local" and largest > 2:
+        raise AssumptionError(f"The local bound is for p in [1, 2]; got largest = {largest!r}.")
+
+    # In the conjugate the range is finite: once the inner minimum no longer moves with p, the
+    # factor is ||w||_{2,p} alone, which only falls as p grows.
+    def factor(s: float) -> float:
+        p = conjugate(s)
+        alpha = 2.0 if kind == "local" else None  # the best p does not depend on it
+        return math.log(bound_factor(v, p, kind=kind, alpha=alpha))
+
+    low = conjugate(largest)
+    high = max(low, (2.0 if kind == "global" else 1.0) * math.log(max(len(v), 3)))
+    return conjugate(smallest(factor, low, high, points=257)[1])
+
+
+def plot_bound_factor(
+    block_norms: Any,
+    *,
+    kind: str = "global",
+    alpha: float = 2.0,
+    norms: Any = None,
+    ax: Any = None,
+    label: str | None = None,
+) -> Any:
+    """The bound factor against p, its minimum marked (Kloft 2011, Figures 4.2, 5.2d, 5.4d).
+
+    Parameters
+    ----------
+    block_norms, kind, alpha
+        As in :func:`bound_factor`.
+    norms : array or None
+        The p to show; None for [1, 2].
+    ax : matplotlib axes or None
+        None makes a figure.
+    label : str or None
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    ax = axes(ax)
+    p = np.linspace(1.0, 2.0, 201) if norms is None else np.asarray(norms, dtype=np.float64)
+    values = [bound_factor(block_norms, float(q), kind=kind, alpha=alpha) for q in p]
+    (line,) = ax.plot(p, values, label=label)
+    best = suggest_p(block_norms, kind=kind, largest=max(float(p.max()), 1.0))
+    value = bound_factor(block_norms, best, kind=kind, alpha=alpha)
+    ax.plot([best], [value], "o", color=line.get_color())
+    ax.annotate(f"p = {best:.2f}", (best, value), textcoords="offset points", xytext=(4, 6))
+    ax.set_xlabel("block norm p")
+    ax.set_ylabel(f"bound factor ({kind})")
+    return ax
+
+
+def axes(ax: Any) -> Any:
+    """The given axes, or those of a new figure; matplotlib is imported only here."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib import pyplot  # type: ignore[import-not-found]
+    except ImportError as error:
+        raise ImportError(
+            "Pictures need matplotlib, which is not installed: pip install matplotlib."
+        ) from error
+    return pyplot.subplots()[1]
+
+
+def _block_norms(block_norms: Any) -> np.ndarray:
+    v = np.abs(np.asarray(block_norms, dtype=np.float64))
+    if v.ndim != 1 or v.size == 0 or not np.isfinite(v).all():
+        raise AssumptionError(f"block_norms must be a finite vector; got shape {v.shape}.")
+    if v.max() == 0:
+        raise AssumptionError("block_norms are all zero: every p is as good as any other.")
+    return v

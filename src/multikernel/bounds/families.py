@@ -1,0 +1,268 @@
+"""Losses with a margin, classes of functions, and the bounds that follow for a learned function.
+
+A learned function ``f = sum_k <w_k, Phi_k> + b`` lies in every ball of a block norm,
+
+    { sum_k <w_k, Phi_k> + b :  (sum_k ||w_k||^p + (|b|/kappa)^p)^(1/p) <= D },
+
+the intercept being the weight of one more kernel, the constant kappa^2. The Rademacher complexity
+of the unit ball is known exactly (:mod:`.rademacher`), and the margin bound for f/D follows. The
+three classes shown have p = 1, 4/3 and 2: weights of L1 norm one, of L2 norm one, and the sum of
+the kernels. Margins, the size kappa and, where outputs have a scale, the radius D come from grids
+whose points share delta, so that each may be chosen after the data are seen.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..grams.protocol import Grams
+from .blocknorm import block_norm, rademacher_block
+from .margin import confidence_term, grid_share
+from .montecarlo import Estimate, summarise
+from .rademacher import conjugate, norm, not_negative, rademacher_lq
+from .results import Bound
+
+#: Exponents of the block norm whose classes are tried, and what they are called. Fixed here, before
+#: any data, because the best of the three is taken.
+CLASSES = ((1.0, "L1 weights"), (4.0 / 3.0, "L2 weights"), (2.0, "sum of kernels"))
+#: The part of delta that is set aside for the error of the Monte-Carlo complexities.
+FOR_DRAWS = 0.1
+
+# -- what the bounds are about --------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Task:
+    """One machine on its sample: a loss with values in [0, 1] for every margin.
+
+    Attributes
+    ----------
+    statement : str
+        The probability that is bounded.
+    error : float
+        The same on the sample.
+    values : array of shape (n,)
+        Margins, decisions or residuals, in units of the decision function.
+    loss : callable
+        From a margin to the losses (n,); its slope in the decision is at most 1/margin.
+    best : callable
+        From margins and bounds to the index of the one to report.
+    scale_free : bool
+        Whether only the ratio of margin and radius matters (no outputs to be met).
+    axis : str
+        What the margin m means, for a picture.
+    levels, tail : arrays
+        For the table: margins or tolerances, and the part of the sample beyond them.
+    tail_name : str
+    """
+
+    statement: str
+    error: float
+    values: np.ndarray
+    loss: Callable[[float], np.ndarray]
+    best: Callable[[np.ndarray, np.ndarray], int]
+    scale_free: bool
+    axis: str
+    levels: np.ndarray
+    tail: np.ndarray
+    tail_name: str
+
+
+def classify(margins: np.ndarray) -> Task:
+    """``Pr[y f(x) <= 0]`` by the ramp loss."""
+    levels = np.array([0.0, 0.25, 0.5, 1.0, 2.0])
+    return Task(
+        statement="Pr(error on a new point)",
+        error=float(np.mean(margins <= 0)),
+        values=margins,
+        loss=lambda m: np.clip(1.0 - margins / m, 0.0, 1.0),
+        best=lambda grid, values: int(np.argmin(values)),
+        scale_free=True,
+        axis="margin m, for Pr(error on a new point)",
+        levels=levels,
+        # Free support vectors lie at margin 1 up to rounding, and belong to it.
+        tail=np.array([np.mean(margins <= m * (1 + 1e-6)) for m in levels]),
+        tail_name="a margin of at most",
+    )
+
+
+def detect(decision: np.ndarray, offset: float) -> Task:
+    """``Pr[f(x) < offset - m]``, for m up to half of the offset; the decision is f - offset."""
+    half = 0.5 * abs(offset)
+    levels = half * np.array([0.0, 0.25, 0.5, 1.0])
+    return Task(
+        statement="Pr(a new point scores below half of the offset)",
+        error=float(np.mean(decision < -half)),
+        values=decision,
+        loss=lambda m: np.clip(-decision / m, 0.0, 1.0),
+        best=lambda grid, values: _largest_up_to(grid, half),
+        scale_free=True,
+        axis="m, for Pr(a new score is below the offset by more than m)",
+        levels=levels,
+        tail=np.array([np.mean(decision < -m) for m in levels]),
+        tail_name="a score below the offset by more than",
+    )
+
+
+def regress(residuals: np.ndarray, spread: float) -> Task:
+    """``Pr[|y - f(x)| > 2m]`` by a ramp from m to 2m, for 2m up to the spread of y."""
+    size = np.abs(residuals)
+    levels = spread * np.array([0.25, 0.5, 1.0, 2.0])
+    return Task(
+        statement="Pr(a new error exceeds the standard deviation of y)",
+        error=float(np.mean(size > spread)),
+        values=residuals,
+        loss=lambda m: np.clip(size / m - 1.0, 0.0, 1.0),
+        best=lambda grid, values: _largest_up_to(2.0 * grid, spread),
+        scale_free=False,
+        axis="m, for Pr(a new error exceeds 2m)",
+        levels=levels,
+        tail=np.array([np.mean(size > t) for t in levels]),
+        tail_name="an error above",
+    )
+
+
+def _largest_up_to(grid: np.ndarray, limit: float) -> int:
+    """The last grid point that is not above the limit (the first if all are)."""
+    return max(int(np.searchsorted(grid, limit * (1 + 1e-12), side="right")) - 1, 0)
+
+
+# -- classes of functions -------------------------------------------------------------------------
+
+#: Quadratic forms pass through an array of p x n x columns; this many bytes of it at a time.
+FORM_BYTES = 2**26
+
+
+def signed_forms(grams: Grams, signs: np.ndarray) -> np.ndarray:
+    """``sigma' K_k sigma`` for every kernel and every column of signs, shape (p, S)."""
+    columns = max(1, int(FORM_BYTES // (8 * grams.p * grams.n)))
+    starts = range(0, signs.shape[1], columns)
+    parts = [grams.quadratic_forms(signs[:, i : i + columns]) for i in starts]
+    return not_negative(np.concatenate(parts, axis=1))
+
+
+@dataclass(frozen=True)
+class Family:
+    """The three classes over one set of kernels, and where the learned functions lie in them.
+
+    Attributes
+    ----------
+    kernels : str
+        What the table calls them.
+    block_norms : array of shape (p, t)
+        ``||w_k||`` of each machine.
+    intercepts : array of shape (t,)
+    kappa : float
+        The constant kernel is kappa^2; 0 when no machine has an intercept.
+    complexities : list of (float, Estimate)
+        Bound from the traces, and Monte-Carlo value, of the unit ball of each class.
+    share : float
+        Of delta, for the choice of kappa.
+    unmet : tuple of str
+    """
+
+    n: int
+    kernels: str
+    block_norms: np.ndarray
+    intercepts: np.ndarray
+    kappa: float
+    complexities: list[tuple[float, Estimate]]
+    share: float
+    unmet: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls,
+        grams: Grams,
+        signs: np.ndarray,
+        kernels: str,
+        block_norms: np.ndarray,
+        intercepts: np.ndarray,
+        unmet: tuple[str, ...],
+    ) -> Family:
+        n = grams.n
+        diagonals = not_negative(grams.diagonals())
+        forms = signed_forms(grams, signs)
+        kappa, share = 0.0, 1.0
+        if np.any(intercepts != 0):
+            # A power of two near the kernels' own size; the choice is paid for.
+            i = round(math.log2(math.sqrt(max(diagonals.mean(axis=1).max(), 1e-300))))
+            kappa, share = 2.0**i, grid_share(i)
+            diagonals = np.vstack([diagonals, np.full(n, kappa**2)])
+            forms = np.vstack([forms, kappa**2 * signs.sum(axis=0) ** 2])
+        traces = diagonals.sum(axis=1)
+        complexities = []
+        for p, _ in CLASSES:
+            r = conjugate(p) / 2.0
+            q = math.inf if p == 2 else p / (2.0 - p)
+            bound = min(
+                rademacher_lq(traces, n, q, sharp=True), rademacher_block(traces, n, p, sharp=True)
+            )
+            scale = math.sqrt(float(norm(diagonals, r).sum())) / n
+            drawn = summarise(np.sqrt(norm(forms, r)) / n, n, scale)
+            complexities.append((bound, drawn))
+        return cls(n, kernels, block_norms, intercepts, kappa, complexities, share, unmet)
+
+    def radius(self, j: int, p: float) -> float:
+        """D of machine j."""
+        parts = self.block_norms[:, j]
+        if self.kappa > 0:
+            parts = np.append(parts, self.intercepts[j] / self.kappa)
+        return block_norm(parts, p)
+
+    def bounds(self, task: Task, j: int, delta: float, unmet: tuple[str, ...]) -> list[Bound]:
+        """Machine j in each of the classes, over a grid of margins."""
+        found = []
+        each = delta / len(CLASSES)
+        for (p, name), (from_traces, drawn) in zip(CLASSES, self.complexities, strict=True):
+            complexity = min(from_traces, drawn.upper(FOR_DRAWS * each))
+            D = self.radius(j, p)
+            rest = (1.0 - FOR_DRAWS) * each * self.share
+            found.append(self._bound(task, name, D, complexity, rest, unmet))
+        return found
+
+    def _bound(
+        self,
+        task: Task,
+        name: str,
+        D: float,
+        complexity: float,
+        delta: float,
+        unmet: tuple[str, ...],
+    ) -> Bound:
+        if task.scale_free:
+            # f/D lies in the unit ball; margins of f are D times those of the grid 2^(j/2).
+            unit = D if D > 0 else 1.0
+        else:
+            # Outputs have a scale, so the ball must have one as well: the next power of two.
+            i = math.ceil(math.log2(D)) if D > 0 else 0
+            D, delta, unit = 2.0**i, delta * grid_share(i), 1.0
+        largest = max(float(np.abs(task.values).max()), float(task.levels.max()), 1e-300) / unit
+        top = math.ceil(2.0 * math.log2(largest)) + 1
+        steps = np.arange(top - 20, top + 1)
+        margins = unit * 2.0 ** (0.5 * steps)
+        risks = np.array([float(task.loss(m).mean()) for m in margins])
+        shares = np.array([delta * grid_share(int(k)) for k in steps])
+        complex_terms = 2.0 * D * complexity / margins
+        confidences = np.array([confidence_term(self.n, share) for share in shares])
+        values = risks + complex_terms + confidences
+        i = task.best(margins, values)
+        return Bound(
+            name=name,
+            kernels=self.kernels,
+            margins=margins,
+            risks=risks,
+            values=values,
+            chosen=i,
+            margin=float(margins[i]),
+            risk=float(risks[i]),
+            complexity=float(complex_terms[i]),
+            confidence=float(confidences[i]),
+            value=float(values[i]),
+            delta=float(shares[i]),
+            unmet=unmet + self.unmet,
+        )

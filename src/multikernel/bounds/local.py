@@ -1,0 +1,257 @@
+"""Local Rademacher complexity of lp-norm multiple kernel learning (Kloft 2011, section 4.2).
+
+Only functions of small variance count, ``R_r(H) = E sup {(1/n) sum_i sigma_i f(x_i) : f in H, E f^2
+<= r}``, which yields rates faster than ``1/sqrt(n)`` for kernels whose spectra decay. The spectra
+are those of the uncentred covariance operators ``J_m`` (eigenvalues of ``K_m / n``) and of their
+joint operator J (eigenvalues of ``sum_m K_m / n``).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .assumptions import (
+    AssumptionError,
+    check_bounded,
+    check_count,
+    check_eigenvalues,
+    check_norm,
+    check_positive,
+)
+from .blocknorm import smallest
+from .rademacher import conjugate, norm
+
+
+class LocalBound(NamedTuple):
+    """A local complexity bound: its value, the exponent t it is reached at, and where it stands."""
+
+    value: float
+    t: float
+    theorem: str
+
+
+def spectra_of(kernels: Any) -> list[np.ndarray]:
+    """Eigenvalues of ``K_m / n`` for each of the matrices, the estimates of those of ``J_m``."""
+    return [check_eigenvalues(np.linalg.eigvalsh(np.asarray(K, float))) / len(K) for K in kernels]
+
+
+def local_rademacher(
+    spectra: Sequence[Any],
+    n: int,
+    r: float,
+    p: float,
+    *,
+    joint: Any = None,
+    B: float | None = None,
+    radius: float = 1.0,
+    uncorrelated: bool = False,
+) -> LocalBound:
+    """The smallest of the bounds whose assumptions are met, and which one it is.
+
+    Theorem 4.6 (p >= 2; for p < 2 its value at t = 2 bounds the smaller class) asks for nothing;
+    Theorem 4.5 (p <= 2) for bounded kernels that are uncorrelated with each other.
+
+    Parameters
+    ----------
+    spectra : sequence of M arrays
+        Eigenvalues of each ``J_m``.
+    n : int
+    r : float
+        Radius: ``E f^2 <= r``; infinite for the global complexity.
+    p : float
+        Exponent of the block norm, from 1 to infinity.
+    joint : array or None
+        Eigenvalues of J. None takes the union of the spectra, which is right for centred
+        uncorrelated kernels only, and is refused otherwise.
+    B : float or None
+        ``k_m(x, x) <= B``; Theorem 4.5 needs it.
+    radius : float, default=1.0
+        D.
+    uncorrelated : bool, default=False
+        Whether assumption (U) holds: features of different kernels are uncorrelated.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from multikernel.bounds import local_rademacher
+    >>> spectra = [np.arange(1.0, 101.0) ** -2] * 16
+    >>> found = local_rademacher(spectra, 1000, 0.01, 1.0, B=1.64, uncorrelated=True)
+    >>> round(found.value, 6), found.theorem
+    (0.076986, 'Theorem 4.6 at t = 2')
+    """
+    if joint is None:
+        if not uncorrelated:
+            raise AssumptionError(
+                "Theorem 4.6 needs the spectrum of the joint operator (eigenvalues of the summed "
+                "kernel matrix over n). Give joint=..., or say uncorrelated=True if features of "
+                "different kernels are centred and uncorrelated: then it is the union of spectra."
+            )
+        joint = np.concatenate([check_eigenvalues(s) for s in spectra])
+    M = check_count("the number of kernels", len(spectra))
+    t = max(check_norm("p", p), 2.0)
+    at = "Theorem 4.6" if p >= 2 else "Theorem 4.6 at t = 2"
+    best = LocalBound(local_rademacher_dense(joint, n, r, t, M, radius=radius), t, at)
+    if p < 2 and uncorrelated and B is not None:
+        other = local_rademacher_sparse(spectra, n, r, p, B, radius=radius)
+        best = min(best, other)
+    return best
+
+
+def local_rademacher_dense(
+    joint: Any, n: int, r: float, p: float, M: int, *, radius: float = 1.0
+) -> float:
+    """Theorem 4.6, p in [2, inf]: ``sqrt((2/n) sum_j min(r, D^2 M^(2/p* - 1) lambda_j))``.
+
+    Parameters
+    ----------
+    joint : array
+        Eigenvalues of the joint operator J.
+    """
+    n, M, r = check_count("n", n), check_count("M", M), _radius(r)
+    if not p >= 2:
+        raise AssumptionError(
+            f"Theorem 4.6 is for p >= 2; got p = {p!r}. Theorem 4.5 covers p <= 2."
+        )
+    D = check_positive("radius", radius, "the size of the class")
+    factor = D**2 * M ** (2.0 / conjugate(p) - 1.0)
+    return math.sqrt(2.0 / n * float(np.minimum(r, factor * check_eigenvalues(joint)).sum()))
+
+
+def local_rademacher_sparse(
+    spectra: Sequence[Any],
+    n: int,
+    r: float,
+    p: float,
+    B: float,
+    *,
+    radius: float = 1.0,
+    sharp: bool = False,
+) -> LocalBound:
+    """Theorem 4.5, p in [1, 2], for bounded kernels that are uncorrelated with each other.
+
+    ``min_{t in [p, 2]} sqrt((16/n) ||(sum_j min(r M^(1-2/t*), e D^2 t*^2 lambda_j^(m)))_m||_{t*/2})
+    + sqrt(B e) D M^(1/t*) t* / n``. (The printed index of the norm is 2/t*; the proof has t*/2.)
+
+    Parameters
+    ----------
+    sharp : bool, default=False
+        ``8 * 2^(1 - 2/t*)`` in place of 16 (Lemma C.3).
+    """
+    n, r = check_count("n", n), _radius(r)
+    if not 1 <= p <= 2:
+        raise AssumptionError(f"Theorem 4.5 is for p in [1, 2]; got p = {p!r}. See Theorem 4.6.")
+    B = check_bounded("B", B)
+    D = check_positive("radius", radius, "the size of the class")
+    M = check_count("the number of kernels", len(spectra))
+    lam = _padded(spectra)
+
+    def value(s: float) -> float:
+        cut, size = r * M ** (1.0 - 2.0 / s), math.e * D**2 * s**2
+        sums = np.minimum(cut, size * lam).sum(axis=1)
+        constant = 8.0 * 2.0 ** (1.0 - 2.0 / s) if sharp else 16.0
+        first = math.sqrt(constant / n * float(norm(sums, s / 2.0)))
+        return first + math.sqrt(B * math.e) * D * M ** (1.0 / s) * s / n
+
+    # Beyond s = log M both terms grow (s M^(1/s) does), so that p = 1 needs no infinite range.
+    found, s = smallest(value, 2.0, min(conjugate(p), 2.0 + 2.0 * math.log(M)))
+    return LocalBound(found, conjugate(s), "Theorem 4.5")
+
+
+def local_rademacher_l1(
+    spectra: Sequence[Any], n: int, r: float, B: float, *, radius: float = 1.0
+) -> float:
+    """Remark 1, p = 1 and at least 8 kernels: Theorem 4.5 at ``t = (log M)*``.
+
+    ``sqrt((16/n) max_m sum_j min(r M, e^3 D^2 log(M)^2 lambda_j)) + sqrt(B) e^(3/2) D log(M) / n``.
+    """
+    n, r, B = check_count("n", n), _radius(r), check_bounded("B", B)
+    lam = [check_eigenvalues(s) for s in spectra]
+    M = len(lam)
+    if math.log(max(M, 1)) < 2:
+        raise AssumptionError(f"Remark 1 needs log M >= 2, at least 8 kernels; got {M}.")
+    D = check_positive("radius", radius, "the size of the class")
+    size = math.e**3 * D**2 * math.log(M) ** 2
+    largest = max(float(np.minimum(r * M, size * e).sum()) for e in lam)
+    return math.sqrt(16.0 / n * largest) + math.sqrt(B) * math.e**1.5 * D * math.log(M) / n
+
+
+def local_rademacher_truncated(
+    spectra: Sequence[Any],
+    n: int,
+    r: float,
+    p: float,
+    B: float,
+    h: Sequence[int],
+    *,
+    radius: float = 1.0,
+) -> float:
+    """Equation (4.12): the bound before truncation, for any numbers ``h_m`` of leading directions.
+
+    ``sqrt(4 r sum h_m / n) + sqrt((4 e p*^2 D^2 / n) ||(sum_{j > h_m} lambda_j^(m))_m||_{p*/2}) +
+    sqrt(B e) D M^(1/p*) p* / n``, 1 < p <= 2.
+    """
+    n, r, B = check_count("n", n), _radius(r), check_bounded("B", B)
+    if not 1 < p <= 2:
+        raise AssumptionError(f"Equation (4.12) is for p in (1, 2]; got p = {p!r}.")
+    D = check_positive("radius", radius, "the size of the class")
+    if len(h) != len(spectra):
+        raise AssumptionError(f"h needs one number per kernel, {len(spectra)}; got {len(h)}.")
+    s, M = conjugate(p), len(spectra)
+    leading = [check_count("h", k, least=0) for k in h]
+    pairs = zip(spectra, leading, strict=True)
+    tails = np.array([check_eigenvalues(e)[k:].sum() for e, k in pairs])
+    return (
+        math.sqrt(4.0 * r * sum(leading) / n)
+        + math.sqrt(4.0 * math.e * s**2 * D**2 / n * float(norm(tails, s / 2.0)))
+        + math.sqrt(B * math.e) * D * M ** (1.0 / s) * s / n
+    )
+
+
+def reduced_problem(r: float, p: float, M: int, radius: float = 1.0) -> tuple[float, float]:
+    """Lemma 4.7: radius and size of the one-kernel class whose complexity lies below that of H_p.
+
+    For M centred kernels with independent, identically distributed features: ``R_r(H_{p,D,M}) >=
+    R_{rM}(H_{1, D M^(1/p*), 1})``; returned are ``(r M, D M^(1/p*))``.
+    """
+    M = check_count("M", M)
+    return _radius(r) * M, radius * M ** (1.0 / conjugate(p))
+
+
+def local_lower_shape(
+    eigenvalues: Any, n: int, r: float, p: float, M: int, *, radius: float = 1.0, c: float = 1.0
+) -> float:
+    """Theorem 4.8: ``sqrt((c/n) sum_j min(r M, D^2 M^(2/p*) lambda_j))``, c some constant.
+
+    Independent identically distributed centred kernels, ``r >= 1/n``, ``lambda_1 >= 1/(n D^2)``.
+    The theorem does not say what c is: this is the *shape* of a lower bound, no number to rely on.
+    """
+    n, M, r = check_count("n", n), check_count("M", M), _radius(r)
+    D = check_positive("radius", radius, "the size of the class")
+    lam = check_eigenvalues(eigenvalues)
+    if r < 1.0 / n:
+        raise AssumptionError(f"Theorem 4.8 is for r >= 1/n = {1.0 / n:.3g}; got r = {r:.3g}.")
+    if lam[0] < 1.0 / (n * D**2):
+        raise AssumptionError(
+            f"Theorem 4.8 needs lambda_1 >= 1/(n D^2) = {1.0 / (n * D**2):.3g}; got {lam[0]:.3g}."
+        )
+    size = D**2 * M ** (2.0 / conjugate(p))
+    return math.sqrt(c / n * float(np.minimum(r * M, size * lam).sum()))
+
+
+def _padded(spectra: Sequence[Any]) -> np.ndarray:
+    """Spectra as rows of one array, zeros behind the shorter ones."""
+    lam = [check_eigenvalues(s) for s in spectra]
+    out = np.zeros((len(lam), max(map(len, lam))))
+    for row, values in zip(out, lam, strict=True):
+        row[: len(values)] = values
+    return out
+
+
+def _radius(r: float) -> float:
+    if not r >= 0:
+        raise AssumptionError(f"r bounds E f^2 and is not negative; got {r!r}.")
+    return float(r)

@@ -1,0 +1,324 @@
+"""Rademacher complexity of classes with a learned kernel (Rostamizadeh 2010, section 2.4).
+
+    H_p^q = { x -> w.Phi_K(x) :  K = sum_k mu_k K_k,  mu >= 0,  ||mu||_q <= 1,  ||w|| <= 1 }
+
+On a sample of m points, with ``1/q + 1/r = 1``, its empirical complexity is exactly (Prop. 2.5)
+
+    R_S(H_p^q) = (1/m) E_sigma sqrt(||u_sigma||_r),     u_sigma,k = sigma' K_k sigma,
+
+which :func:`rademacher_lq_exact` computes and the other functions bound from the traces alone. In
+Kloft's terms H_p^q is the ball of the block norm ``p = 2q/(1+q)``: the same formula with ``r =
+p*/2`` (:mod:`multikernel.bounds.blocknorm`). Classes of another radius are multiples of these.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy.special import gammaln
+from scipy.stats import binom
+
+from ..grams.protocol import Grams
+from .assumptions import (
+    AssumptionError,
+    check_bounded,
+    check_count,
+    check_matrix,
+    check_norm,
+    check_positive,
+    check_traces,
+)
+from .montecarlo import Estimate, average
+
+#: The combinatorial constant of Lemma 2.1.
+ETA_0 = 23.0 / 22.0
+
+
+def conjugate(q: float) -> float:
+    """The exponent r with ``1/q + 1/r = 1``."""
+    q = check_norm("q", q)
+    if q == 1.0:
+        return math.inf
+    return 1.0 if math.isinf(q) else q / (q - 1.0)
+
+
+def norm(values: np.ndarray, r: float, axis: int = 0) -> np.ndarray:
+    """``(sum_k values_k^r)^(1/r)`` of non-negative values; any r > 0 and infinity, no overflow."""
+    top = values.max(axis=axis, keepdims=True)
+    if math.isinf(r):
+        return np.squeeze(top, axis=axis)
+    ratio = np.divide(values, top, out=np.zeros_like(values), where=top > 0)
+    total = np.sum(ratio**r, axis=axis, keepdims=True) ** (1.0 / r)
+    return np.squeeze(top * total, axis=axis)
+
+
+# -- the exact value ------------------------------------------------------------------------------
+
+
+def rademacher_lq_exact(
+    kernels: Any, q: float, *, radius: float = 1.0, n_draws: int = 2000, random_state: Any = 0
+) -> Estimate:
+    """Proposition 2.5: ``(radius/m) E sqrt(||u_sigma||_r)``, for any q from 1 to infinity.
+
+    Parameters
+    ----------
+    kernels : array of shape (p, m, m), list of matrices, or Grams
+        Positive semidefinite. Of :class:`~multikernel.grams.protocol.Grams` only two passes are
+        asked for; no matrix is formed.
+    q : float
+        Exponent of the norm on the kernel weights; 1 for convex combinations.
+    radius : float, default=1.0
+        Bound on ``||w||``, times the root of a bound on ``||mu||_q`` other than one.
+    n_draws : int, default=2000
+    random_state : int or Generator, default=0
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from multikernel.bounds import rademacher_lq_exact
+    >>> x = np.array([-1.5, -0.5, 0.0, 0.5, 2.0])
+    >>> kernels = [np.outer(x, x), np.exp(-(x[:, None] - x) ** 2), (np.outer(x, x) + 1) ** 2]
+    >>> round(rademacher_lq_exact(kernels, q=1).value, 10)
+    1.2402934918
+    """
+    return mixed_norm_average(kernels, conjugate(q), radius, n_draws, random_state)
+
+
+def mixed_norm_average(
+    kernels: Any, r: float, radius: float, n_draws: int, random_state: Any
+) -> Estimate:
+    """``(radius/n) E sqrt(||(sigma'K_k sigma)_k||_r)``; r below 1 is Kloft's p > 2."""
+    radius = check_positive("radius", radius, "the size of the class")
+    grams = as_forms(kernels)
+    n = grams.n
+    scale = float(np.sqrt(norm(grams.diagonals(), r).sum())) / n
+
+    def draws(signs: np.ndarray) -> np.ndarray:
+        return np.sqrt(norm(grams.forms(signs), r)) / n
+
+    found = average(draws, n, scale, n_draws=n_draws, random_state=random_state)
+    return found.scaled(radius)
+
+
+class Forms:
+    """Diagonals and quadratic forms of given matrices."""
+
+    def __init__(self, kernels: Any) -> None:
+        self.K = np.stack([check_matrix(f"kernel {k}", K) for k, K in enumerate(kernels)])
+        self.n = self.K.shape[1]
+
+    def diagonals(self) -> np.ndarray:
+        return not_negative(np.diagonal(self.K, axis1=1, axis2=2))
+
+    def forms(self, V: np.ndarray) -> np.ndarray:
+        return not_negative(np.stack([np.einsum("is,is->s", V, K @ V) for K in self.K]))
+
+
+class GramForms:
+    """The same of a bank on a sample, through its passes."""
+
+    def __init__(self, grams: Grams) -> None:
+        self.grams = grams
+        self.n = grams.n
+
+    def diagonals(self) -> np.ndarray:
+        return not_negative(self.grams.diagonals())
+
+    def forms(self, V: np.ndarray) -> np.ndarray:
+        return not_negative(self.grams.quadratic_forms(V))
+
+
+def as_forms(kernels: Any) -> Forms | GramForms:
+    return GramForms(kernels) if isinstance(kernels, Grams) else Forms(kernels)
+
+
+def not_negative(values: np.ndarray) -> np.ndarray:
+    """Diagonals and quadratic forms of kernels; rounding below zero is clipped, more is refused."""
+    low = values.min(axis=1)
+    if np.any(low < -1e-8 * np.maximum(values.max(axis=1), 0.0)):
+        k = int(np.argmin(low))
+        raise AssumptionError(
+            f"The theorem assumes positive semidefinite kernels; kernel {k} has a quadratic form "
+            f"of {low[k]:.3g}."
+        )
+    return np.maximum(values, 0.0)
+
+
+# -- bounds from traces ---------------------------------------------------------------------------
+
+
+def eta(r: int, sharp: bool = False) -> float:
+    """The constant of Lemma 2.1: 23/22, or the best one, ``((2r-1)!!)^(1/r) / r``."""
+    r = check_count("r", r)
+    if not sharp:
+        return ETA_0
+    # (2r-1)!! = (2r)! / (2^r r!)
+    log_factorials = gammaln(2 * r + 1) - r * math.log(2.0) - gammaln(r + 1)
+    return math.exp(float(log_factorials) / r) / r
+
+
+def moment_bound(trace: float, r: int, *, sharp: bool = False) -> float:
+    """Lemma 2.1: ``E (sigma'K sigma)^r <= (eta_0 r Tr K)^r``; an equality for r = 1 when sharp."""
+    trace = float(check_traces(trace)[0])
+    return (eta(r, sharp) * r * trace) ** r
+
+
+def rademacher_l1(traces: Any, m: int, *, r: int | None = None, sharp: bool = False) -> float:
+    """Theorem 2.5: ``sqrt(eta_0 r ||u||_r) / m`` for convex combinations, any integer r >= 1.
+
+    Parameters
+    ----------
+    traces : array of shape (p,)
+        ``u_k = Tr K_k``.
+    m : int
+    r : int or None, default=None
+        None takes the best one: the bound holds for every r, so the choice costs nothing.
+    sharp : bool, default=False
+        The best constant in place of 23/22.
+
+    Examples
+    --------
+    >>> from multikernel.bounds import rademacher_l1
+    >>> round(rademacher_l1([6.75, 5, 39.6875], m=5, r=2), 10)
+    1.8419702421
+    """
+    u, m = check_traces(traces), check_count("m", m)
+    # The best real r is the entropy of weights u^r, so at most log p; sharp constants shift it.
+    candidates = range(1, 2 * math.ceil(math.log(len(u))) + 5) if r is None else [r]
+    return min(math.sqrt(eta(r, sharp) * r * float(norm(u, r))) / m for r in candidates)
+
+
+def rademacher_l1_uniform(p: int, m: int, R2: float, *, sharp: bool = False) -> float:
+    """Theorem 2.6: ``sqrt(eta_0 e ceil(log p) R^2 / m)`` when ``K_k(x, x) <= R^2``, p > 1.
+
+    Examples
+    --------
+    >>> from multikernel.bounds import rademacher_l1_uniform
+    >>> round(rademacher_l1_uniform(p=10, m=1000, R2=1.0), 4)
+    0.0923
+    """
+    p, m = check_count("p", p, least=2), check_count("m", m)
+    r = math.ceil(math.log(p))
+    return math.sqrt(eta(r, sharp) * math.e * r * check_bounded("R2", R2) / m)
+
+
+def rademacher_l1_traces(traces: Any, m: int, *, as_printed: bool = False) -> float:
+    """Its form with the largest trace: ``sqrt(eta_0 e ceil(log p) ||u||_inf) / m``.
+
+    Printed with m inside the root, which is too large by ``sqrt(m)``.
+    """
+    u, m = check_traces(traces), check_count("m", m)
+    p = check_count("p", len(u), least=2)
+    value = math.sqrt(ETA_0 * math.e * math.ceil(math.log(p)) * float(u.max()))
+    return value / math.sqrt(m) if as_printed else value / m
+
+
+def rademacher_lq(traces: Any, m: int, q: float, *, sharp: bool = False) -> float:
+    """Theorem 2.7: ``sqrt(eta_0 r ||u||_r) / m`` for the Lq class, r the conjugate of q.
+
+    The theorem asks for an integer r (q = 2, 3/2, 4/3, ...). For others the norm is compared with
+    that of an integer ``s >= r``, which costs ``p^(1/r - 1/s)``, s the best one. q = 1 is
+    :func:`rademacher_l1`.
+    """
+    u, m = check_traces(traces), check_count("m", m)
+    r = conjugate(q)
+    if math.isinf(r):
+        return rademacher_l1(u, m, sharp=sharp)
+    p = len(u)
+    whole = round(r)
+    if abs(r - whole) <= 1e-9 * r:
+        return math.sqrt(eta(whole, sharp) * whole * float(norm(u, whole))) / m
+    first = math.ceil(r)
+    last = first + 2 * math.ceil(math.log(max(p, 2))) + 5
+    return min(
+        math.sqrt(eta(s, sharp) * s * p ** (1.0 / r - 1.0 / s) * float(norm(u, s))) / m
+        for s in range(first, last)
+    )
+
+
+def rademacher_lq_uniform(p: int, m: int, q: float, R2: float, *, sharp: bool = False) -> float:
+    """Theorem 2.8: ``sqrt(eta_0 r p^(1/r) R^2 / m)`` when ``K_k(x, x) <= R^2``; q = 2: ``p^(1/4)``.
+
+    Examples
+    --------
+    >>> from multikernel.bounds import rademacher_lq_uniform
+    >>> round(rademacher_lq_uniform(p=16, m=1000, q=2, R2=1.0), 4)
+    0.0915
+    """
+    p, m, r = check_count("p", p), check_count("m", m), conjugate(q)
+    if math.isinf(r):
+        return rademacher_l1_uniform(p, m, R2, sharp=sharp)
+    s = math.ceil(r * (1 - 1e-9))  # the integer that Theorem 2.7 compares with
+    return math.sqrt(eta(s, sharp) * s * p ** (1.0 / r) * check_bounded("R2", R2) / m)
+
+
+# -- lower bounds ---------------------------------------------------------------------------------
+
+
+def rademacher_lower(traces: Any, m: int, q: float) -> float:
+    """``sqrt(||u||_r / 2) / m <= R_S(H_p^q)``, on any sample.
+
+    Kahane's inequality with its best constant, ``E ||S|| >= sqrt(E ||S||^2 / 2)``, and Jensen's.
+    """
+    u, m = check_traces(traces), check_count("m", m)
+    return math.sqrt(0.5 * float(norm(u, conjugate(q)))) / m
+
+
+def rademacher_lower_l1(p: int, m: int) -> float:
+    """The L1 class on ``{-1, 1}^p`` with one kernel per coordinate: ``(1/m) E max_k |sum_i ±1|``.
+
+    Exact for the uniform distribution, where the coordinates are independent. It grows like
+    ``sqrt(2 log(2p) / m)``: no bound can do without ``sqrt(log p / m)`` (section 2.2).
+    """
+    p, m = check_count("p", p), check_count("m", m)
+    # |sum of m signs| = |m - 2B| for a binomial B; E max = sum_t P(max >= t).
+    t = np.arange(1, m + 1)
+    below = binom.cdf(np.ceil((m + t) / 2) - 1, m, 0.5) - binom.cdf(np.floor((m - t) / 2), m, 0.5)
+    return float(np.sum(-np.expm1(p * np.log(np.maximum(below, 1e-300))))) / m
+
+
+def rademacher_equal_kernels(one: float, p: int, q: float) -> float:
+    """p copies of a kernel: exactly ``p^(1/(2r))`` times its own complexity (section 2.4.2)."""
+    r = conjugate(q)
+    return one * (1.0 if math.isinf(r) else check_count("p", p) ** (0.5 / r))
+
+
+# -- linear functions -----------------------------------------------------------------------------
+
+
+def rademacher_linear(X: float, W: float, m: int, r: int, *, sharp: bool = False) -> float:
+    """Theorem 2.9: ``X W sqrt(eta_0 r / (2m))`` for ``||w||_q <= W``, ``||x||_r <= X``, r even.
+
+    Examples
+    --------
+    >>> from multikernel.bounds import rademacher_linear
+    >>> round(rademacher_linear(X=1.0, W=1.0, m=10, r=4), 3)
+    0.457
+    """
+    r, m = check_count("r", r, least=2), check_count("m", m)
+    if r % 2:
+        raise AssumptionError(f"Theorem 2.9 is for even r; got r = {r}.")
+    X = check_bounded("X", X)
+    W = check_positive("W", W, "the size of the class")
+    return X * W * math.sqrt(eta(r // 2, sharp) * r / (2.0 * m))
+
+
+def rademacher_linear_exact(
+    points: Any, q: float, W: float = 1.0, *, n_draws: int = 2000, random_state: Any = 0
+) -> Estimate:
+    """``(W/m) E ||sum_i sigma_i x_i||_r``, the complexity of ``{x -> w.x : ||w||_q <= W}``."""
+    A = np.asarray(points, dtype=np.float64)
+    if A.ndim != 2 or A.size == 0 or not np.isfinite(A).all():
+        raise AssumptionError(f"points must be a finite (m, d) array; got shape {A.shape}.")
+    W = check_positive("W", W, "the size of the class")
+    r, m = conjugate(q), len(A)
+    scale = float(np.linalg.norm(norm(np.abs(A), r, axis=1))) / m
+    return average(
+        lambda signs: norm(np.abs(A.T @ signs), r) / m,
+        m,
+        scale,
+        n_draws=n_draws,
+        random_state=random_state,
+    ).scaled(W)

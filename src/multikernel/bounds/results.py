@@ -1,0 +1,327 @@
+"""What a fitted model can say for itself: a readable object, a table and a picture."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from .bound_factor import axes
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One bound on one machine.
+
+    Attributes
+    ----------
+    name : str
+        The class of functions, or the theorem.
+    kernels : str
+        Which kernels span the class.
+    margins : array of shape (n_margins,)
+        Margins (tolerances) in units of the decision function; empty if the bound has none.
+    risks : array of shape (n_margins,)
+        Empirical loss at each.
+    values : array of shape (n_margins,)
+        The bound at each: all hold at once, so that the best may be taken.
+    chosen : int
+        Which margin the numbers below are for.
+    margin, risk, complexity, confidence, value : float
+        ``value = risk + complexity + confidence``.
+    delta : float
+        Share of the confidence that this class at this margin got.
+    trivial : float
+        What is known without a bound: 1 for probabilities, the variance for squared errors.
+    unmet : tuple of str
+        Assumptions of the theorem that do not hold here.
+    """
+
+    name: str
+    kernels: str
+    margins: np.ndarray
+    risks: np.ndarray
+    values: np.ndarray
+    chosen: int
+    margin: float
+    risk: float
+    complexity: float
+    confidence: float
+    value: float
+    delta: float
+    trivial: float = 1.0
+    unmet: tuple[str, ...] = ()
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the bound says nothing that was not known before."""
+        return not self.value < self.trivial
+
+    @property
+    def proven(self) -> bool:
+        """Whether every assumption of the theorem holds, as far as can be checked."""
+        return not self.unmet
+
+
+@dataclass(frozen=True)
+class Alignment:
+    """Centred alignment with the target and an interval for that of the distribution."""
+
+    value: float
+    low: float
+    high: float
+    unmet: tuple[str, ...] = ()
+
+    @property
+    def vacuous(self) -> bool:
+        return self.low <= 0 and self.high >= 1
+
+
+@dataclass(frozen=True)
+class MachineCertificate:
+    """One machine: a binary classifier, one class against the rest, or one output.
+
+    Attributes
+    ----------
+    name : str
+    statement : str
+        Which probability (or expectation) the bounds are about.
+    error : float
+        The same on the training sample.
+    axis : str
+        What the margins of the bounds mean.
+    levels : array
+        Margins (or tolerances) in units of the decision function, and ...
+    tail : array
+        ... the part of the sample beyond each, as ``tail_name`` says.
+    tail_name : str
+    block_norms : array of shape (n_kernels,)
+        ``||w_k||``, each kernel's part of the machine, in the kernels as they were prepared; what
+        :func:`suggest_p` asks for. An upper bound on it for a vote.
+    bounds : tuple of Bound
+    """
+
+    name: str
+    statement: str
+    error: float
+    axis: str
+    levels: np.ndarray
+    tail: np.ndarray
+    tail_name: str
+    block_norms: np.ndarray
+    bounds: tuple[Bound, ...]
+
+    def tightest(self, *, proven: bool = True) -> Bound | None:
+        """The smallest bound (of those about the same quantity); only proven ones by default."""
+        candidates = [b for b in self.bounds if b.trivial == 1.0 and (b.proven or not proven)]
+        return min(candidates, key=lambda b: b.value) if candidates else None
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """What theory says about a fitted estimator; ``print`` it.
+
+    Attributes
+    ----------
+    estimator : str
+    n_samples, n_kernels : int
+    delta : float
+        All proven bounds hold at once, except with this probability.
+    duality_gap : float
+        Relative gap of the optimisation, as proven by the fit.
+    alignments : tuple of Alignment
+        One, or one per machine when each has kernel weights of its own; empty without targets.
+    machines : tuple of MachineCertificate
+    paid : tuple of str
+        What the choice of margins and classes after seeing the data has cost.
+    assumptions : tuple of str
+        What is taken on trust.
+    n_draws : int
+        Sign vectors behind the Monte-Carlo complexities.
+    """
+
+    estimator: str
+    n_samples: int
+    n_kernels: int
+    delta: float
+    duality_gap: float
+    alignments: tuple[Alignment, ...]
+    machines: tuple[MachineCertificate, ...]
+    paid: tuple[str, ...]
+    assumptions: tuple[str, ...]
+    n_draws: int
+
+    @property
+    def unmet(self) -> tuple[str, ...]:
+        """Every assumption that fails somewhere, once."""
+        every = [
+            note for machine in self.machines for bound in machine.bounds for note in bound.unmet
+        ]
+        every += [note for alignment in self.alignments for note in alignment.unmet]
+        return tuple(dict.fromkeys(every))
+
+    def risk(self, *, proven: bool = True) -> float:
+        """Bound on the probability that *some* machine fails: the sum over machines.
+
+        For several classes it bounds the error of the decision, which can only be wrong where a
+        machine is. Infinite where no bound has all its assumptions met.
+        """
+        found = [machine.tightest(proven=proven) for machine in self.machines]
+        return float(sum(np.inf if bound is None else bound.value for bound in found))
+
+    @property
+    def vacuous(self) -> bool:
+        """Whether the best proven bound says no more than that probabilities are at most one."""
+        return not self.risk() < 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain numbers, texts and lists, ready for JSON."""
+        out = _plain(asdict(self))
+        out["risk"] = _plain(self.risk())
+        out["vacuous"] = self.vacuous
+        out["unmet"] = list(self.unmet)
+        for machine, entry in zip(self.machines, out["machines"], strict=True):
+            best = machine.tightest()
+            entry["tightest"] = None if best is None else f"{best.name}, {best.kernels}"
+            for bound, row in zip(machine.bounds, entry["bounds"], strict=True):
+                row["vacuous"], row["proven"] = bound.vacuous, bound.proven
+        return out
+
+    def plot(self, ax: Any = None, *, machine: int = 0) -> Any:
+        """Bounds against the margin for one machine, with the empirical margin error below them.
+
+        Parameters
+        ----------
+        ax : matplotlib axes or None
+            None makes a figure.
+        machine : int, default=0
+
+        Returns
+        -------
+        matplotlib axes
+        """
+        ax = axes(ax)
+        shown = self.machines[machine]
+        colors: dict[str, str] = {}
+        for bound in shown.bounds:
+            if len(bound.margins):
+                color = colors.setdefault(bound.name, f"C{len(colors)}")
+                style = "-" if bound.proven else ":"
+                label = f"{bound.name}, {bound.kernels}"
+                ax.plot(bound.margins, bound.values, style, color=color, label=label)
+                ax.plot([bound.margin], [bound.value], "o", color=color)
+        first = next(bound for bound in shown.bounds if len(bound.margins))
+        ax.plot(first.margins, first.risks, "k-", lw=2, label="loss on the sample")
+        ax.axhline(1.0, color="0.6", lw=1, ls="--")
+        ax.text(
+            0.99,
+            1.0,
+            "nothing is said above",
+            color="0.4",
+            ha="right",
+            va="bottom",
+            transform=ax.get_yaxis_transform(),
+            fontsize="small",
+        )
+        ax.set_xscale("log")
+        ax.set_xlabel(shown.axis)
+        ax.set_ylabel("bound")
+        # Small margins make every bound huge; what matters happens below a few units.
+        curves = [bound for bound in shown.bounds if len(bound.margins)]
+        top = max(2.0, 1.5 * min(float(bound.values.min()) for bound in curves))
+        ax.set_ylim(0.0, top)
+        seen = np.concatenate([bound.margins[bound.values < top] for bound in curves])
+        ax.set_xlim(0.7 * seen.min(), 1.4 * seen.max())
+        ax.set_title(f"{shown.name}: dotted where an assumption is not met", fontsize="medium")
+        ax.legend(fontsize="small")
+        return ax
+
+    def __str__(self) -> str:
+        lines = [
+            f"Certificate of {self.estimator}: {self.n_samples} points, {self.n_kernels} kernels, "
+            f"delta = {self.delta:g}",
+            f"  duality gap {self.duality_gap:.2g}, relative, proven by the fit",
+        ]
+        lines += [f"  {_alignment_line(alignment)}" for alignment in self.alignments]
+        for machine in self.machines:
+            lines += ["", *_machine_lines(machine)]
+        lines += ["", *self._verdict()]
+        lines += [f"Paid: {text}." for text in self.paid]
+        lines += [f"Assumed: {text}." for text in self.assumptions]
+        lines += [f"Assumption not met: {text}." for text in self.unmet]
+        return "\n".join(lines)
+
+    def _verdict(self) -> list[str]:
+        total = self.risk()
+        if np.isinf(total):
+            lines = ["No bound has all its assumptions met: nothing is proven about new points."]
+            hopeful = self.risk(proven=False)
+            if not np.isinf(hopeful):
+                lines.append(
+                    f"If the assumptions below held, the smallest would be {hopeful:.3g}"
+                    + (": vacuous, it says nothing." if hopeful >= 1 else ".")
+                )
+            return lines
+        what = self.machines[0].statement if len(self.machines) == 1 else "some machine fails"
+        text = f"Proven with probability {1 - self.delta:g}: {what} <= {total:.3g}"
+        if total >= 1:
+            return [f"{text}. This is VACUOUS: a probability is at most 1 anyway."]
+        return [f"{text}. This says something: it is below 1."]
+
+    __repr__ = __str__
+
+
+def _alignment_line(alignment: Alignment) -> str:
+    text = (
+        f"alignment {alignment.value:.3f} on the sample; of the distribution in "
+        f"[{alignment.low:.3f}, {alignment.high:.3f}]"
+    )
+    return text + (": the interval says nothing" if alignment.vacuous else "")
+
+
+def _machine_lines(machine: MachineCertificate) -> list[str]:
+    lines = [f"{machine.name}: {machine.statement}", f"  on the sample {machine.error:.4g}"]
+    cells = [f"{m:.3g}: {e:.3f}" for m, e in zip(machine.levels, machine.tail, strict=True)]
+    lines.append(f"  part of the sample with {machine.tail_name}  " + "   ".join(cells))
+    head = ("bound", "kernels", "margin", "loss", "complexity", "confidence", "total", "")
+    rows = [head]
+    best = machine.tightest()
+    for b in machine.bounds:
+        margin = f"{b.margin:.3g}" if len(b.margins) else "-"
+        remark = [] if b.proven else ["assumption not met"]
+        remark += ["vacuous"] if b.vacuous else []
+        remark += ["tightest proven"] if b is best else []
+        rows.append(
+            (
+                b.name,
+                b.kernels,
+                margin,
+                f"{b.risk:.3g}",
+                f"{b.complexity:.3g}",
+                f"{b.confidence:.3g}",
+                f"{b.value:.3g}",
+                ", ".join(remark),
+            )
+        )
+    widths = [max(len(row[i]) for row in rows) for i in range(len(head))]
+    for row in rows:
+        texts = [
+            row[i].ljust(widths[i]) if i in (0, 1, 7) else row[i].rjust(widths[i])
+            for i in range(len(head))
+        ]
+        lines.append(("  " + "  ".join(texts)).rstrip())
+    return lines
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return [_plain(item) for item in value.tolist()]
+    if isinstance(value, (bool, str, int)) or value is None:
+        return value
+    number = float(value)
+    return number if np.isfinite(number) else None

@@ -1,0 +1,116 @@
+"""A fitted estimator's training sample, as the bounds read it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils.validation import check_is_fitted
+
+from ..grams.dense import DenseGrams
+from ..grams.memory import MemoryBudget
+from ..grams.protocol import Grams
+from ..kernels.bank import as_bank
+from .assumptions import AssumptionError
+
+FIXED_KERNELS = "kernels fixed before the sample is seen"
+
+
+def training_sample(estimator: Any, X: Any, *needed: str) -> Any:
+    """X, validated as the estimator would, of the size that it was fitted to."""
+    usable = hasattr(estimator, "_check_X")
+    if usable:
+        check_is_fitted(estimator)
+        usable = all(hasattr(estimator, name) for name in (*needed, "grams_", "support_"))
+    if not usable:
+        raise TypeError(
+            f"certificate needs a fitted multiple-kernel estimator with one machine per output, or "
+            f"a vote; got {type(estimator).__name__}. For other models call the functions of "
+            "multikernel.bounds with the numbers they ask for."
+        )
+    checked = estimator._check_X(X, reset=False)
+    n, fitted = checked.shape[0], estimator.grams_.n_samples
+    if n != fitted or n <= int(estimator.support_.max(initial=-1)):
+        raise ValueError(
+            f"certificate needs the sample that the estimator was fitted to ({fitted} points); got "
+            f"{n} points. Points with sample_weight 0 do not count: leave them out of fit."
+        )
+    return checked
+
+
+def training_grams(estimator: Any, checked: Any) -> Grams:
+    """The estimator's bank on its sample, neither centred nor normalised."""
+    budget = MemoryBudget.of(estimator.memory_budget)
+    options: dict[str, Any] = {"n_jobs": effective_n_jobs(estimator.n_jobs)}
+    if estimator._is_precomputed:
+        everyone = np.arange(checked.shape[0])
+        return DenseGrams.given(checked, everyone, estimator.grams_.names, budget, **options)
+    dtype = np.dtype(getattr(estimator, "dtype", None) or checked.dtype)
+    return estimator.grams_.grams(checked, budget=budget, dtype=dtype, **options)
+
+
+def encode_targets(estimator: Any, y: Any, n: int) -> np.ndarray | None:
+    """Targets as the machines see them, (n, t); None for a machine without targets."""
+    if hasattr(estimator, "offset_"):
+        return None
+    if y is None:
+        raise ValueError("certificate needs the targets y of the training sample; got None.")
+    y = np.asarray(y)
+    if len(y) != n:
+        raise ValueError(f"X and y must have the same number of points; got {n} and {len(y)}.")
+    classes = getattr(estimator, "classes_", None)
+    if classes is None:
+        return np.asarray(y, dtype=np.float64).reshape(n, -1)
+    codes = np.searchsorted(classes, y)
+    codes = np.clip(codes, 0, len(classes) - 1)
+    if not np.all(classes[codes] == y):
+        strange = y[classes[codes] != y][0]
+        raise AssumptionError(f"y holds a class that the estimator does not know: {strange}.")
+    if len(classes) == 2:
+        return np.where(codes == 1, 1.0, -1.0)[:, None]
+    return np.where(codes[:, None] == np.arange(len(classes)), 1.0, -1.0)
+
+
+def machine_names(estimator: Any, t: int) -> list[str]:
+    """What the machines decide."""
+    classes = getattr(estimator, "classes_", None)
+    if classes is not None and len(classes) == 2:
+        return [f"class {classes[1]} against {classes[0]}"]
+    if classes is not None:
+        return [f"class {c} against the rest" for c in classes]
+    if hasattr(estimator, "offset_"):
+        return ["one class"]
+    return ["regression"] if t == 1 else [f"output {j}" for j in range(t)]
+
+
+def unmet_by_choice(estimator: Any) -> tuple[str, ...]:
+    """What fails when the kernels themselves come from the sample."""
+    if estimator.kernels is None:
+        return (
+            f"{FIXED_KERNELS}; kernels=None chose widths and column scales from it (name the "
+            "kernels to have this met)",
+        )
+    if learned_kernels(estimator):
+        return (f"{FIXED_KERNELS}; some of these learned from it (bank_ is not what was given)",)
+    return ()
+
+
+def learned_kernels(estimator: Any) -> bool:
+    """Whether kernels of the bank took something from the training sample, as n-grams do."""
+    if estimator._is_precomputed:
+        return False
+    pairs = zip(as_bank(estimator.kernels).entries, estimator.bank_.entries, strict=True)
+    return any(given is not used and given != used for given, used in pairs)
+
+
+def taken_on_trust(estimator: Any, names: list[str]) -> tuple[str, ...]:
+    """Assumptions that no look at the sample can check; ``names`` of kernels not known PSD."""
+    notes = ["points are drawn independently from one distribution"]
+    if names:
+        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+        named = ", ".join(map(repr, names[:3]))
+        notes.append(f"positive semidefinite also beyond the sample: {named}{more}")
+    if estimator.kernels is not None:
+        notes.append("kernels were chosen, and columns scaled, without a look at this sample")
+    return tuple(notes)

@@ -1,0 +1,135 @@
+"""Learning the kernel matrix in transduction (Bousquet & Herrmann 2002).
+
+There are 2n points, the labels of n of them known, and matrices of size 2n. For hyperplanes of
+margin M with kernels from a set, the complexity is
+
+    R = (1/(n M)) E_sigma sup_K sqrt(sigma' K sigma)                                           (1)
+
+(2n terms, factor 1/n). Srebro and Ben-David showed later that bounds of this kind can exceed one
+whatever the data; they are here for comparison.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from .assumptions import (
+    AssumptionError,
+    check_count,
+    check_delta,
+    check_margin,
+    check_matrix,
+    check_nonnegative,
+    check_positive,
+    check_probability,
+    check_psd,
+)
+from .montecarlo import Estimate, average
+from .rademacher import Forms
+
+
+def transductive_exact(
+    kernels: Any, trace: float, margin: float, *, n_draws: int = 2000, random_state: Any = 0
+) -> Estimate:
+    """Equation (1) for the hull ``sum_i d_i K_i``, ``d >= 0``, of trace c: the best vertex counts.
+
+    Parameters
+    ----------
+    kernels : list of matrices of shape (2n, 2n)
+    trace : float
+        c, the trace that all kernels of the set have.
+    margin : float
+        M.
+    """
+    forms = Forms(kernels)
+    n = _half(forms.n)
+    c = check_positive("trace", trace, "the trace of the kernels of the set")
+    M = check_margin(margin)
+    diagonals = forms.diagonals()
+    traces = diagonals.sum(axis=1)
+    if traces.min() <= 0:
+        raise AssumptionError("A kernel of trace 0 cannot be scaled to trace c.")
+    factor = (c / traces)[:, None]
+    scale = float(np.sqrt((factor * diagonals).max(axis=0).sum())) / (n * M)
+    return average(
+        lambda signs: np.sqrt((factor * forms.forms(signs)).max(axis=0)) / (n * M),
+        forms.n,
+        scale,
+        n_draws=n_draws,
+        random_state=random_state,
+    )
+
+
+def psd_ball_complexity(c: float, n: int, margin: float) -> float:
+    """Theorem 1: all positive semidefinite K with ``||K||_p <= c``, p = 1, 2 or infinity.
+
+    Exactly ``sqrt(2 c / n) / M``: for c of order n (kernels of unit diagonal) it does not shrink
+    with n, and nothing can be learned from so large a set.
+    """
+    c = check_positive("c", c, "the radius of the ball")
+    return math.sqrt(2.0 * c / check_count("n", n)) / check_margin(margin)
+
+
+def hull_complexity(kernels: Any, c: float, n: int, margin: float) -> float:
+    """Theorem 2: ``(1/M) sqrt(2c/n) sqrt(max_i ||K_i|| / Tr K_i)`` for the hull of trace c."""
+    ratio = 0.0
+    for k, K in enumerate(kernels):
+        matrix, eigenvalues = check_psd(f"kernel {k}", K)
+        if _half(len(matrix)) != check_count("n", n):
+            raise AssumptionError(f"kernel {k} must be 2n x 2n with n = {n}; got {matrix.shape}.")
+        if eigenvalues.sum() == 0:
+            raise AssumptionError(f"kernel {k} is zero: it cannot be scaled to trace c.")
+        ratio = max(ratio, float(eigenvalues[0] / eigenvalues.sum()))
+    return psd_ball_complexity(c, n, margin) * math.sqrt(ratio)
+
+
+def spectral_complexity(c: float, n: int, margin: float, *, as_printed: bool = False) -> float:
+    """Theorem 3: fixed eigenvectors, free eigenvalues of sum c: ``sqrt(2 c log(4n)) / (n M)``.
+
+    The matrix has 2n eigenvectors and the maximum is over ``±v_i``: 4n sub-Gaussian variables.
+    Printed with ``log(2n)``, which two points with eigenvectors ``(1, ±1)/sqrt(2)`` violate.
+    """
+    c = check_positive("c", c, "the trace of the kernels of the set")
+    n = check_count("n", n)
+    count = 2 * n if as_printed else 4 * n
+    return math.sqrt(2.0 * c * math.log(count)) / (n * check_margin(margin))
+
+
+def power_kernels(K: Any, degree: int, trace: float) -> list[np.ndarray]:
+    """``K^1, ..., K^degree`` scaled to one trace: the class (5) is the hull of these."""
+    K = check_matrix("K", K)
+    size = np.linalg.norm(K, 2)
+    if size == 0:
+        raise AssumptionError("K is zero: it cannot be scaled to a trace.")
+    c = check_positive("trace", trace, "the trace of the kernels of the set")
+    powers, power = [], np.eye(len(K))
+    for _ in range(check_count("degree", degree)):
+        power = power @ (K / size)  # scaled first, or powers would overflow
+        powers.append(power * (c / np.trace(power)))
+    return powers
+
+
+def transductive_bound(risk: float, complexity: float, n: int, delta: float) -> float:
+    """Corollary 1, error on the n test points: ``risk + R + sqrt(log(1/delta)/n) + 4/sqrt(n)``.
+
+    Examples
+    --------
+    >>> from multikernel.bounds import transductive_bound
+    >>> round(transductive_bound(0.05, 0.1, n=10_000, delta=0.05), 4)
+    0.2073
+    """
+    n, delta = check_count("n", n), check_delta(delta)
+    check_probability("risk", risk)
+    check_nonnegative("complexity", complexity, "a Rademacher average")
+    return risk + complexity + math.sqrt(math.log(1.0 / delta) / n) + 4.0 / math.sqrt(n)
+
+
+def _half(size: int) -> int:
+    if size % 2:
+        raise AssumptionError(
+            f"Transduction here is about 2n points, n of them labelled; got {size} points."
+        )
+    return size // 2

@@ -1,0 +1,282 @@
+"""Choosing lambda and beta of voted kernels by cross-validation.
+
+Kernels are evaluated once; every training fold is a view of them with complexity terms of its own,
+and one pool of columns serves the whole grid of penalties in a fold. Nothing about a validation
+point enters what is fitted before it is predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+from typing import Any
+
+import numpy as np
+from rich.progress import track
+from scipy.stats import rankdata
+from sklearn.base import _fit_context
+from sklearn.utils.multiclass import check_classification_targets
+
+from ..solvers.problem import Target
+from ..solvers.voted import solve
+from ..solvers.voted_columns import KernelColumns
+from ..solvers.voted_complexity import Complexity, local, spectra, total
+from ..solvers.voted_path import solve_grid
+from .search import MultiKernelClassifierCV, kept_splits
+from .voted import VotedCommon
+
+#: The grid of the paper for both penalties.
+PAPER_GRID = tuple(10.0**-i for i in range(9))
+
+
+class VotedKernelClassifierCV(VotedCommon):
+    """:class:`VotedKernelClassifier` with lambda and beta chosen by cross-validation.
+
+    Among settings with the same score the one with the fewest terms is taken.
+
+    Parameters
+    ----------
+    kernels : KernelBank, list of kernels, "precomputed" or None, default=None
+        As in :class:`VotedKernelClassifier`.
+    complexity : str or array of shape (n_kernels,), default="auto"
+        As in :class:`VotedKernelClassifier`; terms that depend on the sample are those of each
+        training fold.
+    complexity_penalties, sparsity_penalties : sequence of float, default=(0.1, 0.01, 0.001, 0.0001)
+        The values of lambda and of beta to choose from. ``PAPER_GRID`` (1, 0.1, ..., 1e-8), in this
+        module, is the one of the paper for both.
+    local_radii : sequence of float, default=(0.001, 0.01, 0.1)
+        With ``complexity="local"``, the radii s to choose from.
+    cv : int, splitter or iterable of splits, default=None
+        Folds; None for 5, stratified.
+    scoring : str, callable or None, default=None
+        What to maximise; accuracy by default.
+    fit_intercept, class_weight, n_draws, tol, max_iter, memory_budget, n_jobs, \
+    random_state, verbose
+        As in :class:`VotedKernelClassifier`.
+
+    Attributes
+    ----------
+    complexity_penalty_, sparsity_penalty_ : float
+    local_radius_ : float
+        With ``complexity="local"``.
+    best_score_ : float
+        Mean cross-validated score of the choice.
+    cv_results_ : dict
+        One entry per setting: ``complexity_penalty``, ``sparsity_penalty`` (``local_radius``),
+        mean, standard deviation and rank of the scores, the score of every split, and the mean
+        number of terms.
+    best_index_ : int
+    n_splits_ : int
+
+    All fitted attributes of :class:`VotedKernelClassifier` are there as well, from a last fit on
+    the whole sample.
+
+    Examples
+    --------
+    >>> from multikernel import gaussians
+    >>> from multikernel.estimators.voted_search import VotedKernelClassifierCV
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = VotedKernelClassifierCV(gaussians([0.1, 1.0]), "gamma").fit(X, y)
+    >>> round(model.best_score_, 2)
+    0.99
+    """
+
+    _parameter_constraints = {
+        **VotedCommon._parameter_constraints,
+        "complexity_penalties": ["array-like"],
+        "sparsity_penalties": ["array-like"],
+        "local_radii": ["array-like"],
+        "cv": ["cv_object"],
+        "scoring": [str, callable, None],
+    }
+
+    def __init__(
+        self,
+        kernels: Any = None,
+        complexity: Any = "auto",
+        complexity_penalties: Any = (0.1, 0.01, 0.001, 0.0001),
+        sparsity_penalties: Any = (0.1, 0.01, 0.001, 0.0001),
+        *,
+        local_radii: Any = (0.001, 0.01, 0.1),
+        cv: Any = None,
+        scoring: Any = None,
+        fit_intercept: bool = False,
+        class_weight: Any = None,
+        n_draws: int = 100,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+        memory_budget: Any = None,
+        n_jobs: int | None = None,
+        random_state: Any = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.kernels = kernels
+        self.complexity = complexity
+        self.complexity_penalties = complexity_penalties
+        self.sparsity_penalties = sparsity_penalties
+        self.local_radii = local_radii
+        self.cv = cv
+        self.scoring = scoring
+        self.fit_intercept = fit_intercept
+        self.class_weight = class_weight
+        self.n_draws = n_draws
+        self.tol = tol
+        self.max_iter = max_iter
+        self.memory_budget = memory_budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> VotedKernelClassifierCV:
+        """Search, then fit the choice on the whole sample.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+            How often each point counts, in fitting and in scoring.
+
+        Returns
+        -------
+        self
+        """
+        X, y = self._check_X(X, y, reset=True)
+        check_classification_targets(y)
+        settings = self._settings()
+        weights, keep = self._sample_weights(sample_weight, X)
+        target = self._encode_labels(y, keep, weights)
+        columns = self._make_columns(X, keep, weights)
+        splits = kept_splits(self.cv, y, keep, classifier=True)
+        radius, lam, beta = self._search(columns, target, y[keep], splits, settings)
+        self.complexity_penalty_, self.sparsity_penalty_ = lam, beta
+        if self._is_local:
+            self.local_radius_ = radius
+        complexity = self._complexities(columns, weights, radius)
+        penalties = lam * complexity.values + beta
+        problems = self._problems(columns, target)
+        solutions = [
+            solve(problem, penalties, tol=self.tol, max_iter=self.max_iter) for problem in problems
+        ]
+        self._store_vote(columns, solutions, complexity, penalties, keep)
+        self._warn(problems, solutions)
+        return self
+
+    @property
+    def _is_local(self) -> bool:
+        return isinstance(self.complexity, str) and self.complexity == "local"
+
+    def _settings(self) -> list[tuple[float, float, float]]:
+        """All (s, lambda, beta), walked so that neighbours differ little."""
+        lams = check_penalty_grid("complexity_penalties", self.complexity_penalties)
+        betas = check_penalty_grid("sparsity_penalties", self.sparsity_penalties)
+        radii = [np.inf]
+        if self._is_local:
+            radii = check_penalty_grid("local_radii", self.local_radii)
+            if min(radii) == 0:
+                raise ValueError(f"local_radii must be positive; got {self.local_radii!r}.")
+        if 0.0 in lams and 0.0 in betas:
+            raise ValueError(
+                "complexity_penalties and sparsity_penalties both contain 0, and with both zero "
+                "the coefficients are undetermined. Leave it out of one of them."
+            )
+        walk = []
+        for turn, (radius, lam) in enumerate(product(radii, lams)):
+            walk += [(radius, lam, beta) for beta in (betas if turn % 2 == 0 else betas[::-1])]
+        return walk
+
+    def _search(
+        self,
+        columns: KernelColumns,
+        target: Target,
+        y: np.ndarray,
+        splits: list[tuple[np.ndarray, np.ndarray]],
+        settings: list[tuple[float, float, float]],
+    ) -> tuple[float, float, float]:
+        """Score every setting on every fold; fill ``cv_results_`` and pick the best."""
+        scores = np.empty((len(splits), len(settings)))
+        n_terms = np.empty((len(splits), len(settings)))
+        steps: Iterable[int] = range(len(splits))
+        if self.verbose:
+            steps = track(steps, description="cross-validation", total=len(splits))
+        for f in steps:
+            train, test = splits[f]
+            part = self._fold_target(target, y, train, f)
+            fold = columns.subset(train)
+            grid = self._penalties(fold, part.weights, settings)
+            outputs = []
+            n_terms[f] = 0
+            for problem in self._problems(fold, part):
+                found = solve_grid(problem, grid, tol=self.tol, max_iter=self.max_iter)
+                # One prediction for the whole grid: settings side by side.
+                values = fold.expand([one.terms for one in found]).values(columns.points(test))
+                outputs.append(values + np.array([one.intercept for one in found]))
+                n_terms[f] += [len(one.terms) for one in found]
+            predicted = np.stack(outputs, axis=2)  # points, settings, machines
+            if target.Y.shape[1] > 1:
+                # A class that the training part does not hold is never predicted.
+                predicted[..., ~np.any(target.Y[train] > 0, axis=0)] = -np.inf
+            held = None if target.weights is None else target.weights[test]
+            for s in range(len(settings)):
+                scores[f, s] = self._score_fold(predicted[:, s], y[test], held)
+        return self._choose(scores, n_terms.mean(axis=0), settings)
+
+    def _penalties(
+        self,
+        fold: KernelColumns,
+        weights: np.ndarray | None,
+        settings: list[tuple[float, float, float]],
+    ) -> list[np.ndarray]:
+        """Lambda_k of every setting, with terms r_k that see the training part only."""
+        if self._is_local:
+            own = spectra(fold, weights)
+            m = total(fold, weights)
+            terms = {s: Complexity(local(own, m, s)) for s in {s for s, _, _ in settings}}
+        else:
+            terms = {np.inf: self._complexities(fold, weights, 1.0)}
+        return [lam * terms[s].values + beta for s, lam, beta in settings]
+
+    def _choose(
+        self,
+        scores: np.ndarray,
+        n_terms: np.ndarray,
+        settings: list[tuple[float, float, float]],
+    ) -> tuple[float, float, float]:
+        mean = scores.mean(axis=0)
+        if not np.any(np.isfinite(mean)):
+            raise ValueError("Every cross-validation score is NaN; check scoring and the folds.")
+        best = np.flatnonzero(mean >= np.nanmax(mean))
+        self.best_index_ = int(best[np.argmin(n_terms[best])])
+        self.best_score_ = float(mean[self.best_index_])
+        self.n_splits_ = len(scores)
+        self.cv_results_ = {
+            "complexity_penalty": np.array([lam for _, lam, _ in settings]),
+            "sparsity_penalty": np.array([beta for _, _, beta in settings]),
+            "mean_test_score": mean,
+            "std_test_score": scores.std(axis=0),
+            "rank_test_score": rankdata(-mean, method="min").astype(int),
+            "mean_n_terms": n_terms,
+            **{f"split{f}_test_score": row for f, row in enumerate(scores)},
+        }
+        if self._is_local:
+            self.cv_results_["local_radius"] = np.array([s for s, _, _ in settings])
+        return settings[self.best_index_]
+
+    # Training parts and scores follow the rules of the other search.
+    _fold_target = MultiKernelClassifierCV._fold_target
+    _score_fold = MultiKernelClassifierCV._score_fold
+
+
+def check_penalty_grid(name: str, values: Any) -> list[float]:
+    """A grid of numbers that are not negative."""
+    try:
+        grid = np.asarray(values, dtype=np.float64).ravel().tolist()
+    except (TypeError, ValueError):
+        grid = []
+    if not grid or not all(0 <= value < np.inf for value in grid):
+        raise ValueError(
+            f"{name} must be finite numbers that are not negative, at least one; got {values!r}."
+        )
+    return list(grid)

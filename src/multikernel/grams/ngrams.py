@@ -1,0 +1,35 @@
+"""Rank-one grams whose features are made from X, such as counts of n-grams."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .protocol import Expansion
+from .rankone import RankOneExpansion, RankOneGrams
+
+
+class NgramGrams(RankOneGrams):
+    """As its base; ``columns`` is what makes the features of new points."""
+
+    def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
+        coef = np.asarray(coef, dtype=np.float64).reshape(self.n, -1)
+        return NgramExpansion(self, weights, self.transpose_apply(coef))
+
+    def take(self, rows: np.ndarray, weights: np.ndarray | None = None) -> NgramGrams:
+        return NgramGrams(
+            self.features[rows],
+            self.columns,
+            self.names,
+            self.budget,
+            weights=weights,
+            n_jobs=self.n_jobs,
+        )
+
+
+class NgramExpansion(RankOneExpansion):
+    """A linear function of the features."""
+
+    def encode(self, X: Any) -> Any:
+        return self.columns(X)  # type: ignore[operator]

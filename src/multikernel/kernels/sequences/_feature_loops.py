@@ -1,0 +1,98 @@
+"""Compiled loops over sparse features: counting them, listing their holders, multiplying."""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+
+
+@numba.njit(cache=True, nogil=True)
+def tally(
+    ids: np.ndarray,
+    values: np.ndarray,
+    offsets: np.ndarray,
+    sums: np.ndarray,
+    index: np.ndarray,
+    totals: np.ndarray,
+    ends: np.ndarray,
+) -> int:
+    """Add up the values of equal numbers in each sequence; how many there are in all.
+
+    ids : (patterns, positions), -1 for none; sums : a workspace of zeros, one per number.
+    Results go to index (in the order of appearance), totals, and ends (one per sequence).
+    """
+    filled = 0
+    for row in range(len(offsets) - 1):
+        begin = filled
+        for p in range(offsets[row], offsets[row + 1]):
+            for pattern in range(len(ids)):
+                number = ids[pattern, p]
+                if number >= 0:
+                    if sums[number] == 0.0:
+                        index[filled] = number
+                        filled += 1
+                    sums[number] += values[pattern]
+        for e in range(begin, filled):
+            totals[e] = sums[index[e]]
+            sums[index[e]] = 0.0
+        ends[row] = filled
+    return filled
+
+
+@numba.njit(cache=True, nogil=True)
+def list_holders(
+    index: np.ndarray,
+    values: np.ndarray,
+    offsets: np.ndarray,
+    wanted: np.ndarray,
+    starts: np.ndarray,
+    holders: np.ndarray,
+    held: np.ndarray,
+) -> None:
+    """For each wanted feature the rows that hold it, in order, and their values.
+
+    starts : where each feature's list begins; holders, held : filled here
+    """
+    place = starts[:-1].copy()
+    for row in range(len(offsets) - 1):
+        for e in range(offsets[row], offsets[row + 1]):
+            u = index[e]
+            if wanted[u]:
+                holders[place[u]] = row
+                held[place[u]] = values[e]
+                place[u] += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def scatter(
+    index: np.ndarray,
+    values: np.ndarray,
+    offsets: np.ndarray,
+    wanted: np.ndarray,
+    starts: np.ndarray,
+    holders: np.ndarray,
+    held: np.ndarray,
+    same: bool,
+    row: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """For every wanted feature of row i, add its products to the columns of its holders.
+
+    row : a workspace of zeros, one per column, in the precision of the sums
+    """
+    stops = starts[1:].copy()
+    if same:
+        stops = starts[:-1].copy()  # the lists grow by row i when it is reached: columns up to i
+    for i in range(len(offsets) - 1):
+        for e in range(offsets[i], offsets[i + 1]):
+            u = index[e]
+            if not wanted[u]:
+                continue
+            if same:
+                stops[u] += 1
+            value = held.dtype.type(values[e])
+            for s in range(starts[u], stops[u]):
+                row[holders[s]] += value * held[s]
+        for j in range(i + 1 if same else len(row)):
+            out[i, j] += row[j]
+            row[j] = 0.0

@@ -1,0 +1,236 @@
+"""Explicit sparse features of sequences, and Gram matrices from them.
+
+Features are counts of patterns: the symbols at fixed distances from each position. Those that many
+sequences share are multiplied as a dense matrix by BLAS, the many rare ones through lists of the
+sequences that hold them, so that neither kind pays for the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from . import _feature_loops
+from ._mirror import mirror
+from .encoding import Coded
+
+#: A feature held by this part of all pairs costs as much in a dense product as in lists.
+DENSE_SHARE = 0.02
+#: Rows of the dense product at a time: a panel of the result stays in the cache.
+DENSE_ROWS = 128
+#: Beyond so many different patterns, sums are kept for those that occur only.
+MANY_NUMBERS = 2**20
+#: float32 holds every whole number up to here.
+EXACT_SINGLE = 2**24
+
+
+@dataclass(frozen=True, eq=False)
+class Features:
+    """Rows of a sparse matrix: feature numbers, each once in a row, and their values.
+
+    Attributes
+    ----------
+    index : array of int64
+        Feature numbers, row after row.
+    values : array of float64
+    offsets : array of int64, shape (n + 1,)
+    whole : bool
+        Whether all values are whole numbers.
+    """
+
+    index: np.ndarray
+    values: np.ndarray
+    offsets: np.ndarray
+    whole: bool = True
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def rows(self) -> np.ndarray:
+        """The row of every entry."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+    def squares(self) -> np.ndarray:
+        """The squared norm of each row."""
+        return np.bincount(self.rows, self.values**2, len(self))
+
+    def presence(self) -> Features:
+        """One where the feature occurs."""
+        return Features(self.index, np.ones_like(self.values), self.offsets)
+
+
+def pattern_ids(
+    samples: Sequence[Coded], size: int, patterns: Sequence[Sequence[int]]
+) -> list[list[np.ndarray]]:
+    """A number for the symbols at given distances from every position, per pattern and sample.
+
+    Equal numbers mean equal symbols, in all samples and for all patterns (of one length); -1 where
+    a pattern leaves the sequence or meets an unknown symbol.
+    """
+    codes = np.concatenate([sample.codes for sample in samples]).astype(np.int64)
+    ends = [np.repeat(sample.offsets[1:], sample.lengths) for sample in samples]
+    room = np.concatenate([end - np.arange(len(end)) for end in ends])
+    n_rows = sum(len(sample) for sample in samples)
+    # Numbers in base `size`, as long as a number and a row together fit into a word.
+    if max(size, 1) ** len(patterns[0]) * max(n_rows, 1) < 2**62:
+        ids = [_numbers(codes, room, size, pattern) for pattern in patterns]
+    else:
+        ids = _occurring_numbers(codes, room, size, patterns)
+    cuts = np.cumsum([len(sample.codes) for sample in samples])[:-1]
+    return [np.split(each, cuts) for each in ids]
+
+
+def _symbol(codes: np.ndarray, distance: int) -> np.ndarray:
+    """The symbol so many places on; -1 past the end."""
+    out = np.full(len(codes), -1, dtype=np.int64)
+    out[: max(len(codes) - distance, 0)] = codes[distance:]
+    return out
+
+
+def _numbers(codes: np.ndarray, room: np.ndarray, size: int, pattern: Sequence[int]) -> np.ndarray:
+    ids = np.zeros(len(codes), dtype=np.int64)
+    good = room > pattern[-1]
+    for distance in pattern:
+        symbol = _symbol(codes, distance)
+        good &= symbol >= 0
+        ids = ids * size + symbol
+    ids[~good] = -1
+    return ids
+
+
+def _occurring_numbers(
+    codes: np.ndarray, room: np.ndarray, size: int, patterns: Sequence[Sequence[int]]
+) -> list[np.ndarray]:
+    """Long patterns over large alphabets: number what occurs, one symbol at a time."""
+    ids: np.ndarray = np.zeros((len(patterns), len(codes)), dtype=np.int64)
+    good = np.stack([room > pattern[-1] for pattern in patterns])
+    for place in range(len(patterns[0])):
+        symbol = np.stack([_symbol(codes, pattern[place]) for pattern in patterns])
+        good &= symbol >= 0
+        ids = np.where(good, ids * size + symbol, -1)
+        _, inverse = np.unique(ids, return_inverse=True)
+        ids = inverse.reshape(good.shape)
+    return list(np.where(good, ids, -1))
+
+
+def collect(x: Coded, ids: Sequence[np.ndarray], values: Sequence[float] | None = None) -> Features:
+    """Add up the patterns of each sequence: entry (row, id) is the sum of the values of its ids.
+
+    Parameters
+    ----------
+    ids : sequence of arrays, one per pattern
+        Number at every position, or -1.
+    values : sequence of positive floats, one per pattern, optional
+        What one occurrence adds; 1 by default.
+    """
+    numbers = np.stack(list(ids))
+    n_ids = int(numbers.max(initial=-1)) + 1
+    if n_ids > MANY_NUMBERS:
+        # Too many for a table of sums: number those that occur.
+        occurring, inverse = np.unique(numbers, return_inverse=True)
+        rank = inverse.reshape(numbers.shape)
+        rank = np.where(numbers >= 0, rank, -1)
+    else:
+        occurring, rank = None, numbers
+    each = np.ones(len(numbers)) if values is None else np.asarray(values, dtype=np.float64)
+    size = n_ids if occurring is None else len(occurring)
+    index = np.empty(np.count_nonzero(numbers >= 0), dtype=np.int64)
+    totals = np.empty(len(index))
+    ends = np.empty(len(x), dtype=np.int64)
+    filled = _feature_loops.tally(rank, each, x.offsets, np.zeros(size), index, totals, ends)
+    index, totals = index[:filled].copy(), totals[:filled].copy()
+    if occurring is not None:
+        index = occurring[index]
+    return Features(index, totals, np.concatenate([[0], ends]), values is None)
+
+
+def renumber(samples: Sequence[Features]) -> tuple[list[Features], int]:
+    """The same features numbered 0, 1, ... without gaps, in all samples alike."""
+    every = np.concatenate([sample.index for sample in samples])
+    top = int(every.max(initial=-1)) + 1
+    if top <= 4 * len(every) + 1024:
+        used = np.bincount(every, minlength=top) > 0
+        new = np.cumsum(used) - 1
+        return (
+            [Features(new[s.index], s.values, s.offsets, s.whole) for s in samples],
+            int(used.sum()),
+        )
+    occurring, inverse = np.unique(every, return_inverse=True)
+    ends = np.cumsum([0, *(len(sample.index) for sample in samples)])
+    numbered = [
+        Features(inverse[a:b], s.values, s.offsets, s.whole)
+        for s, (a, b) in zip(samples, pairwise(ends), strict=True)
+    ]
+    return numbered, len(occurring)
+
+
+def gram(x: Features, z: Features) -> np.ndarray:
+    """``sum_u x_u z_u`` for all pairs, shape (n_x, n_z), float64; half the work where z is x."""
+    if not len(x.index) or not len(z.index):
+        return np.zeros((len(x), len(z)))
+    if z is x:
+        (x,), count = renumber([x])
+        z = x
+    else:
+        (x, z), count = renumber([x, z])
+    held = np.bincount(x.index, minlength=count) * np.bincount(z.index, minlength=count)
+    common = held > DENSE_SHARE * len(x) * len(z)
+    # Sums of whole numbers are exact in single precision up to a bound.
+    bound = np.bincount(x.rows, x.values, len(x)).max() * z.values.max()
+    dtype = np.float32 if x.whole and z.whole and bound < EXACT_SINGLE else np.float64
+    out = np.empty((len(x), len(z)))
+    _fill_dense(x, z, np.flatnonzero(common), count, dtype, out)
+    rare = ~common & (held > 0)
+    if rare.any():
+        _add_rare(x, z, rare, dtype, out)
+    if z is x:
+        mirror(out)
+    return out
+
+
+def _fill_dense(
+    x: Features, z: Features, chosen: np.ndarray, count: int, dtype: type, out: np.ndarray
+) -> None:
+    """Products of the chosen features through dense matrices of them; the lower triangle."""
+    place = np.full(count, -1)
+    place[chosen] = np.arange(len(chosen))
+    A = _written_out(x, place, len(chosen), dtype)
+    B = A if z is x else _written_out(z, place, len(chosen), dtype)
+    for top in range(0, len(x), DENSE_ROWS):
+        rows = slice(top, min(top + DENSE_ROWS, len(x)))
+        columns = slice(0, rows.stop if z is x else len(z))
+        if len(chosen):
+            out[rows, columns] = A[rows] @ B[columns].T
+        else:
+            out[rows, columns] = 0.0
+
+
+def _written_out(x: Features, place: np.ndarray, width: int, dtype: type) -> np.ndarray:
+    A: np.ndarray = np.zeros((len(x), width), dtype=dtype)
+    column = place[x.index]
+    kept = column >= 0
+    A[x.rows[kept], column[kept]] = x.values[kept]
+    return A
+
+
+def _add_rare(x: Features, z: Features, rare: np.ndarray, dtype: type, out: np.ndarray) -> None:
+    """Products of features that few sequences hold, through lists of the holders."""
+    sizes = np.bincount(z.index, minlength=len(rare)) * rare
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    holders = np.empty(starts[-1], dtype=np.uint32)  # unsigned: no test for negative indices
+    held = np.empty(starts[-1], dtype=dtype)
+    _feature_loops.list_holders(z.index, z.values, z.offsets, rare, starts, holders, held)
+    row: np.ndarray = np.zeros(len(z), dtype=dtype)
+    _feature_loops.scatter(
+        x.index, x.values, x.offsets, rare, starts, holders, held, z is x, row, out
+    )
+
+
+def windows(span: int, k: int) -> Iterable[tuple[int, ...]]:
+    """All patterns of k positions that begin at 0 and end before ``span``."""
+    for rest in combinations(range(1, span), k - 1):
+        yield (0, *rest)

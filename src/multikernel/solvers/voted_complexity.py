@@ -1,0 +1,263 @@
+"""What multiplies lambda: the complexity r_k of each kernel's functions ``H_k = {±K_k(., x')}``.
+
+===========  =============================================  ====================================
+name         r_k                                            for
+===========  =============================================  ====================================
+trace        kappa_k sqrt(Tr K_k) / m (Lemma 3)             positive semidefinite kernels
+degree       kappa_k^2 sqrt(d_k) (Lemma 4)                  polynomials with d_k features
+gamma        gamma_k (Lemma 5)                              Gaussians (or Laplacians)
+sigmoid      abs(a_k) (Lemma 6)                             tanh(a x.z + b)
+local        sqrt(2/m sum_j min(s, lambda_j))               positive semidefinite, objective (2)
+monte-carlo  1/m E max_j abs(sum_i sigma_i K_k(x_i, x_j))   any kernel: eq. (3), x' in the sample
+===========  =============================================  ====================================
+
+The lemmas' terms belong to one family each and live on different scales; ``auto`` is the
+Monte-Carlo value, which compares kernels of any kind and follows their scale. With sample weights m
+is their sum and point i counts as ``omega_i`` points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.linalg import eigvalsh
+from scipy.stats import t as student
+
+from ..bounds.voted import degree_penalty, local_complexity, trace_complexity
+from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid, VectorKernel
+from .voted_columns import KernelColumns
+
+NAMES = ("auto", "trace", "degree", "gamma", "sigmoid", "local", "monte-carlo")
+#: Bytes of one batch of Monte-Carlo products.
+BATCH_BYTES = 64 * 2**20
+
+
+@dataclass(frozen=True)
+class Complexity:
+    """The terms r_k (p,), and for Monte-Carlo ones 95 % intervals (p, 2)."""
+
+    values: np.ndarray
+    intervals: np.ndarray | None = None
+
+
+def complexities(
+    how: Any,
+    columns: KernelColumns,
+    n_features: int,
+    weights: np.ndarray | None = None,
+    *,
+    radius: float = 0.1,
+    n_draws: int = 100,
+    random_state: Any = 0,
+) -> Complexity:
+    """The terms by name, or a vector of them, checked.
+
+    Parameters
+    ----------
+    how : str or array of shape (p,)
+    columns : KernelColumns
+    n_features : int
+        Of the inputs; a polynomial's d_k depends on how many of them it sees.
+    weights : array of shape (n,), optional
+        Sample weights.
+    radius : float
+        The s of ``"local"``.
+    n_draws : int
+        Sign vectors of ``"monte-carlo"``.
+    random_state : int or RandomState
+        For the signs.
+    """
+    if not isinstance(how, str):
+        return Complexity(_given(how, columns))
+    if how in ("auto", "monte-carlo"):
+        return monte_carlo(columns, weights, n_draws=n_draws, random_state=random_state)
+    if how == "local":
+        return Complexity(local(spectra(columns, weights), total(columns, weights), radius))
+    if how == "trace":
+        return Complexity(trace(columns, weights))
+    values = {"degree": degree, "gamma": gamma, "sigmoid": sigmoid}[how](columns, n_features)
+    return Complexity(values)
+
+
+def total(columns: KernelColumns, weights: np.ndarray | None) -> float:
+    """m, the number of points, each as often as its weight says."""
+    return float(columns.n if weights is None else weights.sum())
+
+
+def trace(columns: KernelColumns, weights: np.ndarray | None = None) -> np.ndarray:
+    """``kappa_k sqrt(Tr K_k) / m``."""
+    diagonals = _positive_diagonals(columns, "trace")
+    traces = diagonals.sum(axis=1) if weights is None else diagonals @ weights
+    kappas = np.sqrt(diagonals.max(axis=1))
+    values = np.zeros(columns.p)
+    for k in np.flatnonzero(kappas).tolist():  # a kernel that is zero has no complexity
+        values[k] = trace_complexity(float(traces[k]), float(kappas[k]), 1)
+    return values / total(columns, weights)
+
+
+def degree(columns: KernelColumns, n_features: int) -> np.ndarray:
+    """``kappa_k^2 sqrt(d_k)``, ``d_k = C(N + k, k)`` for polynomials on N columns.
+
+    Without a constant term, ``<x, z>^k``, only the monomials of degree k are features:
+    ``d_k = C(N + k - 1, k)``.
+    """
+    kernels = _family(columns, (Polynomial, Linear), "degree", "polynomials")
+    diagonals = _positive_diagonals(columns, "degree")
+    values = []
+    for kernel, diagonal in zip(kernels, diagonals, strict=True):
+        k = kernel.degree if isinstance(kernel, Polynomial) else 1
+        constant = isinstance(kernel, Polynomial) and kernel.coef0 != 0
+        N = n_features if kernel.columns is None else len(kernel.columns)  # type: ignore[arg-type]
+        size = N if constant else N - 1
+        root = degree_penalty(k, size) if size else 1.0
+        values.append(float(diagonal.max()) * root)
+    found = np.array(values)
+    _refuse(columns, ~np.isfinite(found), "has more features than a number can say; use 'trace'")
+    return found
+
+
+def gamma(columns: KernelColumns, n_features: int = 0) -> np.ndarray:
+    """``gamma_k``; Gaussians and Laplacians measure different distances and are not compared."""
+    first = type(columns.kernels[0])
+    family = first if first in (Gaussian, Laplacian) else Gaussian
+    kernels = _family(columns, (family,), "gamma", f"{family.__name__}s")
+    return np.array([kernel.gamma for kernel in kernels])
+
+
+def sigmoid(columns: KernelColumns, n_features: int = 0) -> np.ndarray:
+    """``|a_k|``."""
+    kernels = _family(columns, (Sigmoid,), "sigmoid", "sigmoids")
+    return np.array([abs(kernel.gamma) for kernel in kernels])
+
+
+def spectra(columns: KernelColumns, weights: np.ndarray | None = None) -> np.ndarray:
+    """Eigenvalues of ``K_k / m``, shape (p, n); O(p n^3), one matrix at a time."""
+    n = columns.n
+    columns.budget.require(
+        3 * 8.0 * n**2,
+        f"The eigenvalues of one kernel matrix of {n} samples",
+        "Use complexity='trace' or 'monte-carlo', or raise memory_budget.",
+    )
+    root = np.ones(n) if weights is None else np.sqrt(weights)
+    out = np.empty((columns.p, n))
+    for k in range(columns.p):
+        K = columns.take(k, np.arange(n)) * np.outer(root, root)
+        size = float(np.abs(K).max(initial=0.0))
+        if not np.isfinite(size) or np.abs(K - K.T).max() > 1e-8 * size:
+            _refuse(columns, np.arange(columns.p) == k, "is not symmetric, so it has no spectrum")
+        eigenvalues = eigvalsh(K)
+        if eigenvalues[0] < -1e-8 * max(abs(eigenvalues[-1]), size):
+            why = f"is not positive semidefinite (eigenvalue {eigenvalues[0]:.3g})"
+            _refuse(columns, np.arange(columns.p) == k, why)
+        out[k] = np.maximum(eigenvalues, 0.0)
+    return out / total(columns, weights)
+
+
+def local(spectra: np.ndarray, m: float, radius: float) -> np.ndarray:
+    """``sqrt(2/m sum_j min(s, lambda_j))`` for every row of eigenvalues."""
+    return np.array([local_complexity(row, 1, radius) for row in spectra]) / np.sqrt(m)
+
+
+def monte_carlo(
+    columns: KernelColumns,
+    weights: np.ndarray | None = None,
+    *,
+    n_draws: int = 100,
+    random_state: Any = 0,
+) -> Complexity:
+    """``(1/m) E_sigma max_j |sum_i sigma_i K_k(x_i, x_j)|``, mean of draws and Student's interval.
+
+    The same signs serve all kernels, so that a kernel and its multiple differ by exactly that
+    factor. The estimate does not depend on the order of the points, and a weight of two is the
+    same as a repetition: signs are the steps of a random walk over the points in an order of their
+    own, and a point of weight omega has the next omega of them.
+    """
+    m = total(columns, weights)
+    omega = np.ones(columns.n) if weights is None else weights
+    ends = np.empty(columns.n)
+    order = _canonical_order(columns, omega)
+    ends[order] = np.cumsum(omega[order])
+    rng = np.random.RandomState(random_state) if _is_seed(random_state) else random_state
+    steps = int(np.ceil(m - 1e-9 * m))
+    draws: list[np.ndarray] = []
+    size = max(1, int(BATCH_BYTES // (8 * columns.p * columns.n)))
+    for start in range(0, n_draws, size):
+        some = min(size, n_draws - start)
+        # One row of signs per draw, so that the draws do not depend on how they are batched.
+        signs = rng.randint(0, 2, size=(some, steps)) * 2.0 - 1.0
+        walk = np.concatenate([np.zeros((some, 1)), np.cumsum(signs, axis=1)], axis=1)
+        V = np.stack([_increments(row, ends, omega) for row in walk], axis=1)
+        draws.append(np.abs(columns.price(V)).max(axis=1) / m)
+    found = np.concatenate(draws, axis=1)
+    mean = found.mean(axis=1)
+    error = (
+        found.std(axis=1, ddof=1) / np.sqrt(n_draws) if n_draws > 1 else np.full_like(mean, np.inf)
+    )
+    half = float(student.ppf(0.975, max(n_draws - 1, 1))) * error
+    return Complexity(mean, np.stack([np.maximum(mean - half, 0.0), mean + half], axis=1))
+
+
+def _is_seed(random_state: Any) -> bool:
+    return random_state is None or isinstance(random_state, (int, np.integer))
+
+
+def _increments(walk: np.ndarray, ends: np.ndarray, omega: np.ndarray) -> np.ndarray:
+    """The walk's rise over the stretch of each point; between whole steps it goes straight."""
+    at = np.arange(len(walk), dtype=np.float64)
+    return np.asarray(np.interp(ends, at, walk) - np.interp(ends - omega, at, walk))
+
+
+def _canonical_order(columns: KernelColumns, omega: np.ndarray) -> np.ndarray:
+    """An order of the points that follows from their kernel values: by sums of their columns."""
+    sums = columns.price(omega)
+    size = np.abs(sums).max(axis=1)
+    keys = sums[size > 0] / size[size > 0, None]
+    return np.lexsort(keys[::-1]) if len(keys) else np.arange(columns.n)
+
+
+# -- what the names ask of the kernels -------------------------------------------------------------
+
+
+def _given(how: Any, columns: KernelColumns) -> np.ndarray:
+    try:
+        values = np.asarray(how, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
+    if values.shape != (columns.p,) or not np.isfinite(values).all() or np.any(values < 0):
+        raise ValueError(
+            f"complexity must be one of {', '.join(map(repr, NAMES))}, or {columns.p} finite "
+            f"numbers that are not negative, one for each kernel; got {how!r}."
+        )
+    return values
+
+
+def _family(columns: KernelColumns, types: Sequence[type], name: str, what: str) -> list[Any]:
+    strange = [type(kernel) not in types for kernel in columns.kernels]
+    _refuse(
+        columns,
+        np.array(strange),
+        f"has no such term: complexity={name!r} is for {what} only. Use 'auto', which compares "
+        "kernels of any kind, or give a vector",
+    )
+    kernels: list[VectorKernel] = [k for k in columns.kernels if isinstance(k, VectorKernel)]
+    return kernels
+
+
+def _positive_diagonals(columns: KernelColumns, name: str) -> np.ndarray:
+    diagonals = columns.diagonals()
+    _refuse(columns, ~np.isfinite(diagonals).all(axis=1), "overflows on the training data")
+    _refuse(
+        columns,
+        diagonals.min(axis=1) < 0,
+        f"has a negative K(x, x), and complexity={name!r} is for positive semidefinite kernels. "
+        "Use 'auto' or 'monte-carlo', which ask nothing of a kernel",
+    )
+    return diagonals
+
+
+def _refuse(columns: KernelColumns, bad: np.ndarray, why: str) -> None:
+    if bad.any():
+        raise ValueError(f"Kernel {columns.names[int(np.argmax(bad))]!r} {why}.")
