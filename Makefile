@@ -12,7 +12,7 @@ WORKERS ?= 2
 
 help:
 	@echo "make install    create $(VENV) and install the library with its development tools"
-	@echo "make demo       run examples/demo.py"
+	@echo "make demo       a first look at the library, on a data set of its own"
 	@echo "make test       the test suite and the doctests"
 	@echo "make test-slow  the tests marked slow"
 	@echo "make lint       ruff and mypy"
@@ -34,7 +34,7 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 demo: install
-	@$(BIN)/python examples/demo.py
+	@$(BIN)/multikernel demo
 
 test: install
 	@$(BIN)/python -m pytest -n $(WORKERS)

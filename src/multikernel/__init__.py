@@ -7,83 +7,38 @@
 1.0
 """
 
-from . import datasets
-from ._version import __version__
-from .estimators import (
-    MultiKernelClassifier,
-    MultiKernelClassifierCV,
-    MultiKernelOneClass,
-    MultiKernelRegressor,
-    MultiKernelRegressorCV,
-)
-from .grams.normalise import alignment, center, centered_alignment, normalize
-from .kernels import (
-    Callable,
-    Gaussian,
-    Kernel,
-    KernelBank,
-    Laplacian,
-    Linear,
-    Polynomial,
-    Sigmoid,
-    default_bank,
-    gaussians,
-    per_feature,
-    per_view,
-    polynomials,
-    precomputed,
-    sample_ids,
-)
-from .weighting import (
-    L1,
-    Align,
-    AlignF,
-    AlignmentRegularized,
-    BestSingle,
-    ElasticNetNorm,
-    HierarchicalNorm,
-    L2Ball,
-    LpNorm,
-    NonIsotropicNorm,
-    Uniform,
-)
+# scikit-learn and numba take more than a second to import, so the package itself imports nothing:
+# the first use of a name brings all of them in. A new public name goes into `_public`, a new public
+# module into `_MODULES`.
 
-__all__ = [
-    "L1",
-    "L2Ball",
-    "Align",
-    "AlignF",
-    "AlignmentRegularized",
-    "BestSingle",
-    "Callable",
-    "ElasticNetNorm",
-    "Gaussian",
-    "HierarchicalNorm",
-    "Kernel",
-    "KernelBank",
-    "Laplacian",
-    "Linear",
-    "LpNorm",
-    "MultiKernelClassifier",
-    "MultiKernelClassifierCV",
-    "MultiKernelOneClass",
-    "MultiKernelRegressor",
-    "MultiKernelRegressorCV",
-    "NonIsotropicNorm",
-    "Polynomial",
-    "Sigmoid",
-    "Uniform",
-    "__version__",
-    "alignment",
-    "center",
-    "centered_alignment",
-    "datasets",
-    "default_bank",
-    "gaussians",
-    "normalize",
-    "per_feature",
-    "per_view",
-    "polynomials",
-    "precomputed",
-    "sample_ids",
-]
+import importlib as _importlib
+import typing as _typing
+
+from ._version import __version__
+
+if _typing.TYPE_CHECKING:
+    from . import bounds as bounds
+    from . import datasets as datasets
+    from ._public import *  # noqa: F403
+
+#: public modules, each imported when it is first used
+_MODULES = ("bounds", "datasets")
+
+
+def __getattr__(name: str) -> _typing.Any:
+    if name in _MODULES:
+        return _importlib.import_module(f".{name}", __name__)
+    # Whatever starts with an underscore is asked for by tools, which shall not wait for an import.
+    if name.startswith("_") and name != "__all__":
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    public = _importlib.import_module("._public", __name__)
+    if name == "__all__":
+        return [*public.__all__, *_MODULES]
+    if name not in public.__all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(public, name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__getattr__("__all__")})

@@ -32,12 +32,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
-import sklearn.datasets
-from sklearn.utils import Bunch
+
+if TYPE_CHECKING:
+    from sklearn.utils import Bunch
 
 __all__ = ["load", "names"]
 
@@ -199,6 +199,8 @@ def _read_npz(path: Path, entry: Mapping[str, Any]) -> dict[str, Any]:
     data: Any
     views, feature_names = None, None
     if "indptr" in arrays:  # the pattern of a sparse 0/1 matrix
+        import scipy.sparse as sp
+
         indices, indptr = arrays.pop("indices"), arrays.pop("indptr")
         ones = np.ones(len(indices), dtype=np.float32)
         pattern = (ones, indices.astype(np.int32), indptr.astype(np.int32))
@@ -238,6 +240,8 @@ def _typed(cells: Sequence[str]) -> np.ndarray:
 
 def _fetch(name: str, origin: _Origin, place: Path | None) -> Bunch:
     """Get a set through scikit-learn, and make sure that it is the one we mean."""
+    import sklearn.datasets
+
     logger.info("%s: not in a local folder, taken from %s", name, origin)
     try:
         if origin.version is not None:
@@ -271,6 +275,8 @@ def _fetch(name: str, origin: _Origin, place: Path | None) -> Bunch:
 
 def _bunch(name: str, **parts: Any) -> Bunch:
     """Complete the parts of a set, and describe it in words."""
+    from sklearn.utils import Bunch
+
     bunch = Bunch(**{"views": None, "extra": {}, **parts})
     if bunch.task == "regression":
         bunch.target = bunch.target.astype(float)

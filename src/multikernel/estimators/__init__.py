@@ -4,6 +4,8 @@ from .classifier import MultiKernelClassifier
 from .oneclass import MultiKernelOneClass
 from .regressor import MultiKernelRegressor
 from .search import MultiKernelClassifierCV, MultiKernelRegressorCV
+from .voted import VotedKernelClassifier
+from .voted_search import VotedKernelClassifierCV
 
 __all__ = [
     "MultiKernelClassifier",
@@ -11,4 +13,6 @@ __all__ = [
     "MultiKernelOneClass",
     "MultiKernelRegressor",
     "MultiKernelRegressorCV",
+    "VotedKernelClassifier",
+    "VotedKernelClassifierCV",
 ]

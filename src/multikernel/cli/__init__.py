@@ -1,0 +1,52 @@
+"""The command line: ``multikernel --help``.
+
+One file per command; what they share is in :mod:`.common` (output, errors), :mod:`.options` (what
+users type) and :mod:`.problem` (from files to X and y). Nothing heavy is imported before a command
+needs it, so that help is there at once.
+"""
+
+from __future__ import annotations
+
+import typer
+
+from .._version import __version__
+from . import bank, certificate, compare, datasets, demo, explain, fit, predict, reproduce
+
+app = typer.Typer(
+    name="multikernel",
+    help="Learn which kernels to trust. Start with: multikernel demo",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(value: bool) -> None:
+    if value:
+        typer.echo(f"multikernel {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: bool = typer.Option(
+        False, "--version", callback=_version, is_eager=True, help="Say the version and stop."
+    ),
+) -> None:
+    """Learn which kernels to trust. Start with: [bold]multikernel demo[/]
+
+    Results go to the standard output, remarks and progress to the standard error. Exit codes:
+    0 all went well, 1 it could not be done (the message says why), 2 the command was not
+    understood, 130 it was interrupted.
+    """
+
+
+for module in (demo, fit, compare, predict, explain, certificate, bank, reproduce, datasets):
+    module.register(app)
+
+
+def main() -> None:
+    """What the command ``multikernel`` runs."""
+    app()

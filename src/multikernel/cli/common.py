@@ -1,0 +1,171 @@
+"""What all commands share: where output goes, how errors are told, progress."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+F = TypeVar("F", bound=Callable[..., None])
+
+#: What the library raises for things that users can put right; anything else is a bug.
+EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError)
+
+
+class Out:
+    """Results on the standard output, remarks on the standard error.
+
+    Parameters
+    ----------
+    quiet : bool
+        No remarks, no progress.
+    as_json : bool
+        One JSON object on the standard output and nothing else there.
+    """
+
+    def __init__(self, quiet: bool, as_json: bool) -> None:
+        self.quiet, self.as_json = quiet, as_json
+        self.console = Console(highlight=False)
+        self.remarks = Console(stderr=True, highlight=False)
+
+    @property
+    def chatty(self) -> bool:
+        return not self.quiet and not self.as_json
+
+    @property
+    def shows_progress(self) -> bool:
+        """Whether somebody watches."""
+        return self.chatty and self.remarks.is_terminal
+
+    def note(self, text: str) -> None:
+        """A remark about what is going on."""
+        if self.chatty:
+            self.remarks.print(text, markup=False, soft_wrap=True)
+
+    def show(self, value: Any) -> None:
+        """A result for people: text or anything that rich can draw."""
+        if not self.as_json:
+            self.console.print(value, soft_wrap=isinstance(value, str), markup=False)
+
+    def text(self, value: str) -> None:
+        """A result as it is, for people and for pipes."""
+        if not self.as_json:
+            typer.echo(value)
+
+    def result(self, value: dict[str, Any]) -> None:
+        """The same result for machines."""
+        if self.as_json:
+            typer.echo(json.dumps(plain(value), indent=1, allow_nan=False))
+
+    @contextmanager
+    def progress(self, title: str, total: int | None = None) -> Iterator[Callable[[str], None]]:
+        """A bar (or, without a total, a clock); call what it gives after each step."""
+        columns = [SpinnerColumn(), TextColumn("{task.description}")]
+        more = [] if total is None else [BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+        with Progress(
+            *columns,
+            *more,
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[step]}"),
+            console=self.remarks,
+            transient=True,
+            disable=not self.shows_progress,
+        ) as bar:
+            task = bar.add_task(title, total=total, step="")
+
+            def advance(step: str) -> None:
+                bar.update(task, advance=1, step=step)
+
+            yield advance
+
+
+def plain(value: Any) -> Any:
+    """Numbers, texts and lists that JSON knows; what is not finite becomes null."""
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if hasattr(value, "tolist"):
+        return plain(value.tolist())
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    if isinstance(value, float):
+        return value if value == value and abs(value) != float("inf") else None
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    return str(value)
+
+
+def command(function: F) -> F:
+    """Turn expected errors into a message and an exit code, warnings into remarks.
+
+    ``MULTIKERNEL_TRACEBACK=1`` in the environment shows where an error came from.
+    """
+
+    @functools.wraps(function)
+    def run(*args: Any, **options: Any) -> None:
+        out = Out(options.get("quiet", False), options.get("as_json", False))
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("once")
+                warnings.showwarning = functools.partial(_show_warning, out)
+                function(*args, **options)
+        except KeyboardInterrupt:
+            out.note("Interrupted.")
+            raise typer.Exit(130) from None
+        except BrokenPipeError:  # the reader of a pipe has seen enough
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        except EXPECTED as error:
+            if os.environ.get("MULTIKERNEL_TRACEBACK"):
+                raise
+            message = str(error) or type(error).__name__
+            out.result({"error": message})
+            typer.echo(f"Error: {message}", err=True)
+            raise typer.Exit(1) from None
+
+    return run  # type: ignore[return-value]
+
+
+def _show_warning(out: Out, message: Any, category: type[Warning], *rest: Any) -> None:
+    if issubclass(category, UserWarning):  # the others are for programmers
+        out.note(f"Note: {message}")
+
+
+def view_of(name: str) -> str:
+    """The view that a kernel belongs to: what stands before the colon in its name."""
+    view, colon, _ = name.partition(": ")
+    return view if colon else ""
+
+
+def write_report(
+    out: Out, estimator: Any, X: Any, y: Any, path: Path, *, required: bool = True, **options: Any
+) -> Path | None:
+    """Write the report page; where that part is not installed, say so."""
+    try:
+        from ..report import write_report as write  # type: ignore[import-not-found]
+    except ImportError as error:
+        message = f"The report needs more than is installed ({error}): pip install "
+        message += "'multikernel[report]'."
+        if required:
+            raise ImportError(message) from None
+        out.note(message)
+        return None
+    with out.progress("Writing the report"):
+        return Path(write(estimator, X, y, path, **options))

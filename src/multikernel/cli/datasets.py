@@ -1,0 +1,75 @@
+"""``multikernel datasets``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from . import options as o
+from .common import Out, command
+
+
+@command
+def datasets(
+    name: Annotated[
+        str | None, typer.Argument(help="A data set to describe.", show_default=False)
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write the set to this file, target in 'y'.")
+    ] = None,
+    quiet: o.Quiet = False,
+    as_json: o.Json = False,
+) -> None:
+    """List the data sets of the literature, describe one, or write it to a file.
+
+    [bold]Examples[/]
+
+    multikernel datasets
+
+    multikernel datasets ionosphere --out ionosphere.csv
+    """
+    import numpy as np
+
+    from .. import datasets as library
+
+    say = Out(quiet, as_json)
+    if name is None:
+        if out is not None:
+            raise ValueError("Name the data set to write: multikernel datasets NAME --out FILE.")
+        place = library.folder()
+        say.note(f"Local folder: {place or f'none ({library.VARIABLE} names one)'}")
+        say.text("\n".join(library.names()))
+        say.result({"datasets": library.names(), "folder": place})
+        return
+    with say.progress(f"Loading {name}"):
+        bunch = library.load(name)
+    say.text(bunch.DESCR)
+    if out is not None:
+        from ..tables import write_columns
+
+        if hasattr(bunch.data, "tocsr"):
+            raise ValueError(f"{name} is sparse; use it from Python, mk.datasets.load({name!r}).")
+        if hasattr(bunch.data, "columns"):
+            columns = {str(column): bunch.data[column].tolist() for column in bunch.data.columns}
+        else:
+            columns = dict(zip(bunch.feature_names, np.asarray(bunch.data).T, strict=True))
+        write_columns({**columns, "y": bunch.target}, out)
+        say.note(f"Written: {out}")
+    shape = bunch.data.shape
+    say.result(
+        {
+            "name": name,
+            "samples": shape[0],
+            "features": shape[1],
+            "task": bunch.task,
+            "views": None if not bunch.views else list(bunch.views),
+            "source": bunch.source,
+            "out": out,
+        }
+    )
+
+
+def register(app: typer.Typer) -> None:
+    app.command("datasets")(datasets)

@@ -1,0 +1,305 @@
+"""Methods against each other by repeated cross-validation, with the tests of the papers."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy import stats
+from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+
+from ..weighting import NAMED
+from .problem import Problem
+
+#: Levels of the one-sided paired t-test.
+LEVELS = (0.05, 0.1)
+#: What every method is held against.
+REFERENCE = "uniform"
+
+COSTS = (0.1, 1.0, 10.0, 100.0)
+RIDGES = (1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to learn: ``make(bank, X)`` gives an estimator for a training part."""
+
+    name: str
+    kind: str  # "weighting" or "scikit-learn"
+    make: Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One method's line of the leaderboard.
+
+    Attributes
+    ----------
+    name, kind : str
+    scores : array of shape (n_splits,)
+        Accuracy, or root mean squared error; NaN where ``error`` says what went wrong.
+    seconds : float
+        Time of one fit, tuning included, and prediction; the mean over splits.
+    error : str
+        Empty if all went well.
+    """
+
+    name: str
+    kind: str
+    scores: np.ndarray
+    seconds: float
+    error: str = ""
+
+    @property
+    def mean(self) -> float:
+        return float(self.scores.mean())
+
+    @property
+    def standard_error(self) -> float:
+        return float(self.scores.std(ddof=1) / math.sqrt(len(self.scores)))
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """All rows, best first, and how they were made."""
+
+    metric: str
+    greater_is_better: bool
+    folds: int
+    repeats: int
+    rows: tuple[Row, ...]
+
+    def row(self, name: str) -> Row | None:
+        return next((row for row in self.rows if row.name == name and not row.error), None)
+
+    def p_value(self, row: Row, other: Row, *, corrected: bool = False) -> float:
+        """One-sided paired t-test that ``row`` is better than ``other``.
+
+        ``corrected`` enlarges the variance for the overlap of the training parts (Nadeau and
+        Bengio 2003); the papers do not.
+        """
+        sign = 1.0 if self.greater_is_better else -1.0
+        overlap = 1.0 / (self.folds - 1) if corrected else 0.0
+        return paired_t(sign * (row.scores - other.scores), overlap)
+
+    def verdict(self, row: Row, reference: str = REFERENCE) -> str:
+        """Better or worse than the reference, and at which level; empty if neither."""
+        other = self.row(reference)
+        if other is None or row.error or row is other:
+            return ""
+        for level in LEVELS:
+            if self.p_value(row, other) < level:
+                return f"better (p < {level:g})"
+            if self.p_value(other, row) < level:
+                return f"worse (p < {level:g})"
+        return ""
+
+    def mark(self, row: Row, reference: str = REFERENCE) -> str:
+        """The verdict in signs, two at the stricter level."""
+        said = self.verdict(row, reference)
+        sign = {"better": "+", "worse": "-"}.get(said.partition(" ")[0], "")
+        return sign * (2 if said.endswith(f"{LEVELS[0]:g})") else 1)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for machines and for the report."""
+        rows = []
+        for row in self.rows:
+            entry: dict[str, Any] = {"name": row.name, "kind": row.kind, "seconds": row.seconds}
+            if row.error:
+                rows.append(entry | {"error": row.error})
+                continue
+            entry |= {
+                "mean": row.mean,
+                "standard_error": row.standard_error,
+                "scores": row.scores.tolist(),
+            }
+            for name in (REFERENCE, "best"):
+                other = self.row(name)
+                if other is not None and other is not row:
+                    entry[f"against_{name}"] = {
+                        "p_better": self.p_value(row, other),
+                        "p_worse": self.p_value(other, row),
+                        "p_better_corrected": self.p_value(row, other, corrected=True),
+                        "p_worse_corrected": self.p_value(other, row, corrected=True),
+                    }
+            entry["verdict"] = self.verdict(row)
+            rows.append(entry)
+        return {
+            "metric": self.metric,
+            "greater_is_better": self.greater_is_better,
+            "folds": self.folds,
+            "repeats": self.repeats,
+            "levels": list(LEVELS),
+            "rows": rows,
+        }
+
+    def table(self) -> Any:
+        """For the terminal."""
+        from rich.table import Table
+
+        times = "" if self.repeats == 1 else f", {self.repeats} times"
+        title = f"{self.metric}, {self.folds}-fold cross-validation{times}"
+        strong, weak = (f"p < {level:g}" for level in LEVELS)
+        caption = f"++ better, -- worse ({strong}); + better, - worse ({weak})"
+        table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
+        table.add_column("method", overflow="fold")
+        table.add_column(self.metric, justify="right")
+        table.add_column("± s.e.", justify="right")
+        table.add_column(f"vs {REFERENCE}", justify="center")
+        table.add_column("vs best", justify="center")
+        table.add_column("s per fit", justify="right")
+        for row in self.rows:
+            style = "bold" if row.kind == "weighting" else ""
+            if row.error:
+                table.add_row(f"{row.name}: {row.error}", "failed", "", "", "", "", style="dim")
+                continue
+            table.add_row(
+                row.name,
+                f"{row.mean:.4f}",
+                f"{row.standard_error:.4f}",
+                self.mark(row),
+                self.mark(row, "best"),
+                f"{row.seconds:.2f}",
+                style=style,
+            )
+        return table
+
+
+def paired_t(differences: np.ndarray, overlap: float = 0.0) -> float:
+    """p-value of the one-sided test that the mean difference is positive.
+
+    ``t = mean / sqrt((1/k + overlap) variance)`` with k - 1 degrees of freedom. Differences that
+    are all the same leave no doubt, or say nothing if they are zero.
+    """
+    k = len(differences)
+    mean, variance = float(differences.mean()), float(differences.var(ddof=1))
+    if variance <= 1e-30 * max(mean**2, 1e-30):
+        return 1.0 if mean <= 0 else 0.0
+    return float(stats.t.sf(mean / math.sqrt((1.0 / k + overlap) * variance), k - 1))
+
+
+def run(
+    problem: Problem,
+    methods: Sequence[Method],
+    *,
+    folds: int,
+    repeats: int,
+    seed: int,
+    advance: Callable[[str], None],
+) -> Leaderboard:
+    """Fit every method on every training part, score it on what was left out.
+
+    Everything that is learned from data (fillings, categories, widths, weights, parameters) is
+    learned from the training part.
+    """
+    assert problem.target is not None
+    classifies = problem.target.task == "classification"
+    cv = RepeatedStratifiedKFold if classifies else RepeatedKFold
+    splitter = cv(n_splits=folds, n_repeats=repeats, random_state=seed)
+    y, n_splits = problem.y, folds * repeats
+    scores = np.full((len(methods), n_splits), np.nan)
+    seconds = np.zeros(len(methods))
+    errors = [""] * len(methods)
+    for s, (train, test) in enumerate(splitter.split(np.zeros((len(y), 1)), y)):
+        part = problem.frame.take(train)
+        encoder = problem.encoder(part)
+        X, X_new = encoder(part), encoder(problem.frame.take(test))
+        bank = problem.bank(encoder, X)
+        for m, method in enumerate(methods):
+            advance(method.name)
+            if errors[m]:
+                continue
+            started = time.perf_counter()
+            try:
+                predicted = method.make(bank, X).fit(X, y[train]).predict(X_new)
+            except (ValueError, TypeError, MemoryError) as error:
+                errors[m] = str(error).partition("\n")[0]
+                continue
+            seconds[m] += time.perf_counter() - started
+            if classifies:
+                scores[m, s] = np.mean(predicted == y[test])
+            else:
+                scores[m, s] = math.sqrt(np.mean((predicted - y[test]) ** 2))
+    rows = [
+        Row(method.name, method.kind, scores[m], float(seconds[m]) / n_splits, errors[m])
+        for m, method in enumerate(methods)
+    ]
+    sign = -1.0 if classifies else 1.0
+    rows.sort(key=lambda row: (bool(row.error), sign * row.mean if not row.error else 0.0))
+    metric = "accuracy" if classifies else "RMSE"
+    return Leaderboard(metric, classifies, folds, repeats, tuple(rows))
+
+
+# -- methods --------------------------------------------------------------------------------------
+
+
+def weightings(problem: Problem, rules: Sequence[Any], seed: int, n_jobs: int) -> list[Method]:
+    """Our estimators, one per weighting, with C or alpha chosen on the training part."""
+    from .. import estimators
+
+    assert problem.target is not None
+    classifies = problem.target.task == "classification"
+
+    def maker(rule: Any) -> Callable[[Any, Any], Any]:
+        def make(bank: Any, X: Any) -> Any:
+            shared: dict[str, Any] = {"cv": 3, "random_state": seed, "n_jobs": n_jobs}
+            if classifies:
+                return estimators.MultiKernelClassifierCV(bank, rule, COSTS, **shared)
+            return estimators.MultiKernelRegressorCV(bank, rule, RIDGES, **shared)
+
+        return make
+
+    return [Method(str(rule), "weighting", maker(rule)) for rule in rules]
+
+
+def baselines(problem: Problem, seed: int, n_jobs: int) -> list[Method]:
+    """What a user of scikit-learn would take otherwise, tuned on the training part."""
+    from sklearn import ensemble, linear_model, svm
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    assert problem.target is not None
+    classifies = problem.target.task == "classification"
+    sparse = problem.frame.sparse is not None
+
+    def tuned(model: Any, X: Any, **grid: Any) -> Any:
+        step = type(model).__name__.lower()
+        pipeline = make_pipeline(StandardScaler(with_mean=not sparse), model)
+        named = {f"{step}__{key}": values for key, values in grid.items()}
+        return GridSearchCV(pipeline, named, cv=3, n_jobs=n_jobs)
+
+    def support_vectors(bank: Any, X: Any) -> Any:
+        gammas = [factor / X.shape[1] for factor in (0.1, 1.0, 10.0)]
+        return tuned(svm.SVC() if classifies else svm.SVR(), X, C=COSTS, gamma=gammas)
+
+    def linear(bank: Any, X: Any) -> Any:
+        if classifies:
+            return tuned(linear_model.LogisticRegression(max_iter=5000), X, C=(0.01, *COSTS))
+        return tuned(linear_model.Ridge(), X, alpha=[0.01, 0.1, 1.0, 10.0, 100.0, 1000.0])
+
+    def forest(bank: Any, X: Any) -> Any:
+        cls = ensemble.RandomForestClassifier if classifies else ensemble.RandomForestRegressor
+        return cls(300, random_state=seed, n_jobs=n_jobs)
+
+    def boosting(bank: Any, X: Any) -> Any:
+        if classifies:
+            return ensemble.HistGradientBoostingClassifier(random_state=seed)
+        return ensemble.HistGradientBoostingRegressor(random_state=seed)
+
+    methods = {
+        "SVC, tuned RBF" if classifies else "SVR, tuned RBF": support_vectors,
+        "logistic regression" if classifies else "ridge regression": linear,
+        "random forest": forest,
+    }
+    if not sparse:
+        methods["gradient boosting"] = boosting
+    return [Method(name, "scikit-learn", make) for name, make in methods.items()]
+
+
+#: The weightings that are compared unless others are asked for.
+RULES = tuple(NAMED)

@@ -1,0 +1,87 @@
+"""Which classes a model file may name: these and no others.
+
+A class keeps its name here even if it moves or is renamed in the library: files of earlier
+versions go on loading. If the attributes of one of them change, :data:`.archive.FORMAT` grows by
+one, the reader learns to make the new attributes from the old, and ``tests/modelfiles`` gets files
+of the new format beside the old ones.
+"""
+
+from __future__ import annotations
+
+from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
+
+from .. import estimators, weighting
+from ..estimators.voted import VotedKernelClassifier
+from ..estimators.voted_search import VotedKernelClassifierCV
+from ..grams.blocks import BlockExpansion
+from ..grams.dense import DenseCross
+from ..grams.ngrams import NgramExpansion
+from ..grams.normalise import Correction
+from ..grams.planning import Part, Plan
+from ..grams.protocol import SeparateExpansions
+from ..grams.rankone import RankOneExpansion
+from ..grams.shared import Encoder, Group, SharedCross
+from ..grams.stacked import StackedExpansion
+from ..kernels.algebra import Power, Product, Scaled, Sum
+from ..kernels.bank import KernelBank, PerFeature
+from ..kernels.columns import ColumnSlice, Standardization
+from ..kernels.precomputed import Precomputed
+from ..kernels.sequences import (
+    EditSimilarity,
+    LocalityImproved,
+    Mismatch,
+    Oligo,
+    Rational,
+    Spectrum,
+    Subsequence,
+    Transducer,
+    WeightedDegree,
+)
+from ..kernels.sequences.edit import Repaired
+from ..kernels.sequences.encoding import Sequences
+from ..kernels.sequences.ngrams import Ngrams, PerNgram
+from ..kernels.sequences.table import Table
+from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
+from ..solvers.voted_columns import FeatureCross, VotedExpansion
+from ..tables.encoding import Column, TableEncoder
+from ..tables.model import TableModel
+from .pruning import Absent
+
+ESTIMATORS: tuple[type, ...] = (
+    estimators.MultiKernelClassifier,
+    estimators.MultiKernelRegressor,
+    estimators.MultiKernelOneClass,
+    estimators.MultiKernelClassifierCV,
+    estimators.MultiKernelRegressorCV,
+    VotedKernelClassifier,
+    VotedKernelClassifierCV,
+    TableModel,
+)
+
+KERNELS: tuple[type, ...] = (
+    *(Linear, Polynomial, Gaussian, Laplacian, Sigmoid, Standardization, ColumnSlice),
+    *(Sum, Product, Scaled, Power),
+    *(KernelBank, PerFeature, Precomputed, Absent),
+    *(Spectrum, Mismatch, Subsequence, WeightedDegree, LocalityImproved, Oligo),
+    *(EditSimilarity, Repaired, Rational, Transducer, PerNgram, Ngrams, Sequences, Table),
+)
+
+WEIGHTINGS: tuple[type, ...] = (
+    *(weighting.Uniform, weighting.BestSingle, weighting.Align, weighting.AlignF),
+    *(weighting.LpNorm, weighting.L1, weighting.ElasticNetNorm, weighting.HierarchicalNorm),
+    *(weighting.NonIsotropicNorm, weighting.L2Ball, weighting.AlignmentRegularized),
+)
+
+PREDICTION: tuple[type, ...] = (
+    *(BlockExpansion, SeparateExpansions, StackedExpansion, RankOneExpansion, NgramExpansion),
+    *(VotedExpansion, SharedCross, DenseCross, FeatureCross, Encoder, Group, Correction),
+    *(Plan, Part, Column, TableEncoder),
+)
+
+#: Ways to cut folds, which cross-validated estimators keep as a parameter; they hold numbers only.
+SPLITTERS: tuple[type, ...] = (KFold, StratifiedKFold, ShuffleSplit, StratifiedShuffleSplit)
+
+TYPES: dict[str, type] = {
+    cls.__name__: cls for cls in (*ESTIMATORS, *KERNELS, *WEIGHTINGS, *PREDICTION, *SPLITTERS)
+}
+NAMES: dict[type, str] = {cls: name for name, cls in TYPES.items()}

@@ -1,0 +1,248 @@
+"""From named columns to the numbers that kernels read: one-hot categories, filled gaps."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .frame import DataError, Frame, as_texts, is_text, missing
+
+#: More different texts than this, or one in two rows, is no category.
+MOST_LEVELS = 200
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of the data and how it is read.
+
+    Attributes
+    ----------
+    name : str
+    kind : {"number", "category", "text"}
+    levels : tuple of str
+        Of a category: one column of zeros and ones each.
+    fill : float, str or None
+        For missing entries; None refuses them.
+    """
+
+    name: str
+    kind: str
+    levels: tuple[str, ...] = ()
+    fill: float | str | None = None
+
+    @property
+    def width(self) -> int:
+        return len(self.levels) if self.kind == "category" else 1
+
+
+@dataclass(frozen=True)
+class TableEncoder:
+    """Makes X from a :class:`Frame`, for any rows the way it was made for the training rows.
+
+    Columns of numbers come first, then categories one-hot, then texts. X is an array, a CSR matrix
+    for LIBSVM files, or a table where there are texts.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+    sparse_width : int or None
+        Features of a LIBSVM file.
+    """
+
+    columns: tuple[Column, ...]
+    sparse_width: int | None = None
+    first_index: int = 1
+
+    @classmethod
+    def fit(
+        cls,
+        frame: Frame,
+        *,
+        categorical: Iterable[str] = (),
+        texts: Iterable[str] = (),
+        impute: str | None = None,
+    ) -> TableEncoder:
+        """Learn how to read the columns.
+
+        Parameters
+        ----------
+        frame : Frame
+            Without the target.
+        categorical : iterable of str
+            Columns of numbers that are categories.
+        texts : iterable of str
+            Columns that kernels on sequences read.
+        impute : {"median"} or None
+            Fill missing numbers with the median, missing categories with the most frequent one;
+            None refuses them.
+        """
+        if frame.sparse is not None:
+            return cls((), int(frame.sparse.shape[1]), frame.first_index)
+        if not frame.columns:
+            raise DataError("There is no column left to learn from beside the target.")
+        if impute not in (None, "median"):
+            raise DataError(f"impute must be 'median' or nothing; got {impute!r}.")
+        for name in (*categorical, *texts):
+            frame.require(name)
+        if impute is None:
+            refuse_missing(frame, frame.names)
+        found = [
+            _describe(name, values, name in set(categorical), name in set(texts), impute)
+            for name, values in frame.columns.items()
+        ]
+        order = {"number": 0, "category": 1, "text": 2}
+        return cls(tuple(sorted(found, key=lambda column: order[column.kind])))
+
+    # -- what X looks like ------------------------------------------------------------------------
+
+    @property
+    def names(self) -> list[str]:
+        """What the columns of X are called."""
+        if self.sparse_width is not None:
+            return [f"x{self.first_index + j}" for j in range(self.sparse_width)]
+        out: list[str] = []
+        for column in self.columns:
+            if column.kind == "category":
+                out += [f"{column.name}={level}" for level in column.levels]
+            else:
+                out.append(column.name)
+        return out
+
+    @property
+    def sources(self) -> list[str]:
+        """The columns of the data that are read."""
+        return self.names if self.sparse_width is not None else [c.name for c in self.columns]
+
+    @property
+    def has_texts(self) -> bool:
+        return any(column.kind == "text" for column in self.columns)
+
+    @property
+    def imputes(self) -> bool:
+        return any(column.fill is not None for column in self.columns)
+
+    def places(self, names: Iterable[str]) -> tuple[int, ...]:
+        """Where the columns of the data are found in X."""
+        if self.sparse_width is not None:
+            index = {name: j for j, name in enumerate(self.names)}
+            return tuple(index[name] for name in names)
+        starts = np.concatenate([[0], np.cumsum([column.width for column in self.columns])])
+        where = {c.name: (int(starts[i]), c.width) for i, c in enumerate(self.columns)}
+        return tuple(j for name in names for j in range(where[name][0], sum(where[name])))
+
+    # -- making it --------------------------------------------------------------------------------
+
+    def __call__(self, frame: Frame) -> Any:
+        if self.sparse_width is not None:
+            return self._widen(frame)
+        for column in self.columns:
+            frame.require(column.name, "column that the model was fitted on,")
+        refuse_missing(frame, [c.name for c in self.columns if c.fill is None])
+        parts = [self._one(column, frame.columns[column.name]) for column in self.columns]
+        if not self.has_texts:
+            return np.column_stack(parts)
+        from ..kernels.sequences.table import Table
+
+        flat = [
+            part if part.dtype == object else part[:, j]
+            for part in parts
+            for j in range(1 if part.dtype == object else part.shape[1])
+        ]
+        return Table(flat, self.names)
+
+    def _one(self, column: Column, values: np.ndarray) -> np.ndarray:
+        if column.kind == "number":
+            if is_text(values):
+                strange = next((v for v in values if v is not None), None)
+                raise DataError(f"Column {column.name!r} must hold numbers; it holds {strange!r}.")
+            if column.fill is not None:
+                values = np.where(np.isnan(values), column.fill, values)
+            if not np.isfinite(values).all():
+                raise DataError(f"Column {column.name!r} holds infinite values.")
+            return np.asarray(values)[:, None]
+        words = _as_words(values)
+        if column.fill is not None:
+            words = as_texts([column.fill if word is None else word for word in words])
+        if column.kind == "text":
+            return words
+        index = {level: j for j, level in enumerate(column.levels)}
+        codes = np.array([index.get(word, -1) for word in words])
+        if np.any(codes < 0):
+            new = sorted({word for word, code in zip(words, codes, strict=True) if code < 0})
+            warnings.warn(
+                f"Column {column.name!r}: {int(np.sum(codes < 0))} rows hold categories that the "
+                f"training data did not have ({', '.join(map(repr, new[:3]))}); they count as none "
+                "of the known ones.",
+                UserWarning,
+                stacklevel=3,
+            )
+        return (codes[:, None] == np.arange(len(column.levels))).astype(np.float64)
+
+    def _widen(self, frame: Frame) -> Any:
+        if frame.sparse is None:
+            raise DataError("The model was fitted on a LIBSVM file; it reads such files only.")
+        import scipy.sparse as sp
+
+        X, width = frame.sparse, self.sparse_width or 0
+        if frame.first_index < self.first_index:
+            raise DataError("The features are numbered from 0 here, and from 1 in training.")
+        if frame.first_index > self.first_index:  # feature 0 just does not occur here
+            X = sp.hstack([sp.csr_matrix((X.shape[0], 1)), X], format="csr")
+        if X.shape[1] > width:
+            if X[:, width:].nnz:
+                raise DataError(
+                    f"There are features beyond number {width - 1 + self.first_index}, which the "
+                    "training data did not have."
+                )
+            return X[:, :width]
+        missing_columns = sp.csr_matrix((X.shape[0], width - X.shape[1]))
+        return sp.hstack([X, missing_columns], format="csr") if X.shape[1] < width else X
+
+
+def refuse_missing(frame: Frame, names: Iterable[str]) -> None:
+    """Count what is missing in each column, and say so."""
+    counts = {name: int(missing(frame.columns[name]).sum()) for name in names}
+    counts = {name: count for name, count in counts.items() if count}
+    if counts:
+        listed = ", ".join(f"{name!r} {count}" for name, count in list(counts.items())[:20])
+        more = f" and {len(counts) - 20} more columns" if len(counts) > 20 else ""
+        raise DataError(
+            f"Missing values in {len(counts)} of {len(list(frame.columns))} columns "
+            f"({len(frame)} rows): {listed}{more}. Fill them with --impute median, leave columns "
+            "out with --drop, or repair the data."
+        )
+
+
+def _describe(
+    name: str, values: np.ndarray, categorical: bool, text: bool, impute: str | None
+) -> Column:
+    absent = missing(values)
+    if absent.all():
+        raise DataError(f"Column {name!r} is empty. Leave it out with --drop {name}.")
+    if text:
+        return Column(name, "text", (), "" if impute else None)
+    if not is_text(values) and not categorical:
+        return Column(name, "number", (), float(np.median(values[~absent])) if impute else None)
+    words = _as_words(values)
+    levels, counts = np.unique([word for word in words if word is not None], return_counts=True)
+    if len(levels) > MOST_LEVELS or (is_text(values) and len(levels) > max(len(words) / 2, 2)):
+        raise DataError(
+            f"Column {name!r} holds {len(levels)} different texts in {len(words)} rows, such as "
+            f"{str(levels[0])[:40]!r}: too many for a category. Leave it out with --drop {name}, "
+            "or give it a kernel on sequences in a views file."
+        )
+    fill = str(levels[int(np.argmax(counts))]) if impute else None
+    return Column(name, "category", tuple(map(str, levels.tolist())), fill)
+
+
+def _as_words(values: np.ndarray) -> np.ndarray:
+    """Categories as texts; whole numbers without a decimal point."""
+    if is_text(values):
+        return values
+    return as_texts(
+        [None if v != v else int(v) if float(v).is_integer() else v for v in values.tolist()]
+    )

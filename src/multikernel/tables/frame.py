@@ -1,0 +1,134 @@
+"""Named columns of numbers and texts, without pandas."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+
+class DataError(ValueError):
+    """Data that cannot be used as they are; the text says why and what to do."""
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Columns of one length, by name.
+
+    Attributes
+    ----------
+    columns : dict of str to array of shape (n,)
+        float64 with NaN where a number is missing, or objects: texts, with None where one is.
+    sparse : csr_array of shape (n, d) or None
+        Features of a LIBSVM file, which have numbers and no names; ``columns`` holds the target.
+    first_index : int
+        What the file calls the first feature of ``sparse``, 0 or 1.
+    views : dict of str to tuple of str
+        Columns that came together, such as one array of an NPZ file.
+    """
+
+    columns: dict[str, np.ndarray]
+    sparse: Any = None
+    first_index: int = 1
+    views: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, data: Any) -> Frame:
+        """From a frame, the path of a file, a DataFrame, or a mapping of columns."""
+        if isinstance(data, Frame):
+            return data
+        if isinstance(data, (str,)) or hasattr(data, "__fspath__"):
+            from .reading import read_frame
+
+            return read_frame(data)
+        if hasattr(data, "columns") and hasattr(data, "iloc"):
+            data = {str(name): data[name].to_numpy() for name in data.columns}
+        if not isinstance(data, Mapping):
+            raise TypeError(
+                "Data must be a Frame, a path, a DataFrame or a mapping of names to columns; got "
+                f"{type(data).__name__}."
+            )
+        return cls({str(name): as_column(values) for name, values in data.items()})
+
+    def __len__(self) -> int:
+        if self.sparse is not None:
+            return int(self.sparse.shape[0])
+        return len(next(iter(self.columns.values()))) if self.columns else 0
+
+    @property
+    def names(self) -> list[str]:
+        return list(self.columns)
+
+    def take(self, rows: np.ndarray) -> Frame:
+        """Some of the rows."""
+        columns = {name: values[rows] for name, values in self.columns.items()}
+        return replace(
+            self, columns=columns, sparse=None if self.sparse is None else self.sparse[rows]
+        )
+
+    def without(self, names: Iterable[str]) -> Frame:
+        """The frame less some columns, which must be there."""
+        gone = set(names)
+        for name in gone:
+            self.require(name)
+        columns = {name: v for name, v in self.columns.items() if name not in gone}
+        views = {
+            view: tuple(n for n in members if n not in gone) for view, members in self.views.items()
+        }
+        views = {view: members for view, members in views.items() if members}
+        return replace(self, columns=columns, views=views)
+
+    def require(self, name: str, what: str = "column") -> np.ndarray:
+        """A column by its name, or an error that names those there are."""
+        if name in self.columns:
+            return self.columns[name]
+        close = difflib.get_close_matches(name, self.names, n=3)
+        shown = ", ".join(map(repr, self.names[:12])) + (", ..." if len(self.names) > 12 else "")
+        hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+        raise DataError(f"There is no {what} {name!r}.{hint} The columns are {shown}.")
+
+
+def is_text(values: np.ndarray) -> bool:
+    return values.dtype == object
+
+
+def missing(values: np.ndarray) -> np.ndarray:
+    """Mask of missing entries."""
+    if is_text(values):
+        return np.array([value is None for value in values], dtype=bool)
+    return np.asarray(np.isnan(values))
+
+
+def as_column(values: Any) -> np.ndarray:
+    """A column as float64 where all that is there are numbers, else as texts."""
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise DataError(f"A column must be one-dimensional; got shape {array.shape}.")
+    if array.dtype.kind in "fiub":
+        return array.astype(np.float64)
+    if array.dtype.kind in "mM":
+        raise DataError("Dates and times cannot be used as they are; turn them into numbers.")
+    items = [_item(value) for value in array.tolist()]
+    if all(value is None or isinstance(value, (int, float)) for value in items) and any(
+        value is not None for value in items
+    ):
+        return np.array([np.nan if value is None else value for value in items], dtype=np.float64)
+    return as_texts(items)
+
+
+def as_texts(items: Sequence[Any]) -> np.ndarray:
+    """A column of texts; None stays None."""
+    out = np.empty(len(items), dtype=object)
+    out[:] = [None if item is None else str(item) for item in items]
+    return out
+
+
+def _item(value: Any) -> Any:
+    if value is None or (isinstance(value, float) and value != value):
+        return None
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    return value

@@ -1,0 +1,283 @@
+"""Files of rows and columns: CSV, TSV, Parquet, Arrow and Feather, NPZ, LIBSVM."""
+
+from __future__ import annotations
+
+import bz2
+import csv
+import gzip
+import json
+import lzma
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from os import PathLike
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from .frame import DataError, Frame, as_column, as_texts
+
+#: What stands for a missing entry in text files.
+MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
+
+OPENERS: dict[str, Callable[..., IO[Any]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+
+#: suffix of a file -> its format
+FORMATS = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".npz": "npz",
+    ".svm": "libsvm",
+    ".svmlight": "libsvm",
+    ".libsvm": "libsvm",
+}
+
+
+def file_format(path: Path, given: str | None = None) -> str:
+    """The format of a file, by its suffix unless it is given."""
+    if given is not None:
+        if given not in set(FORMATS.values()):
+            known = ", ".join(dict.fromkeys(FORMATS.values()))
+            raise DataError(f"Unknown format {given!r}; the formats are {known}.")
+        return given
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes and suffixes[-1] in OPENERS:
+        suffixes.pop()
+    if suffixes and suffixes[-1] in FORMATS:
+        return FORMATS[suffixes[-1]]
+    raise DataError(
+        f"The format of {path.name!r} is not clear from its name. Known endings: "
+        f"{', '.join(FORMATS)} (CSV, TSV and LIBSVM also with .gz, .bz2 or .xz); or name it with "
+        "--format."
+    )
+
+
+def read_frame(path: str | PathLike[str], *, format: str | None = None) -> Frame:
+    """Read a data file.
+
+    Parameters
+    ----------
+    path : path
+    format : {"csv", "tsv", "parquet", "arrow", "npz", "libsvm"} or None
+        None follows the name of the file.
+
+    Returns
+    -------
+    Frame
+    """
+    path = Path(path)
+    if not path.exists():
+        raise FileNotFoundError(f"There is no data file {str(path)!r}.")
+    kind = file_format(path, format)
+    readers = {
+        "csv": lambda: _read_text(path, None),
+        "tsv": lambda: _read_text(path, "\t"),
+        "parquet": lambda: _read_arrow(path, "parquet"),
+        "arrow": lambda: _read_arrow(path, "arrow"),
+        "npz": lambda: _read_npz(path),
+        "libsvm": lambda: _read_libsvm(path),
+    }
+    try:
+        frame = readers[kind]()
+    except DataError as error:
+        raise DataError(f"{path.name}: {error}") from None
+    if not len(frame):
+        raise DataError(f"{path.name} holds no rows.")
+    return frame
+
+
+# -- text -----------------------------------------------------------------------------------------
+
+
+def _read_text(path: Path, delimiter: str | None) -> Frame:
+    opener = OPENERS.get(path.suffix.lower(), open)
+    try:
+        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
+            if delimiter is None:
+                first = file.readline()
+                file.seek(0)
+                delimiter = ";" if first.count(";") > first.count(",") else ","
+            rows = [
+                (at, row) for at, row in _numbered(csv.reader(file, delimiter=delimiter)) if row
+            ]
+    except UnicodeDecodeError as error:
+        raise DataError(f"it is not UTF-8 text ({error.reason} at byte {error.start}).") from None
+    except (OSError, EOFError, csv.Error, lzma.LZMAError) as error:
+        raise DataError(f"it could not be read ({error}).") from None
+    if not rows:
+        raise DataError("it is empty.")
+    header = [name.strip() for name in rows[0][1]]
+    _check_header(header)
+    for at, row in rows[1:]:
+        if len(row) != len(header):
+            raise DataError(
+                f"line {at} has {len(row)} entries, but the header names {len(header)} columns."
+            )
+    cells = zip(*(row for _, row in rows[1:]), strict=True) if len(rows) > 1 else [()] * len(header)
+    return Frame({name: _parse(column) for name, column in zip(header, cells, strict=True)})
+
+
+def _numbered(reader: Any) -> Any:
+    for row in reader:
+        yield reader.line_num, row
+
+
+def _check_header(header: list[str]) -> None:
+    def is_number(text: str) -> bool:
+        try:
+            float(text)
+        except ValueError:
+            return False
+        return True
+
+    if all(is_number(name) for name in header):
+        raise DataError(
+            f"its first line must name the columns; it holds numbers ({', '.join(header[:4])}, "
+            "...). Add a line of names at the top."
+        )
+    twice = sorted({name for name in header if header.count(name) > 1})
+    if twice:
+        raise DataError(f"the column name {twice[0]!r} appears more than once.")
+
+
+def _parse(cells: Sequence[str]) -> np.ndarray:
+    """Numbers if every entry that is there is one, else texts."""
+    with suppress(ValueError):
+        return np.array(cells, dtype=np.float64)  # the common case: nothing is missing
+    stripped = [cell.strip() for cell in cells]
+    absent = [cell.lower() in MISSING for cell in stripped]
+    if not all(absent):
+        filled = ["nan" if gone else cell for cell, gone in zip(stripped, absent, strict=True)]
+        with suppress(ValueError):
+            return np.array(filled, dtype=np.float64)
+    return as_texts([None if gone else cell for cell, gone in zip(stripped, absent, strict=True)])
+
+
+# -- binary ---------------------------------------------------------------------------------------
+
+
+def _pyarrow(path: Path) -> Any:
+    try:
+        import pyarrow  # type: ignore[import-untyped]
+    except ImportError:
+        raise ImportError(
+            f"Reading or writing {path.name} needs pyarrow: pip install 'multikernel[tables]', or "
+            "use CSV."
+        ) from None
+    return pyarrow
+
+
+def _read_arrow(path: Path, kind: str) -> Frame:
+    pa = _pyarrow(path)
+    try:
+        if kind == "parquet":
+            import pyarrow.parquet  # type: ignore[import-untyped]
+
+            table = pyarrow.parquet.read_table(path)
+        else:
+            import pyarrow.feather  # type: ignore[import-untyped]
+
+            table = pyarrow.feather.read_table(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise DataError(f"it could not be read ({error}).") from None
+    columns = {}
+    for name in table.column_names:
+        if name in columns:
+            raise DataError(f"the column name {name!r} appears more than once.")
+        values = table.column(name)
+        kind_of = values.type
+        if pa.types.is_temporal(kind_of):
+            raise DataError(f"column {name!r} holds dates or times; turn them into numbers.")
+        if pa.types.is_nested(kind_of):
+            raise DataError(f"column {name!r} holds {kind_of}; one value per row is expected.")
+        number = pa.types.is_integer(kind_of) or pa.types.is_floating(kind_of)
+        if number or pa.types.is_boolean(kind_of) or pa.types.is_decimal(kind_of):
+            plain = values.cast(pa.float64()) if not pa.types.is_boolean(kind_of) else values
+            items = [np.nan if v is None else float(v) for v in plain.to_pylist()]
+            columns[str(name)] = np.array(items, dtype=np.float64)
+        else:
+            columns[str(name)] = as_texts(values.to_pylist())
+    return Frame(columns)
+
+
+def _read_npz(path: Path) -> Frame:
+    """Arrays with one row per sample: matrices are views, vectors are columns."""
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+    except (ValueError, OSError, zipfile.BadZipFile) as error:
+        raise DataError(
+            f"it could not be read ({error}). Arrays of Python objects are not read, because they "
+            "can run code."
+        ) from None
+    if not arrays:
+        raise DataError("it holds no arrays.")
+    shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+    lengths = {array.shape[0] if array.ndim else None for array in arrays.values()}
+    if len(lengths) > 1 or any(array.ndim not in (1, 2) for array in arrays.values()):
+        raise DataError(
+            f"its arrays must have one row per sample, shape (n,) or (n, d); it holds {shapes}."
+        )
+    columns: dict[str, np.ndarray] = {}
+    views: dict[str, tuple[str, ...]] = {}
+    for name, array in arrays.items():
+        if array.ndim == 1:
+            columns[name] = as_column(array)
+            continue
+        if array.dtype.kind not in "fiub":
+            raise DataError(f"array {name!r} must hold numbers; got dtype {array.dtype}.")
+        views[name] = tuple(f"{name}{j}" for j in range(array.shape[1]))
+        columns |= dict(zip(views[name], np.asarray(array, dtype=np.float64).T, strict=True))
+    return Frame(columns, views=views if len(views) > 1 else {})
+
+
+def _read_libsvm(path: Path) -> Frame:
+    from sklearn.datasets import load_svmlight_file
+
+    try:
+        X, y = load_svmlight_file(str(path), zero_based=True)
+    except (ValueError, OSError) as error:
+        raise DataError(f"it is not a LIBSVM file ({error}).") from None
+    # Features are numbered from 1 by custom; a feature 0 says that this file starts there.
+    first = 0 if X.shape[1] and X[:, [0]].nnz else 1
+    return Frame({"y": np.asarray(y, dtype=np.float64)}, X.tocsr()[:, first:], first)
+
+
+# -- writing --------------------------------------------------------------------------------------
+
+
+def write_columns(columns: Mapping[str, Sequence[Any] | np.ndarray], path: Path) -> None:
+    """Write columns in the format that the file's name says (all but LIBSVM; also JSON)."""
+    plain = {name: np.asarray(values).tolist() for name, values in columns.items()}
+    if path.suffix.lower() == ".json":
+        path.write_text(json.dumps(plain), encoding="utf-8")
+        return
+    kind = file_format(path)
+    if kind in ("csv", "tsv"):
+        opener = OPENERS.get(path.suffix.lower(), open)
+        with opener(path, "wt", encoding="utf-8", newline="") as file:
+            writer = csv.writer(file, delimiter="," if kind == "csv" else "\t")
+            writer.writerow(plain)
+            writer.writerows(zip(*plain.values(), strict=True))
+    elif kind == "npz":
+        arrays: dict[str, Any] = {name: np.asarray(values) for name, values in plain.items()}
+        np.savez_compressed(path, **arrays)
+    elif kind in ("parquet", "arrow"):
+        table = _pyarrow(path).table(plain)
+        if kind == "parquet":
+            import pyarrow.parquet  # type: ignore[import-untyped]
+
+            pyarrow.parquet.write_table(table, path)
+        else:
+            import pyarrow.feather  # type: ignore[import-untyped]
+
+            pyarrow.feather.write_feather(table, str(path), compression="uncompressed")
+    else:
+        raise DataError(f"{path.name}: tables are not written as LIBSVM files; use CSV.")

@@ -1,0 +1,232 @@
+"""The leaderboard: fair splits, the tests of the papers, and what is left out when it fails."""
+
+import json
+import sys
+import types
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from multikernel.cli import leaderboard
+from multikernel.cli.leaderboard import Leaderboard, Method, Row, paired_t
+from multikernel.cli.problem import Problem
+from multikernel.cli.views import View
+from multikernel.tables import Frame, find_target, read_frame
+from tests.cli.helpers import answer, fail, make_columns, succeed
+
+
+def test_paired_tests_are_scipys():
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(0.1, 1, 30), rng.normal(0, 1, 30)
+    expected = stats.ttest_rel(a, b, alternative="greater").pvalue
+    assert paired_t(a - b) == pytest.approx(expected)
+    assert paired_t(a - b) + paired_t(b - a) == pytest.approx(1.0)
+    # The correction for overlap draws p-values towards a half.
+    assert abs(paired_t(a - b, 0.25) - 0.5) < abs(paired_t(a - b) - 0.5)
+    assert paired_t(np.zeros(5)) == 1.0
+    assert paired_t(np.full(5, 0.1)) == 0.0 and paired_t(np.full(5, -0.1)) == 1.0
+
+
+def board(**scores):
+    rows = tuple(Row(name, "weighting", np.array(values), 0.1) for name, values in scores.items())
+    return Leaderboard("accuracy", True, 5, 1, rows)
+
+
+def test_verdicts_say_direction_and_level():
+    base = np.array([0.8, 0.82, 0.78, 0.81, 0.79])
+    noise = np.array([0.01, -0.01, 0.0, 0.02, 0.0])
+    found = board(uniform=base, up=base + 0.05 + noise, near=base + noise, down=base - 0.05 - noise)
+    assert found.verdict(found.row("up")) == "better (p < 0.05)"
+    assert found.verdict(found.row("down")) == "worse (p < 0.05)"
+    assert found.verdict(found.row("near")) == "" == found.verdict(found.row("uniform"))
+    assert [found.mark(row) for row in found.rows] == ["", "++", "", "--"]
+    small = np.array([0.01, 0.0, 0.02, -0.005, 0.01])
+    p = stats.ttest_1samp(small, 0, alternative="greater").pvalue
+    assert 0.05 < p < 0.1
+    found = board(uniform=base, up=base + small)
+    assert found.verdict(found.row("up")) == "better (p < 0.1)" and found.mark(found.rows[1]) == "+"
+
+
+def test_errors_count_the_other_way():
+    base = np.array([1.0, 1.1, 0.9, 1.05])
+    rows = (Row("uniform", "weighting", base, 0.1), Row("b", "weighting", base * 0.5, 0.1))
+    found = Leaderboard("RMSE", False, 4, 1, rows)
+    assert found.verdict(rows[1]).startswith("better")
+
+
+@pytest.mark.parametrize("target", ["kind", pytest.param("price", marks=pytest.mark.slow)])
+def test_compare_ranks_all_methods(target, animals):
+    other = {"kind": "price", "price": "kind"}[target]
+    said = answer("compare", animals, "-y", target, "--drop", other,
+                  "--folds", 2, "--repeats", 1, "-k", "gaussians([0.1, 1])")  # fmt: skip
+    rows = said["rows"]
+    names = {row["name"] for row in rows}
+    assert set(leaderboard.RULES) <= names
+    assert {"random forest", "gradient boosting"} <= names and len(names) == 7 + 4
+    assert not [row for row in rows if "error" in row]
+    means = [row["mean"] for row in rows]
+    best_first = sorted(means, reverse=said["greater_is_better"])
+    assert means == best_first and said["metric"] == ("accuracy" if target == "kind" else "RMSE")
+    for row in rows:
+        assert len(row["scores"]) == 2 and row["seconds"] > 0
+        if row["name"] != "uniform":
+            p = row["against_uniform"]
+            assert p["p_better"] + p["p_worse"] == pytest.approx(1.0) or p["p_better"] in (0, 1)
+
+
+def test_compare_measures_regression_by_its_errors(animals):
+    said = answer("compare", animals, "-y", "price", "--drop", "kind", "-w", "uniform",
+                  "-w", "align", "--folds", 2, "--repeats", 1)  # fmt: skip
+    assert said["metric"] == "RMSE" and not said["greater_is_better"]
+    errors = {row["name"]: row["mean"] for row in said["rows"]}
+    assert list(errors.values()) == sorted(errors.values())
+    assert errors["ridge regression"] < 0.3 and {"SVR, tuned RBF", "random forest"} <= set(errors)
+
+
+def test_compare_shows_a_table_and_writes_scores(animals, tmp_path):
+    out = tmp_path / "scores.csv"
+    done = succeed("compare", animals, "-y", "kind", "-w", "uniform", "-w", "LpNorm(p=1.5)",
+                   "--no-baselines", "--folds", 2, "--repeats", 2, "--out", out)  # fmt: skip
+    assert "accuracy, 2-fold cross-validation, 2 times" in done.stdout
+    assert "LpNorm" in done.stdout and "one-sided paired t-tests" in done.stderr
+    assert len(read_frame(out)) == 4
+    assert "is not known" in fail("compare", animals, "-y", "kind", "-w", "nothing")
+
+
+def problem(**columns):
+    frame = Frame.of(columns)
+    target = find_target(frame, "y")
+    return Problem(frame.without(["y"]), target, [View("", None, ("default",))], (), "median")
+
+
+def test_everything_is_learned_from_the_training_part():
+    parts = []
+
+    class Spy:
+        def fit(self, X, y):
+            parts.append(X[:, 0])
+            return self
+
+        def predict(self, X):
+            return np.zeros(len(X), dtype=int)
+
+    a = np.arange(20.0) ** 2
+    a[3] = -1.0  # marks the row whose second entry is missing
+    b = np.where(a < 0, np.nan, a)
+    spy = Method("spy", "weighting", lambda bank, X: Spy())
+    data = problem(b=b, y=np.arange(20) % 2)
+    leaderboard.run(data, [spy], folds=4, repeats=1, seed=0, advance=lambda name: None)
+    fills = set()
+    for filled in parts:
+        assert len(filled) == 15
+        known = np.intersect1d(filled, a)
+        if len(known) < 15:  # the row with the gap is in this part
+            (fill,) = set(filled) - set(known) or {np.median(known)}
+            assert fill == np.median(known)
+            fills.add(fill)
+    assert len(fills) > 1  # every training part has a median of its own
+
+
+def test_a_method_that_fails_does_not_stop_the_others():
+    class Broken:
+        def fit(self, X, y):
+            raise ValueError("no good\nsecond line")
+
+    class Constant:
+        def fit(self, X, y):
+            return self
+
+        def predict(self, X):
+            return np.ones(len(X), dtype=int)
+
+    methods = [Method("broken", "weighting", lambda b, X: Broken()),
+               Method("uniform", "weighting", lambda b, X: Constant())]  # fmt: skip
+    found = leaderboard.run(problem(a=np.arange(20.0), y=np.arange(20) % 2), methods, folds=2,
+                            repeats=1, seed=0, advance=lambda name: None)  # fmt: skip
+    assert [row.name for row in found.rows] == ["uniform", "broken"]
+    assert found.rows[1].error == "no good" and found.row("broken") is None
+    assert found.row("uniform").mean == 0.5
+    entries = found.to_dict()["rows"]
+    assert entries[1]["error"] == "no good" and json.dumps(entries)
+    found.table()
+
+
+# -- reports --------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reports(monkeypatch):
+    """Stands in for the report writer, and keeps what it is given."""
+    given = []
+    module = types.ModuleType("multikernel.report")
+
+    def write_report(estimator, X, y, path, *, cv_results=None, title=None):
+        given.append(
+            {"estimator": estimator, "cv_results": cv_results, "title": title, "n": len(y)}
+        )
+        path.write_text("<!doctype html>")
+        return path
+
+    module.write_report = write_report
+    monkeypatch.setitem(sys.modules, "multikernel.report", module)
+    return given
+
+
+def test_reports_get_the_fitted_model_and_the_leaderboard(animals, tmp_path, reports):
+    page = tmp_path / "page.html"
+    done = succeed("compare", animals, "-y", "kind", "-w", "uniform", "--no-baselines",
+                   "--folds", 2, "--repeats", 1, "--report", page)  # fmt: skip
+    assert f"Report: {page}" in done.stderr and page.exists()
+    (given,) = reports
+    assert given["cv_results"]["rows"][0]["name"] == "uniform"
+    assert given["title"] == "animals.csv: kind" and given["n"] == 90
+    assert given["estimator"].kernel_weights_ is not None
+    succeed("fit", animals, "-y", "kind", "--C", 1, "-o", tmp_path / "m.skops", "--report", page)
+    assert len(reports) == 2
+
+
+def test_a_report_that_cannot_be_written_is_an_error_where_it_was_asked_for(
+    animals, tmp_path, monkeypatch
+):
+    monkeypatch.setitem(sys.modules, "multikernel.report", None)
+    message = fail("fit", animals, "-y", "kind", "--C", 1, "-o", tmp_path / "m.skops",
+                   "--report", tmp_path / "p.html")  # fmt: skip
+    assert "multikernel[report]" in message
+
+
+def test_the_demo_runs_alone_and_names_its_report(tmp_path, reports, monkeypatch):
+    monkeypatch.setattr(leaderboard, "baselines", lambda *args: [])
+    monkeypatch.setattr(leaderboard, "weightings", _one_weighting(leaderboard.weightings))
+    page = tmp_path / "demo.html"
+    done = succeed("demo", "--out", page)
+    assert done.stderr.rstrip().endswith(str(page)) and page.exists()
+    assert "569 tumours" in done.stderr and "What was learned" in done.stdout
+    assert reports[0]["cv_results"]["metric"] == "accuracy"
+
+
+def test_the_demo_does_without_the_report(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "multikernel.report", None)
+    monkeypatch.setattr(leaderboard, "baselines", lambda *args: [])
+    monkeypatch.setattr(leaderboard, "weightings", _one_weighting(leaderboard.weightings))
+    said = answer("demo", "--out", tmp_path / "demo.html")
+    assert said["report"] is None and len(said["kernels"]) == 10
+    assert said["leaderboard"]["rows"][0]["mean"] > 0.95
+
+
+@pytest.mark.slow
+def test_the_whole_demo(tmp_path):
+    said = answer("demo", "--out", tmp_path / "demo.html")
+    assert len(said["leaderboard"]["rows"]) == 8
+    assert not [row for row in said["leaderboard"]["rows"] if "error" in row]
+
+
+def _one_weighting(original):
+    def chosen(problem, rules, seed, n_jobs):
+        return original(problem, ["uniform"], seed, n_jobs)
+
+    return chosen
+
+
+def test_columns_of_the_tests_tell_the_kinds_apart():
+    assert set(make_columns()["kind"]) == {"ape", "bee", "cat"}
