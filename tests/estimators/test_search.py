@@ -589,3 +589,28 @@ def test_the_search_nests_in_scikit_learn():
     assert cross_val_score(ClassifierCV(BANKS["shared"], cv=3), X, y, cv=3).mean() > 0.9
     Z, target = waves()
     assert cross_val_score(RegressorCV(cv=3), Z, target, cv=3).mean() > 0.3
+
+
+def test_norms_are_walked_from_one_to_the_next(monkeypatch):
+    """The next norm begins where the last one began, and finds what it finds alone."""
+    from multikernel.estimators import search
+
+    X, y = iris()
+    X, y = X[50:], y[50:]
+    norms, costs = [mk.LpNorm(p, tol=1e-7) for p in (1.1, 1.5, 3.0)], [0.1, 1.0, 10.0]
+    begun = []
+
+    def spy(*args, warm=None, **options):
+        begun.append(warm)
+        return find(*args, warm=warm, **options)
+
+    find = search.find
+    monkeypatch.setattr(search, "find", spy)
+    bank = mk.per_feature(mk.Gaussian(0.5))
+    together = mk.MultiKernelClassifierCV(bank, norms, Cs=costs, cv=3).fit(X, y)
+    # Folds begin cold; everything else begins near weights that are known.
+    cold = [i for i, warm in enumerate(begun) if warm is None]
+    assert cold == [0, 9, 18]
+    alone = [mk.MultiKernelClassifierCV(bank, norm, Cs=costs, cv=3).fit(X, y) for norm in norms]
+    scores = np.concatenate([search.cv_results_["mean_test_score"] for search in alone])
+    np.testing.assert_allclose(together.cv_results_["mean_test_score"], scores, atol=1e-12)

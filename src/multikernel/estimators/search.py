@@ -28,6 +28,7 @@ from ..learners.base import Learner
 from ..solvers.loop import find, refuse_constant_kernels
 from ..solvers.problem import Machine, Target
 from ..weighting import Weighting
+from ..weighting.joint import JointWeighting
 from .base import MultiKernelEstimator
 from .classifier import ClassifierCommon, class_index
 from .regressor import RegressorCommon
@@ -68,21 +69,24 @@ class SearchMixin(MultiKernelEstimator):
         if self.verbose:
             steps = track(work, description="cross-validation")
         parts: dict[int, Grams] = {}
+        path: list[np.ndarray] = []  # weights of the last joint rule on this fold, one per value
         for f, w in steps:
             train, test = splits[f]
             if f not in parts:
                 weights = None if target.weights is None else target.weights[train]
                 part = grams.take(train, weights).corrected(self.center, self.normalize)
-                parts = {f: part}
+                parts, path = {f: part}, []
             rule = self._as_weighting(clone(candidates[w], safe=False))
-            predicted = self._predict_fold(
+            predicted, found = self._predict_fold(
                 parts[f],
                 self._fold_target(target, y, train, f),
                 rule,
                 [make_learner(v) for v in values],
                 grams,
                 test,
+                path[0] if path else None,
             )
+            path = found or path
             if target.kind == "classification" and target.Y.shape[1] > 1:
                 # A class that the training part does not hold is never predicted.
                 predicted[..., ~np.any(target.Y[train] > 0, axis=0)] = -np.inf
@@ -115,21 +119,26 @@ class SearchMixin(MultiKernelEstimator):
         learners: Sequence[Learner],
         grams: Grams,
         test: np.ndarray,
-    ) -> np.ndarray:
-        """Values of all machines on the validation points, shape (n_values, n_test, t)."""
+        warm: np.ndarray | None = None,
+    ) -> tuple[np.ndarray, list[np.ndarray]]:
+        """Values of all machines on the validation points, shape (n_values, n_test, t).
+
+        The second is the path of a joint rule, its weights for every value; the next rule (the
+        next norm) begins where it began.
+        """
         points = grams.points(test)
         t = target.Y.shape[1]
         if rule.needs_learner:
             # Weights that depend on C or alpha are found again for each of its values, a joint
             # rule beginning at the last ones.
-            outputs = []
-            weights = None
+            outputs, path = [], []
             for learner in learners:
-                found = find(part, target, rule, learner, warm=weights)
-                weights, machine = found.weights, found.machine
-                expansion = part.expand(weights, machine.coef)
+                found = find(part, target, rule, learner, warm=warm)
+                warm, machine = found.weights, found.machine
+                expansion = part.expand(warm, machine.coef)
                 outputs.append(expansion.values(points) + machine.intercept)
-            return np.stack(outputs)
+                path.append(warm)
+            return np.stack(outputs), path if isinstance(rule, JointWeighting) else []
         weights = rule.start(part, target, learners[0])
         gram = part.combine(weights)
         machines: list[Machine] = []
@@ -140,7 +149,7 @@ class SearchMixin(MultiKernelEstimator):
         coef = np.concatenate([machine.coef for machine in machines], axis=1)
         together = part.expand(weights, coef).values(points)
         together = together + np.concatenate([machine.intercept for machine in machines])
-        return together.reshape(len(test), len(learners), t).transpose(1, 0, 2)
+        return together.reshape(len(test), len(learners), t).transpose(1, 0, 2), []
 
     def _fold_target(self, target: Target, y: np.ndarray, train: np.ndarray, fold: int) -> Target:
         """The target of one training part."""
