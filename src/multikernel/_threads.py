@@ -1,7 +1,8 @@
 """Small problems run on one thread.
 
 On a busy machine, factorising a 300 x 300 matrix with two BLAS threads took 250 ms, with one 1 ms:
-the threads wait for each other in turns.
+the threads wait for each other in turns. A whole fit of 1,000 points made of such calls took 2.7 s
+instead of 0.18.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ def _controller() -> ThreadpoolController:
     return ThreadpoolController()
 
 
-def one_blas_thread(size: int = 0) -> AbstractContextManager[Any]:
-    """A context in which BLAS uses a single thread, for matrices of up to 1000 rows."""
-    if size > 1000:
+def one_blas_thread(size: int = 0, limit: int = 1000) -> AbstractContextManager[Any]:
+    """A context in which BLAS uses a single thread, for matrices of up to ``limit`` rows."""
+    if size > limit:
         return nullcontext()
     return _controller().limit(limits=1, user_api="blas")

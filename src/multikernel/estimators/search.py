@@ -22,10 +22,11 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils.multiclass import check_classification_targets
 
+from .._threads import one_blas_thread
 from ..grams.protocol import Grams
 from ..grams.stored import stored
 from ..learners.base import Learner
-from ..solvers.loop import find, refuse_constant_kernels
+from ..solvers.loop import ONE_THREAD, find, refuse_constant_kernels
 from ..solvers.problem import Machine, Target
 from ..weighting import Weighting
 from ..weighting.joint import JointWeighting
@@ -77,15 +78,16 @@ class SearchMixin(MultiKernelEstimator):
                 part = grams.take(train, weights).corrected(self.center, self.normalize)
                 parts, path = {f: part}, []
             rule = self._as_weighting(clone(candidates[w], safe=False))
-            predicted, found = self._predict_fold(
-                parts[f],
-                self._fold_target(target, y, train, f),
-                rule,
-                [make_learner(v) for v in values],
-                grams,
-                test,
-                path[0] if path else None,
-            )
+            with one_blas_thread(len(train), ONE_THREAD):
+                predicted, found = self._predict_fold(
+                    parts[f],
+                    self._fold_target(target, y, train, f),
+                    rule,
+                    [make_learner(v) for v in values],
+                    grams,
+                    test,
+                    path[0] if path else None,
+                )
             path = found or path
             if target.kind == "classification" and target.Y.shape[1] > 1:
                 # A class that the training part does not hold is never predicted.

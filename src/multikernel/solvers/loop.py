@@ -12,6 +12,7 @@ from scipy.linalg import LinAlgError, cholesky, eigh
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
+from .._threads import one_blas_thread
 from ..grams.protocol import CombinedGram, Grams, Summary
 from ..learners.base import Learner
 from ..weighting.base import Weighting
@@ -24,6 +25,8 @@ PSD_TOLERANCE = 1e-8
 DENSE_LIMIT = 12_000
 #: From this many samples on, weights are first learned on a quarter of them.
 COARSE_FROM = 800
+#: Up to this many samples nothing here is large enough to be worth a second thread of BLAS.
+ONE_THREAD = 4000
 
 
 class NotPSDError(ValueError):
@@ -68,7 +71,8 @@ def learn(
         return Solution(found.weights, found.machine, aligned, summary.alignments, found.history)
 
     try:
-        return finish(find(grams, target, weighting, learner, warm=warm, report=report))
+        with one_blas_thread(grams.n, ONE_THREAD):
+            return finish(find(grams, target, weighting, learner, warm=warm, report=report))
     except Stopped as stopped:
         raise Interrupted(finish(stopped.found)) from None
 
