@@ -122,6 +122,17 @@ CASES = {
         np.stack(K_POOL, axis=-1),
         y2,
     ),
+    "ensemble": lambda: (mk.KernelEnsembleClassifier(mixed_bank()), X2, y2),
+    "ensemble in one stage": lambda: (
+        mk.KernelEnsembleClassifier(mk.gaussians([0.01, 0.1]), stages=1),
+        X3,
+        y3,
+    ),
+    "ensemble for regression": lambda: (
+        mk.KernelEnsembleRegressor(mk.gaussians([0.01, 0.1]), signed=True),
+        X2,
+        X2[:, 0],
+    ),
     "votes": lambda: (VotedKernelClassifier(mixed_bank()), X2, y2),
     "votes search": lambda: (VotedKernelClassifierCV(mk.gaussians([0.01, 0.1]), cv=2), X2, y2),
     "votes, three classes": lambda: (VotedKernelClassifier(), X3, y3),
@@ -585,6 +596,7 @@ def test_values_keep_their_types():
 def test_names_on_the_list_are_unique_and_every_public_weighting_is_there():
     for name in mk.__all__:
         value = getattr(mk, name)
+        # Neither base classes, nor functions of the user, nor results are part of a model.
         if isinstance(value, type) and name not in ("Kernel", "Callable"):
             assert TYPES[name] is value
 

@@ -19,15 +19,22 @@ from ._version import __version__
 if _typing.TYPE_CHECKING:
     from . import bounds as bounds
     from . import datasets as datasets
+    from . import report as report
     from ._public import *  # noqa: F403
+    from .report import plots as plot
 
 #: public modules, each imported when it is first used
-_MODULES = ("bounds", "datasets")
+_MODULES = {
+    "bounds": "bounds",
+    "datasets": "datasets",
+    "plot": "report.plots",
+    "report": "report",
+}
 
 
 def __getattr__(name: str) -> _typing.Any:
     if name in _MODULES:
-        return _importlib.import_module(f".{name}", __name__)
+        return _importlib.import_module(f".{_MODULES[name]}", __name__)
     # Whatever starts with an underscore is asked for by tools, which shall not wait for an import.
     if name.startswith("_") and name != "__all__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -10,6 +10,8 @@ from .estimators import (
     VotedKernelClassifier,
     VotedKernelClassifierCV,
 )
+from .estimators.ensemble import KernelEnsembleClassifier, KernelEnsembleRegressor
+from .estimators.spectral import SpectralKernelClassifier
 from .files import load, save
 from .grams.normalise import alignment, center, centered_alignment, normalize
 from .kernels import (
@@ -29,6 +31,7 @@ from .kernels import (
     precomputed,
     sample_ids,
 )
+from .kernels.products import powers, products
 from .kernels.sequences import (
     EditSimilarity,
     LocalityImproved,
@@ -41,6 +44,7 @@ from .kernels.sequences import (
     WeightedDegree,
     per_ngram,
 )
+from .study import alignment_study
 from .weighting import (
     L1,
     Align,
@@ -67,6 +71,8 @@ __all__ = [
     "HierarchicalNorm",
     "Kernel",
     "KernelBank",
+    "KernelEnsembleClassifier",
+    "KernelEnsembleRegressor",
     "L1",
     "L2Ball",
     "Laplacian",
@@ -85,6 +91,7 @@ __all__ = [
     "Rational",
     "Sigmoid",
     "Spectrum",
+    "SpectralKernelClassifier",
     "Subsequence",
     "Transducer",
     "Uniform",
@@ -93,6 +100,7 @@ __all__ = [
     "WeightedDegree",
     "__version__",
     "alignment",
+    "alignment_study",
     "center",
     "centered_alignment",
     "default_bank",
@@ -103,7 +111,9 @@ __all__ = [
     "per_ngram",
     "per_view",
     "polynomials",
+    "powers",
     "precomputed",
+    "products",
     "sample_ids",
     "save",
 ]

@@ -457,7 +457,7 @@ def test_indefinite_kernels_are_refused(rng):
     ids = mk.sample_ids(60)
     options = {"normalize": None, "center": False}
     model = mk.MultiKernelClassifier(bank, "uniform", **options).fit(ids, y)
-    with pytest.raises(b.AssumptionError, match="positive semidefinite kernels; kernel 0"):
+    with pytest.raises(b.AssumptionError, match="positive semidefinite kernels; 'doubtful'"):
         b.certificate(model, ids, y, n_draws=50)
 
 

@@ -79,3 +79,46 @@ def test_kernels_that_are_not_positive_semidefinite_have_no_lemma_but_a_bound():
     assert found.risk() == math.inf
     assert found.risk(proven=False) > 1
     assert "largest value on the sample" in str(found)
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+def test_a_vote_without_terms_is_certified_as_saying_nothing(intercept):
+    X, y = sample(60, 1.0)
+    with pytest.warns(UserWarning, match="decision is constant"):
+        model = VotedKernelClassifier(BANK, sparsity_penalty=100.0, fit_intercept=intercept)
+        model.fit(X, y)
+    found = b.certificate(model, X, y)
+    assert found.vacuous
+    assert all(row.value >= 1 for row in found.machines[0].bounds)
+
+
+def test_kernels_that_are_zero():
+    _, y = sample(20, 1.0)
+    ids = mk.sample_ids(20)
+    with pytest.warns(UserWarning, match="decision is constant"):
+        model = VotedKernelClassifier(mk.precomputed([np.zeros((20, 20))] * 2)).fit(ids, y)
+    assert b.certificate(model, ids, y).risk(proven=False) >= 1
+
+
+def test_a_diagonal_that_is_constant_on_the_sample_only_is_said_to_be_trusted():
+    rng = np.random.default_rng(0)
+    X = rng.choice([-1.0, 1.0], (60, 3))
+    y = np.where(X.sum(axis=1) > 0, 1, -1)
+    found = b.certificate(VotedKernelClassifier([mk.Linear(), mk.Gaussian(1.0)]).fit(X, y), X, y)
+    notes = [text for text in found.assumptions if "K(x, x)" in text]
+    assert len(notes) == 1
+    assert "Linear" in notes[0]
+    assert "Gaussian" not in notes[0]
+    built = mk.KernelBank([mk.Gaussian(1.0), 2.0 * mk.Laplacian(0.5), mk.Gaussian(0.1) ** 2])
+    found = b.certificate(VotedKernelClassifier(built).fit(X, y), X, y)
+    assert not any("K(x, x)" in text for text in found.assumptions)
+    # The interval of the alignment leans on the same thing.
+    model = mk.MultiKernelClassifier([mk.Linear(), mk.Gaussian(1.0)]).fit(X, y)
+    found = b.certificate(model, X, y, n_draws=20)
+    assert not found.alignments[0].unmet
+    assert any("K(x, x)" in text and "Linear" in text for text in found.assumptions)
+
+
+def test_margins_too_small_to_be_squared():
+    for theorem in (b.voted_risk, b.local_voted_risk):
+        assert theorem(0.1, 1e-200, [0.5, 0.5], [0.1, 0.1], 100, 0.05) > 1e100

@@ -597,7 +597,7 @@ def test_norms_are_walked_from_one_to_the_next(monkeypatch):
 
     X, y = iris()
     X, y = X[50:], y[50:]
-    norms, costs = [mk.LpNorm(p, tol=1e-7) for p in (1.1, 1.5, 3.0)], [0.1, 1.0, 10.0]
+    norms, costs = [mk.LpNorm(p, tol=1e-7) for p in (1.1, 1.5, 2.0, 3.0)], [0.1, 1.0, 10.0]
     begun = []
 
     def spy(*args, warm=None, **options):
@@ -610,7 +610,7 @@ def test_norms_are_walked_from_one_to_the_next(monkeypatch):
     together = mk.MultiKernelClassifierCV(bank, norms, Cs=costs, cv=3).fit(X, y)
     # Folds begin cold; everything else begins near weights that are known.
     cold = [i for i, warm in enumerate(begun) if warm is None]
-    assert cold == [0, 9, 18]
+    assert cold == [0, 12, 24]
     alone = [mk.MultiKernelClassifierCV(bank, norm, Cs=costs, cv=3).fit(X, y) for norm in norms]
     scores = np.concatenate([search.cv_results_["mean_test_score"] for search in alone])
     np.testing.assert_allclose(together.cv_results_["mean_test_score"], scores, atol=1e-12)

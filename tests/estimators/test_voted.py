@@ -15,6 +15,7 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 
 import multikernel as mk
 from multikernel.estimators.voted import VotedKernelClassifier
+from multikernel.estimators.voted_search import VotedKernelClassifierCV
 from tests.estimators.cases import BANKS, iris
 from tests.naive_voted import MIXED, distance, full_program, lopsided, sample
 
@@ -211,6 +212,43 @@ def test_class_weights_move_the_decision():
         mk.gaussians([0.5]), "gamma", 0.0, 0.02, class_weight={1: 5.0, -1: 1.0}
     ).fit(X, y)
     assert heavy.decision_function(X_new).mean() > even.decision_function(X_new).mean()
+
+
+def test_a_second_fit_leaves_nothing_of_the_first():
+    model = VotedKernelClassifier(mk.gaussians([0.1, 1.0])).fit(X, y)
+    assert hasattr(model, "complexity_interval_")
+    assert not hasattr(model.set_params(complexity="gamma").fit(X, y), "complexity_interval_")
+    search = VotedKernelClassifierCV(mk.gaussians([0.1, 1.0]), "local", [0.1], [0.01], cv=2)
+    assert hasattr(search.fit(X, y), "local_radius_")
+    assert not hasattr(search.set_params(complexity="gamma").fit(X, y), "local_radius_")
+
+
+def test_banks_that_are_made_from_the_sample(rng):
+    sequences = pytest.importorskip("multikernel.kernels.sequences")
+    labels = np.where(np.arange(40) % 2 == 0, "plain", "rich")
+    texts = [["".join(rng.choice(list("ACCC" if t == "plain" else "ACGT"), 12))] for t in labels]
+    T = np.array(texts, dtype=object)
+    bank = sequences.per_ngram(2, 5, unit="letter")
+    for model in (VotedKernelClassifier(bank), VotedKernelClassifierCV(bank, cv=3)):
+        model.fit(T, labels)
+        assert len(model.kernel_names_) == len(model.complexity_) == len(model.kernel_counts_) > 1
+        assert model.duality_gap_ <= model.tol
+        assert model.score(T, labels) > 0.8
+        assert model.certificate(T, labels).risk() == np.inf  # the kernels saw the sample
+        new = np.array([["ACGTACGTAACC"], ["CCCCCC"], ["GGTT"]], dtype=object)
+        f = np.zeros(3)
+        for term in model.terms_:
+            gram, anchor = model.kernel_names_[term["kernel"]], T[term["point"], 0]
+            f += (
+                term["coef"]
+                * np.array([_occurs(gram, s) for s in new[:, 0]])
+                * _occurs(gram, anchor)
+            )
+        np.testing.assert_allclose(model.decision_function(new), f, rtol=1e-12, atol=1e-14)
+
+
+def _occurs(gram, text):
+    return sum(text[i : i + len(gram)] == gram for i in range(len(text)))
 
 
 def test_it_is_an_estimator_like_others(tmp_path):

@@ -237,6 +237,35 @@ def test_zero_penalties_are_refused_by_name():
     problem = make_problem([mk.Gaussian(1.0), mk.Linear()], X, y)
     with pytest.raises(ValueError, match=r"'Linear\(\)' has the penalty .* = 0; it must be pos"):
         solve(problem, np.array([0.1, 0.0]))
+    # A kernel whose columns all sum to zero is not zero.
+    X = np.array([[-1.0], [1.0], [-1.0], [1.0]])
+    problem = make_problem([mk.Gaussian(1.0), mk.Linear()], X, X[:, 0])
+    with pytest.raises(ValueError, match=r"'Linear\(\)' has the penalty .* = 0; it must be pos"):
+        solve(problem, np.array([0.1, 0.0]))
+    with pytest.raises(ValueError, match=r"has the penalty .* = nan"):
+        solve(problem, np.array([0.1, np.nan]))
+
+
+@pytest.mark.parametrize("seed", [0, 1, 4])
+@pytest.mark.parametrize("penalty", [1e-12, 1e-8, 1e-4])
+def test_penalties_that_drown_in_the_rounding_of_their_kernels(seed, penalty):
+    """An answer, and an honest bound, where the objective is below the solver's tolerances."""
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((60, 5))
+    y = np.where(X[:, 0] * X[:, 1] + 0.3 * rng.standard_normal(60) > 0, 1.0, -1.0)
+    kernels = list(mk.polynomials(range(1, 11)))
+    penalties = np.full(10, penalty)
+    found = solve(make_problem(kernels, X, y), penalties, "columns")
+    K = matrices_of(kernels, X)
+    slow = objective(K, y, penalties, found)
+    assert found.objective == pytest.approx(slow, rel=1e-6, abs=1e-10)
+    assert found.objective < 1e-4
+    # Feasible also in more digits than the solver had.
+    G = (X.astype(np.longdouble)[:, None] * X.astype(np.longdouble)).sum(axis=2) + 1
+    worst = max(np.abs((G**k).T @ (found.z * y)).max() for k in range(1, 11))
+    assert worst <= penalty * (1 + 1e-9)
+    assert found.bound == pytest.approx(found.z.sum())
+    assert found.bound <= found.objective
 
 
 def test_overflow_is_refused_by_name():

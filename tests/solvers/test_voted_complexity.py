@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import multikernel as mk
-from multikernel.solvers.voted_complexity import complexities, local, monte_carlo, spectra
+from multikernel.solvers.voted_complexity import (
+    LONGEST_WALK,
+    complexities,
+    local,
+    monte_carlo,
+    spectra,
+)
 from tests.naive_voted import MIXED, lopsided, make_columns, sample
 
 X, _ = sample(30)
@@ -112,6 +118,30 @@ def test_weights_are_repetitions_in_any_order(how, rng):
     halves = np.ones(m)
     halves[:10] = 0.5
     assert np.isfinite(terms(how, kernels, weights=halves)).all()
+
+
+def test_weights_of_any_size_cost_no_more_memory():
+    # Sums of signs grow like the root of their number, and the term is divided by m.
+    kernels = [mk.Gaussian(0.5), mk.Linear()]
+    columns = make_columns(kernels, X)
+    weights = np.arange(1.0, m + 1)
+    for factor in (2.0**13, 2.0**40):
+        assert factor * weights.sum() > LONGEST_WALK
+        few = monte_carlo(columns, weights, n_draws=4000)
+        many = monte_carlo(columns, factor * weights, n_draws=4000)
+        low, high = many.intervals.T * np.sqrt(factor)
+        # Signs of many steps are nearly normal, those of few nearly so.
+        np.testing.assert_allclose(many.values * np.sqrt(factor), few.values, rtol=0.05)
+        assert np.all(high - low < 0.1 * few.values)
+
+
+def test_long_walks_by_their_sums_have_the_same_distribution(monkeypatch):
+    columns = make_columns([mk.Gaussian(0.5), mk.Linear(), mk.Callable(lopsided)], X)
+    weights = np.where(np.arange(m) % 3 == 0, 3.0, 1.0)
+    walked = monte_carlo(columns, weights, n_draws=20_000, random_state=1)
+    monkeypatch.setattr("multikernel.solvers.voted_complexity.LONGEST_WALK", 0)
+    summed = monte_carlo(columns, weights, n_draws=20_000, random_state=2)
+    np.testing.assert_allclose(summed.values, walked.values, rtol=0.02)
 
 
 def test_vectors_are_taken_as_they_are():

@@ -18,7 +18,7 @@ import numpy as np
 
 from ..grams.protocol import Grams, center_targets, target_norm
 from .alignment import alignment_interval
-from .assumptions import check_count, check_delta
+from .assumptions import PSD_TOLERANCE, AssumptionError, check_count, check_delta
 from .certify_voted import certify_vote
 from .families import CLASSES, FOR_DRAWS, Family, Task, classify, detect, regress
 from .montecarlo import draw_signs
@@ -26,6 +26,7 @@ from .rademacher import not_negative
 from .results import Alignment, Bound, Certificate, MachineCertificate
 from .sample import (
     FIXED_KERNELS,
+    constant_by_chance,
     encode_targets,
     machine_names,
     taken_on_trust,
@@ -37,6 +38,8 @@ from .stability import residual_bound, two_stage_bound, two_stage_stability
 
 #: Multiplications that all sign vectors together may cost, when the number of draws is not given.
 DRAW_BUDGET = 2e11
+#: Part of its largest possible value by which a quadratic form may be off, in single precision.
+ROUNDING = 1e-6
 
 
 def certificate(
@@ -56,7 +59,8 @@ def certificate(
     X, y
         The training sample. A few points are predicted to make sure that it is.
     delta : float, default=0.05
-        All bounds hold at once, except with this probability.
+        All bounds on risks hold at once, except with this probability; so do the intervals for the
+        alignment, which have a delta of their own.
     n_draws : int or None, default=None
         Sign vectors for the Monte-Carlo complexities; None for as many as a moderate amount of work
         allows, 50 to 2000. The error that is left is part of the bounds.
@@ -143,6 +147,7 @@ class Fitted:
         self.weights = weights if weights.ndim == 2 else np.tile(weights, (t, 1))
         self.shared = weights.ndim == 1
         self.intercept = self._intercepts(t)
+        self._check_definite()
         self._read(sample)
 
     @classmethod
@@ -158,7 +163,10 @@ class Fitted:
 
     def _read(self, sample: Any) -> None:
         """Parts of the machines in the prepared and in the given kernels; their values."""
-        forms = not_negative(self.prepared.quadratic_forms(self.coef))
+        roots = np.sqrt(not_negative(self.prepared.diagonals()))
+        sizes = roots @ np.abs(self.coef)  # no ||w_k|| can be larger, (p, t)
+        largest = np.square(sizes).max(axis=1)
+        forms = not_negative(self.prepared.quadratic_forms(self.coef), ROUNDING * largest)
         self.prepared_norms = np.abs(self.weights.T) * np.sqrt(forms)
         center, how = self.estimator.center, self.estimator.normalize
         self.given: Grams | None
@@ -186,14 +194,20 @@ class Fitted:
             self.values -= means
             self.given_intercept -= means
         self.values += self.intercept
-        self._check_sample(sample)
+        self._check_sample(
+            sample, float((roots.max(axis=1) @ (np.abs(self.weights.T) * sizes)).max())
+        )
 
-    def _check_sample(self, sample: Any) -> None:
+    def _check_sample(self, sample: Any, largest: float) -> None:
+        """Predictions from the coefficients; ``largest`` is what they could be without signs."""
         some = np.unique(np.linspace(0, self.n - 1, min(self.n, 50)).astype(int))
         expansion = self.estimator._expansion
         predicted = expansion.values(expansion.encode(sample[some])) + self.intercept
         size = np.abs(self.values).max() + np.abs(self.values - self.intercept).max() + 1e-300
-        if np.abs(predicted - self.values[some]).max() > 1e-3 * size:
+        # Where coefficients cancel, what is left may be rounding.
+        dtype = np.dtype(getattr(self.estimator, "dtype", None) or sample.dtype)
+        noise = 64 * float(np.finfo(dtype).eps) * largest
+        if np.abs(predicted - self.values[some]).max() > 1e-3 * size + noise:
             raise ValueError(
                 "X is not the sample that the estimator was fitted to (or it was fitted with "
                 "sample_weight, under which points are not independent draws and no bound here "
@@ -225,7 +239,15 @@ class Fitted:
         if given is not None:
             norms = np.sqrt(self.scale)[:, None] * self.prepared_norms
             out.append(
-                lambda signs: Family.of(given, signs, "as given", norms, self.given_intercept, ())
+                lambda signs: Family.of(
+                    given,
+                    signs,
+                    "as given",
+                    norms,
+                    self.given_intercept,
+                    (),
+                    shifted=self.shifted,
+                )
             )
         if not prepared_is_given:
             done = [
@@ -246,18 +268,46 @@ class Fitted:
                     self.prepared_norms,
                     self.intercept,
                     (note,),
+                    shifted=self.has_intercept,
                 )
             )
         return out
+
+    @property
+    def has_intercept(self) -> bool:
+        """Whether some sample could have given the machine an intercept, or an offset."""
+        return hasattr(self.estimator, "offset_") or bool(self.estimator.fit_intercept)
+
+    @property
+    def shifted(self) -> bool:
+        """The same for the function in the kernels as given: centring adds a constant to it."""
+        return self.has_intercept or (bool(self.estimator.center) and self.given is not None)
 
     @property
     def unmet(self) -> tuple[str, ...]:
         return unmet_by_choice(self.estimator)
 
     def assumptions(self) -> tuple[str, ...]:
-        used = np.any(self.weights != 0, axis=0)
-        doubtful = [self.raw.names[int(k)] for k in np.flatnonzero(used & ~self.raw.known_psd)]
-        return taken_on_trust(self.estimator, doubtful)
+        trusted: list[str] = []
+        if self.Y is not None and self.estimator.normalize != "spherical":
+            trusted = constant_by_chance(self.estimator.grams_, self.raw.diagonals())
+        return taken_on_trust(self.estimator, self.raw, trusted)
+
+    def _check_definite(self) -> None:
+        """Every kernel spans the classes, also one without weight: all are looked at."""
+        from ..solvers.loop import extreme_eigenvalues
+
+        doubtful = np.flatnonzero(~self.raw.known_psd).tolist()
+        if len(doubtful) * float(self.n) ** 3 > DRAW_BUDGET:
+            return  # dearer than all the rest; random signs would still show a coarse case
+        for k in doubtful:
+            lowest, largest = extreme_eigenvalues(self.raw.combine(np.eye(self.p)[k]))
+            if lowest < -PSD_TOLERANCE * largest:
+                raise AssumptionError(
+                    f"The theorems assume positive semidefinite kernels; {self.raw.names[k]!r} has "
+                    f"the eigenvalue {lowest:.3g} on the sample (the largest is {largest:.3g}). "
+                    "Repair its matrix (clip or shift its negative eigenvalues), or drop it."
+                )
 
     def paid(self) -> tuple[str, ...]:
         notes = [
@@ -268,7 +318,7 @@ class Fitted:
         ]
         if self.Y is not None:
             notes.append("the interval for the alignment has a delta of its own")
-        if np.any(self.intercept != 0):
+        if self.shifted:
             notes.append("the size of the intercept's constant kernel is a grid point as well")
         if len(self.names) > 1:
             notes.append(f"delta is shared by {len(self.names)} machines")

@@ -20,6 +20,7 @@ from .families import classify
 from .margin import grid_share, margin_error
 from .results import Bound, Certificate, MachineCertificate
 from .sample import (
+    constant_by_chance,
     encode_targets,
     machine_names,
     taken_on_trust,
@@ -77,7 +78,7 @@ def certify_vote(estimator: Any, X: Any, y: Any, delta: float) -> Certificate:
                 bounds,
             )
         )
-    doubtful = [grams.names[int(k)] for k in np.flatnonzero(~grams.known_psd)]
+    trusted = constant_by_chance(estimator.grams_, grams.diagonals()) if not unmet else []
     paid: tuple[str, ...] = (
         "delta is shared by 2 theorems, of which the better is taken",
         "each margin of the grid 2^(j/2), j any integer, has its own share 2/(3(|j|+1)(|j|+2)) of "
@@ -94,7 +95,7 @@ def certify_vote(estimator: Any, X: Any, y: Any, delta: float) -> Certificate:
         alignments=(),
         machines=tuple(machines),
         paid=paid,
-        assumptions=taken_on_trust(estimator, doubtful),
+        assumptions=taken_on_trust(estimator, grams, trusted),
         n_draws=0,
     )
 
@@ -105,7 +106,7 @@ class Sizes:
     def __init__(self, sizes: np.ndarray, complexities: np.ndarray) -> None:
         self.sizes = sizes
         self.complexities = complexities
-        self.bound = float(sizes.max())
+        self.bound = float(sizes.max()) or 1.0  # kernels that are zero are below any number
 
 
 def kernel_sizes(grams: Grams) -> tuple[Sizes, tuple[str, ...]]:
@@ -141,8 +142,9 @@ class Vote:
         self, name: str, theorem: Any, factor: float, delta: float, unmet: tuple[str, ...]
     ) -> Bound:
         """A theorem over the grid of margins; ``factor`` is that of the margin error."""
-        largest = float(np.abs(self.margins).max()) / (self.total * self.c)
-        top = math.ceil(2.0 * math.log2(max(largest, 1e-300))) + 1
+        # A vote of no functions has the margin 0 everywhere; any grid says nothing about it.
+        largest = float(np.abs(self.margins).max()) / (self.total * self.c) or 1.0
+        top = math.ceil(2.0 * math.log2(largest)) + 1
         steps = np.arange(top - 20, top + 1)
         grid = self.total * self.c * 2.0 ** (0.5 * steps)
         shares = [delta * grid_share(int(k)) for k in steps]

@@ -49,8 +49,9 @@ class Task:
         Margins, decisions or residuals, in units of the decision function.
     loss : callable
         From a margin to the losses (n,); its slope in the decision is at most 1/margin.
-    best : callable
-        From margins and bounds to the index of the one to report.
+    limit : float
+        The largest margin at which the bound still is one on what the statement says; infinite if
+        all do, so that the best may be taken.
     scale_free : bool
         Whether only the ratio of margin and radius matters (no outputs to be met).
     axis : str
@@ -64,7 +65,7 @@ class Task:
     error: float
     values: np.ndarray
     loss: Callable[[float], np.ndarray]
-    best: Callable[[np.ndarray, np.ndarray], int]
+    limit: float
     scale_free: bool
     axis: str
     levels: np.ndarray
@@ -80,7 +81,7 @@ def classify(margins: np.ndarray) -> Task:
         error=float(np.mean(margins <= 0)),
         values=margins,
         loss=lambda m: np.clip(1.0 - margins / m, 0.0, 1.0),
-        best=lambda grid, values: int(np.argmin(values)),
+        limit=math.inf,
         scale_free=True,
         axis="margin m, for Pr(error on a new point)",
         levels=levels,
@@ -99,7 +100,7 @@ def detect(decision: np.ndarray, offset: float) -> Task:
         error=float(np.mean(decision < -half)),
         values=decision,
         loss=lambda m: np.clip(-decision / m, 0.0, 1.0),
-        best=lambda grid, values: _largest_up_to(grid, half),
+        limit=half,
         scale_free=True,
         axis="m, for Pr(a new score is below the offset by more than m)",
         levels=levels,
@@ -117,18 +118,13 @@ def regress(residuals: np.ndarray, spread: float) -> Task:
         error=float(np.mean(size > spread)),
         values=residuals,
         loss=lambda m: np.clip(size / m - 1.0, 0.0, 1.0),
-        best=lambda grid, values: _largest_up_to(2.0 * grid, spread),
+        limit=0.5 * spread,
         scale_free=False,
         axis="m, for Pr(a new error exceeds 2m)",
         levels=levels,
         tail=np.array([np.mean(size > t) for t in levels]),
         tail_name="an error above",
     )
-
-
-def _largest_up_to(grid: np.ndarray, limit: float) -> int:
-    """The last grid point that is not above the limit (the first if all are)."""
-    return max(int(np.searchsorted(grid, limit * (1 + 1e-12), side="right")) - 1, 0)
 
 
 # -- classes of functions -------------------------------------------------------------------------
@@ -157,7 +153,7 @@ class Family:
         ``||w_k||`` of each machine.
     intercepts : array of shape (t,)
     kappa : float
-        The constant kernel is kappa^2; 0 when no machine has an intercept.
+        The constant kernel is kappa^2; 0 when no machine can have an intercept.
     complexities : list of (float, Estimate)
         Bound from the traces, and Monte-Carlo value, of the unit ball of each class.
     share : float
@@ -183,12 +179,19 @@ class Family:
         block_norms: np.ndarray,
         intercepts: np.ndarray,
         unmet: tuple[str, ...],
+        *,
+        shifted: bool,
     ) -> Family:
+        """The classes, with a constant kernel if functions may be ``shifted`` by an intercept.
+
+        Whether they may is a matter of the estimator's parameters: an intercept that comes out as
+        zero is one of the sample's choices.
+        """
         n = grams.n
         diagonals = not_negative(grams.diagonals())
         forms = signed_forms(grams, signs)
         kappa, share = 0.0, 1.0
-        if np.any(intercepts != 0):
+        if shifted:
             # A power of two near the kernels' own size; the choice is paid for.
             i = round(math.log2(math.sqrt(max(diagonals.mean(axis=1).max(), 1e-300))))
             kappa, share = 2.0**i, grid_share(i)
@@ -243,14 +246,26 @@ class Family:
             D, delta, unit = 2.0**i, delta * grid_share(i), 1.0
         largest = max(float(np.abs(task.values).max()), float(task.levels.max()), 1e-300) / unit
         top = math.ceil(2.0 * math.log2(largest)) + 1
-        steps = np.arange(top - 20, top + 1)
+        first = top - 20
+        if 0.0 < task.limit < math.inf:
+            first = min(first, math.floor(2.0 * math.log2(task.limit / unit)))
+        steps = np.arange(first, top + 1)
         margins = unit * 2.0 ** (0.5 * steps)
         risks = np.array([float(task.loss(m).mean()) for m in margins])
         shares = np.array([delta * grid_share(int(k)) for k in steps])
-        complex_terms = 2.0 * D * complexity / margins
+        with np.errstate(over="ignore"):
+            complex_terms = 2.0 * D * complexity / margins
         confidences = np.array([confidence_term(self.n, share) for share in shares])
         values = risks + complex_terms + confidences
-        i = task.best(margins, values)
+        if math.isinf(task.limit):
+            i = int(np.argmin(values))
+        else:
+            i = int(np.searchsorted(margins, task.limit * (1 + 1e-12), side="right")) - 1
+        if i < 0:  # a limit of zero: no margin is small enough
+            margin, risk, complex_term, share = 0.0, task.error, math.inf, shares[0]
+        else:
+            margin, risk, complex_term, share = margins[i], risks[i], complex_terms[i], shares[i]
+        confidence = confidence_term(self.n, share)
         return Bound(
             name=name,
             kernels=self.kernels,
@@ -258,11 +273,11 @@ class Family:
             risks=risks,
             values=values,
             chosen=i,
-            margin=float(margins[i]),
-            risk=float(risks[i]),
-            complexity=float(complex_terms[i]),
-            confidence=float(confidences[i]),
-            value=float(values[i]),
-            delta=float(shares[i]),
+            margin=float(margin),
+            risk=float(risk),
+            complexity=float(complex_term),
+            confidence=confidence,
+            value=float(risk + complex_term + confidence),
+            delta=float(share),
             unmet=unmet + self.unmet,
         )

@@ -134,11 +134,16 @@ def as_forms(kernels: Any) -> Forms | GramForms:
     return GramForms(kernels) if isinstance(kernels, Grams) else Forms(kernels)
 
 
-def not_negative(values: np.ndarray) -> np.ndarray:
-    """Diagonals and quadratic forms of kernels; rounding below zero is clipped, more is refused."""
+def not_negative(values: np.ndarray, rounding: np.ndarray | float = 0.0) -> np.ndarray:
+    """Diagonals and quadratic forms of kernels; rounding below zero is clipped, more is refused.
+
+    ``rounding`` (p,) is forgiven in any case: a single form that should be zero has no larger one
+    to be compared with.
+    """
     low = values.min(axis=1)
-    if np.any(low < -1e-8 * np.maximum(values.max(axis=1), 0.0)):
-        k = int(np.argmin(low))
+    excess = low + 1e-8 * np.maximum(values.max(axis=1), 0.0) + rounding
+    if np.any(excess < 0):
+        k = int(np.argmin(excess))
         raise AssumptionError(
             f"The theorem assumes positive semidefinite kernels; kernel {k} has a quadratic form "
             f"of {low[k]:.3g}."

@@ -27,7 +27,7 @@ class Bound:
     values : array of shape (n_margins,)
         The bound at each: all hold at once, so that the best may be taken.
     chosen : int
-        Which margin the numbers below are for.
+        Which margin the numbers below are for; -1 if none serves, and they are infinite.
     margin, risk, complexity, confidence, value : float
         ``value = risk + complexity + confidence``.
     delta : float
@@ -113,8 +113,9 @@ class MachineCertificate:
     bounds: tuple[Bound, ...]
 
     def tightest(self, *, proven: bool = True) -> Bound | None:
-        """The smallest bound (of those about the same quantity); only proven ones by default."""
-        candidates = [b for b in self.bounds if b.trivial == 1.0 and (b.proven or not proven)]
+        """The smallest bound on the probability; only proven ones by default."""
+        # Bounds on a squared error have no margins.
+        candidates = [b for b in self.bounds if len(b.margins) and (b.proven or not proven)]
         return min(candidates, key=lambda b: b.value) if candidates else None
 
 
@@ -254,7 +255,7 @@ class Certificate:
 
     def _verdict(self) -> list[str]:
         total = self.risk()
-        if np.isinf(total):
+        if any(machine.tightest() is None for machine in self.machines):
             lines = ["No bound has all its assumptions met: nothing is proven about new points."]
             hopeful = self.risk(proven=False)
             if not np.isinf(hopeful):

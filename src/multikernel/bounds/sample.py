@@ -10,8 +10,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..grams.dense import DenseGrams
 from ..grams.memory import MemoryBudget
+from ..grams.planning import Plan
 from ..grams.protocol import Grams
+from ..kernels.algebra import Composite, Power, Scaled
 from ..kernels.bank import as_bank
+from ..kernels.base import Kernel
+from ..kernels.vectors import Gaussian, Laplacian
 from .assumptions import AssumptionError
 
 FIXED_KERNELS = "kernels fixed before the sample is seen"
@@ -104,13 +108,38 @@ def learned_kernels(estimator: Any) -> bool:
     return any(given is not used and given != used for given, used in pairs)
 
 
-def taken_on_trust(estimator: Any, names: list[str]) -> tuple[str, ...]:
-    """Assumptions that no look at the sample can check; ``names`` of kernels not known PSD."""
+def constant_by_chance(plan: Plan, diagonals: np.ndarray) -> list[str]:
+    """Names of kernels whose K(x, x) is constant on the sample, but need not be beyond it."""
+    known = np.zeros(plan.n_kernels, dtype=bool)
+    for part in plan.parts:
+        for k, kernel in zip(part.positions, part.kernels, strict=False):
+            known[k] = has_constant_diagonal(kernel)
+    constant = np.ptp(diagonals, axis=1) <= 1e-9 * diagonals.max(axis=1)
+    return [plan.names[k] for k in np.flatnonzero(constant & ~known).tolist()]
+
+
+def has_constant_diagonal(kernel: Kernel) -> bool:
+    """Whether K(x, x) is the same for all x by the kernel's definition."""
+    if isinstance(kernel, Composite):
+        return all(has_constant_diagonal(part) for part in kernel.parts)
+    if isinstance(kernel, (Scaled, Power)):
+        return has_constant_diagonal(kernel.kernel)
+    return isinstance(kernel, (Gaussian, Laplacian))
+
+
+def taken_on_trust(estimator: Any, grams: Grams, constant: list[str]) -> tuple[str, ...]:
+    """Assumptions that no look at the sample can check; ``constant`` diagonals among them."""
     notes = ["points are drawn independently from one distribution"]
-    if names:
-        more = f" and {len(names) - 3} more" if len(names) > 3 else ""
-        named = ", ".join(map(repr, names[:3]))
-        notes.append(f"positive semidefinite also beyond the sample: {named}{more}")
+    doubtful = [grams.names[k] for k in np.flatnonzero(~grams.known_psd).tolist()]
+    if doubtful:
+        notes.append(f"positive semidefinite also beyond the sample: {_listed(doubtful)}")
+    if constant:
+        notes.append(f"K(x, x) is the same for all x, as on the sample: {_listed(constant)}")
     if estimator.kernels is not None:
         notes.append("kernels were chosen, and columns scaled, without a look at this sample")
     return tuple(notes)
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return ", ".join(map(repr, names[:3])) + more

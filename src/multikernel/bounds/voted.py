@@ -265,7 +265,7 @@ def voted_risk(
     rho, alpha, R, log_p = _vote(margin_error, margin, weights, complexities, bound)
     m, delta = check_count("m", m), check_delta(delta)
     factor = 4.0 if as_printed else 16.0
-    n = _sampled(factor / rho**2, rho**2 * m / log_p)
+    n = _sampled(factor, rho, rho**2 * m / log_p)
     deviation = math.sqrt(n * log_p / m + math.log(2.0 / delta) / (2.0 * m))
     return (
         margin_error + 4.0 / rho * float(alpha @ R) + 2.0 / rho * math.sqrt(log_p / m) + deviation
@@ -314,20 +314,20 @@ def local_voted_risk(
         raise AssumptionError(f"Theorem 2 holds for K > 1; got K = {K!r}.")
     ratio = K / (K - 1.0)
     inside = rho**2 * (1.0 + ratio) * m / (40.0 * K * log_p)
-    first = ratio * margin_error + 40.0 * K * log_p / (rho**2 * m)
+    first = ratio * margin_error + 40.0 * K * log_p / m / rho / rho
     confidence = math.log(2.0 / delta)
     if as_printed:
-        n = _sampled(8.0 / rho**2, inside)
+        n = _sampled(8.0, rho, inside)
         return first + 6.0 * K / rho * float(alpha @ R) + 5.0 * K * (n * log_p + confidence) / m
-    n = _sampled(32.0 / rho**2, inside)
+    n = _sampled(32.0, rho, inside)
     c = max(5.0 * K, 2.0 * K**2 + 14.0 * K / 3.0)
     complexity = 12.0 * K / rho * float(alpha @ R)
     return first + complexity + c * ((2 * n - 1) * log_p + confidence) / m
 
 
-def _sampled(factor: float, inside: float) -> int:
-    """``ceil(factor log(inside))``: how many functions the proof samples, at least one."""
-    return max(1, math.ceil(factor * math.log(inside))) if inside > 1 else 1
+def _sampled(factor: float, rho: float, inside: float) -> int:
+    """``ceil(factor/rho^2 log(inside))``: how many functions the proof samples, at least one."""
+    return max(1, math.ceil(factor / rho**2 * math.log(inside))) if inside > 1 else 1
 
 
 def _vote(

@@ -159,7 +159,7 @@ def write_report(
 ) -> Path | None:
     """Write the report page; where that part is not installed, say so."""
     try:
-        from ..report import write_report as write  # type: ignore[import-not-found]
+        from ..report import write_report as write
     except ImportError as error:
         message = f"The report needs more than is installed ({error}): pip install "
         message += "'multikernel[report]'."

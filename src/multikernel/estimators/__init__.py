@@ -1,18 +1,23 @@
 """scikit-learn estimators."""
 
 from .classifier import MultiKernelClassifier
+from .ensemble import KernelEnsembleClassifier, KernelEnsembleRegressor
 from .oneclass import MultiKernelOneClass
 from .regressor import MultiKernelRegressor
 from .search import MultiKernelClassifierCV, MultiKernelRegressorCV
+from .spectral import SpectralKernelClassifier
 from .voted import VotedKernelClassifier
 from .voted_search import VotedKernelClassifierCV
 
 __all__ = [
+    "KernelEnsembleClassifier",
+    "KernelEnsembleRegressor",
     "MultiKernelClassifier",
     "MultiKernelClassifierCV",
     "MultiKernelOneClass",
     "MultiKernelRegressor",
     "MultiKernelRegressorCV",
+    "SpectralKernelClassifier",
     "VotedKernelClassifier",
     "VotedKernelClassifierCV",
 ]

@@ -23,6 +23,7 @@ from ..grams.protocol import Expansion, Grams, SeparateExpansions
 from ..kernels.bank import as_bank, default_bank
 from ..kernels.sequences.base import reads_sequences
 from ..learners.base import Learner
+from ..report.notebook import WeightsInNotebook
 from ..solvers.loop import Interrupted, learn
 from ..solvers.problem import Solution, Target
 from ..weighting import BestSingle, JointWeighting, Weighting, as_weighting
@@ -32,7 +33,7 @@ from .progress import ProgressLine
 logger = logging.getLogger("multikernel")
 
 
-class MultiKernelEstimator(BaseEstimator):  # type: ignore[misc]
+class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[misc]
     """Common ground of the multiple-kernel estimators; see them for the parameters."""
 
     _parameter_constraints: dict[str, Any] = {

@@ -66,7 +66,7 @@ class VotedCommon(ClassifierCommon):
         if self.kernels is None:
             self.bank_ = default_bank(kept, sample_weight=weights)
         else:
-            self.bank_ = as_bank(self.kernels)
+            self.bank_ = as_bank(self.kernels).adapt(kept, weights)
         names_in = getattr(self, "feature_names_in_", None)
         self.grams_ = make_plan(
             self.bank_,
@@ -107,6 +107,7 @@ class VotedCommon(ClassifierCommon):
     ) -> None:
         """The fitted attributes, and no more of the training sample than prediction needs."""
         self.complexity_ = complexity.values
+        self.__dict__.pop("complexity_interval_", None)  # of an earlier fit with other terms
         if complexity.intervals is not None:
             self.complexity_interval_ = complexity.intervals
         self.penalties_ = penalties

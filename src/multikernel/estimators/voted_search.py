@@ -2,7 +2,8 @@
 
 Kernels are evaluated once; every training fold is a view of them with complexity terms of its own,
 and one pool of columns serves the whole grid of penalties in a fold. Nothing about a validation
-point enters what is fitted before it is predicted.
+point enters what is fitted before it is predicted. (The kernels themselves, those made
+from X included, are fixed before the folds are made; they never see targets.)
 """
 
 from __future__ import annotations
@@ -152,6 +153,7 @@ class VotedKernelClassifierCV(VotedCommon):
         splits = kept_splits(self.cv, y, keep, classifier=True)
         radius, lam, beta = self._search(columns, target, y[keep], splits, settings)
         self.complexity_penalty_, self.sparsity_penalty_ = lam, beta
+        self.__dict__.pop("local_radius_", None)  # of an earlier fit with other terms
         if self._is_local:
             self.local_radius_ = radius
         complexity = self._complexities(columns, weights, radius)

@@ -19,6 +19,7 @@ from ..grams.stored import StoredCross
 from ..kernels.precomputed import Precomputed
 from ..kernels.sequences.edit import Repaired
 from ..kernels.sequences.table import Table
+from ..solvers.hypotheses import EnsembleExpansion
 from ..solvers.voted_columns import VotedExpansion
 from ..tables.model import TableModel
 from .archive import ModelFileError
@@ -75,7 +76,7 @@ def prune_expansion(expansion: Expansion) -> Expansion:
     Expansions of shared and rank-one kernels hold no more than they need already.
     """
     slim: Any = copy.copy(expansion)
-    if isinstance(slim, SeparateExpansions):
+    if isinstance(slim, (SeparateExpansions, EnsembleExpansion)):
         slim.parts = [prune_expansion(part) for part in slim.parts]
     elif isinstance(slim, StackedExpansion):
         slim.parts = [
@@ -142,7 +143,7 @@ def verify(estimator: Any) -> Any:
 
 
 def _verify_expansion(expansion: Any) -> None:
-    if isinstance(expansion, (SeparateExpansions, StackedExpansion)):
+    if isinstance(expansion, (SeparateExpansions, StackedExpansion, EnsembleExpansion)):
         for part in expansion.parts:
             _verify_expansion(part)
     elif isinstance(expansion, VotedExpansion):

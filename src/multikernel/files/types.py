@@ -42,6 +42,7 @@ from ..kernels.sequences.encoding import Sequences
 from ..kernels.sequences.ngrams import Ngrams, PerNgram
 from ..kernels.sequences.table import Table
 from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
+from ..solvers.hypotheses import EnsembleExpansion
 from ..solvers.voted_columns import FeatureCross, VotedExpansion
 from ..tables.encoding import Column, TableEncoder
 from ..tables.model import TableModel
@@ -55,6 +56,9 @@ ESTIMATORS: tuple[type, ...] = (
     estimators.MultiKernelRegressorCV,
     VotedKernelClassifier,
     VotedKernelClassifierCV,
+    estimators.KernelEnsembleClassifier,
+    estimators.KernelEnsembleRegressor,
+    estimators.SpectralKernelClassifier,
     TableModel,
 )
 
@@ -74,7 +78,16 @@ WEIGHTINGS: tuple[type, ...] = (
 
 PREDICTION: tuple[type, ...] = (
     *(BlockExpansion, SeparateExpansions, StackedExpansion, RankOneExpansion, NgramExpansion),
-    *(VotedExpansion, SharedCross, DenseCross, FeatureCross, Encoder, Group, Correction),
+    *(
+        VotedExpansion,
+        EnsembleExpansion,
+        SharedCross,
+        DenseCross,
+        FeatureCross,
+        Encoder,
+        Group,
+        Correction,
+    ),
     *(Plan, Part, Column, TableEncoder),
 )
 

@@ -109,6 +109,7 @@ def find(
         warm = coarse_weights(grams, target, weighting, learner)
     if isinstance(weighting, LpNorm):
         solve = lp_solver(weighting.method(grams.p))
+        warm = None if weighting.p == 2 else warm
         return solve(grams, target, weighting, learner, warm=warm, report=report)
     if isinstance(weighting, JointWeighting):
         return alternate(grams, target, weighting, learner, warm=warm, report=report)

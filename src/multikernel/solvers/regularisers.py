@@ -70,7 +70,7 @@ class BlockNorm:
         """The best weights for this machine (Kloft 2011, Proposition 3.1)."""
         p = self.p
         if p == 2:
-            return theta
+            return self.start()  # nothing to learn, wherever one began
         if p < 2:
             # From w: the formula from a would be a best response that runs in circles.
             v = theta * np.sqrt(a)

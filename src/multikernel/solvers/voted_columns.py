@@ -18,6 +18,7 @@ import numpy as np
 from ..grams.blocks import RawCross
 from ..grams.dense import DenseGrams
 from ..grams.memory import MemoryBudget
+from ..grams.ngrams import NgramGrams
 from ..grams.planning import Part, Plan
 from ..grams.protocol import Expansion, run_in_order
 from ..grams.rankone import RankOneGrams, take_feature_columns
@@ -153,6 +154,8 @@ class FeatureCross(RawCross):
         self.n_anchors = len(self.anchors)
 
     def encode(self, X: Any) -> Any:
+        if callable(self.columns):  # features that are made from X, such as counts of n-grams
+            return self.columns(X)
         return take_feature_columns(X, self.columns)
 
     def _values(self, points: Any) -> np.ndarray:
@@ -175,7 +178,7 @@ class KernelColumns:
         Where a part's kernels stand in the bank, and the part.
     names : sequence of str
     kernels : sequence of Kernel or None
-        The kernels as values, where there are any; ``None`` for given matrices.
+        The kernels as values, where there are any; ``None`` for given matrices and n-grams.
     """
 
     def __init__(
@@ -200,6 +203,8 @@ class KernelColumns:
         for part in plan.parts:
             names = [plan.names[k] for k in part.positions]
             parts.append((part.positions, _evaluate_part(part, X, names, budget, n_jobs)))
+            if part.features is not None:
+                continue
             own = part.kernels or [Linear(columns=(int(c),)) for c in part.columns]
             for k, kernel in zip(part.positions, own, strict=True):
                 kernels[k] = kernel
@@ -273,6 +278,9 @@ class KernelColumns:
 def _evaluate_part(
     part: Part, X: Any, names: Sequence[str], budget: MemoryBudget, n_jobs: int
 ) -> PartColumns:
+    if part.features is not None:
+        made = part.features(X)
+        return RankOneColumns(NgramGrams(made, part.features, names, budget, n_jobs=n_jobs))
     if part.kind == "rank-one":
         features = take_feature_columns(X, part.columns)
         return RankOneColumns(

@@ -33,6 +33,8 @@ from .voted_columns import KernelColumns
 NAMES = ("auto", "trace", "degree", "gamma", "sigmoid", "local", "monte-carlo")
 #: Bytes of one batch of Monte-Carlo products.
 BATCH_BYTES = 64 * 2**20
+#: Steps of a random walk, the sum of the sample weights, up to which it is written down.
+LONGEST_WALK = 2**20
 
 
 @dataclass(frozen=True)
@@ -173,7 +175,8 @@ def monte_carlo(
     The same signs serve all kernels, so that a kernel and its multiple differ by exactly that
     factor. The estimate does not depend on the order of the points, and a weight of two is the
     same as a repetition: signs are the steps of a random walk over the points in an order of their
-    own, and a point of weight omega has the next omega of them.
+    own, and a point of weight omega has the next omega of them. Walks too long to be written down
+    have their sums over each point drawn at once.
     """
     m = total(columns, weights)
     omega = np.ones(columns.n) if weights is None else weights
@@ -181,15 +184,14 @@ def monte_carlo(
     order = _canonical_order(columns, omega)
     ends[order] = np.cumsum(omega[order])
     rng = np.random.RandomState(random_state) if _is_seed(random_state) else random_state
-    steps = int(np.ceil(m - 1e-9 * m))
     draws: list[np.ndarray] = []
-    size = max(1, int(BATCH_BYTES // (8 * columns.p * columns.n)))
+    size = max(1, int(BATCH_BYTES // (8 * max(columns.p * columns.n, min(m, LONGEST_WALK)))))
     for start in range(0, n_draws, size):
         some = min(size, n_draws - start)
-        # One row of signs per draw, so that the draws do not depend on how they are batched.
-        signs = rng.randint(0, 2, size=(some, steps)) * 2.0 - 1.0
-        walk = np.concatenate([np.zeros((some, 1)), np.cumsum(signs, axis=1)], axis=1)
-        V = np.stack([_increments(row, ends, omega) for row in walk], axis=1)
+        if m <= LONGEST_WALK:
+            V = _walks(rng, ends, omega, some)
+        else:
+            V = _sums_of_signs(rng, omega, some)
         draws.append(np.abs(columns.price(V)).max(axis=1) / m)
     found = np.concatenate(draws, axis=1)
     mean = found.mean(axis=1)
@@ -202,6 +204,26 @@ def monte_carlo(
 
 def _is_seed(random_state: Any) -> bool:
     return random_state is None or isinstance(random_state, (int, np.integer))
+
+
+def _walks(rng: Any, ends: np.ndarray, omega: np.ndarray, draws: int) -> np.ndarray:
+    """Sums of signs over each point, shape (n, draws), as parts of one walk per draw."""
+    steps = int(np.ceil(ends.max() * (1 - 1e-9)))
+    # One row of signs per draw, so that the draws do not depend on how they are batched.
+    signs = rng.randint(0, 2, size=(draws, steps)) * 2.0 - 1.0
+    walk = np.concatenate([np.zeros((draws, 1)), np.cumsum(signs, axis=1)], axis=1)
+    return np.stack([_increments(row, ends, omega) for row in walk], axis=1)
+
+
+def _sums_of_signs(rng: Any, omega: np.ndarray, draws: int) -> np.ndarray:
+    """The same in distribution, for whole weights: a binomial number of a point's signs is +1."""
+    whole = np.floor(omega)
+    few = np.minimum(whole, 2.0**31 - 1).astype(np.int64)
+    sums = 2.0 * rng.binomial(few, 0.5, size=(draws, len(omega))) - few
+    # Beyond the range of the generator the sum is as good as normal: only its variance grows.
+    sums *= np.sqrt(whole / np.maximum(few, 1))
+    rest = (omega - whole) * (rng.randint(0, 2, size=(draws, len(omega))) * 2.0 - 1.0)
+    return np.asarray((sums + rest).T)
 
 
 def _increments(walk: np.ndarray, ends: np.ndarray, omega: np.ndarray) -> np.ndarray:

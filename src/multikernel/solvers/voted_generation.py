@@ -56,6 +56,8 @@ ATTEMPTS: tuple[dict[str, Any], ...] = (
 )
 #: Smallest bounds of the rows, tried in turn where HiGHS can do nothing with smaller ones.
 FLOORS = (0.0, 1e-9, 1e-8, 1e-7, 1e-6)
+#: How far the unit of z may fall at once, and how often it may move before an answer is taken.
+RESOLUTION, RESCALINGS = 2.0**-30, 4
 #: Problems with so few columns have all of them in their pool from the start.
 FEW = 400
 
@@ -220,10 +222,14 @@ class ColumnPool:
         """The optimum of the master, with z counted in good units."""
         limits = penalties[self.kernels] / self.scales
         vertex = self.master.solve(limits)
-        share = self.master.value / float(self.problem.costs.sum())
-        if not 0.125 * self.master.unit <= share <= 8.0 * self.master.unit:
-            # z is far from its unit, and tolerances are absolute: count in others.
-            self.master.rescale(share)
+        for _ in range(RESCALINGS):
+            unit = self.master.unit
+            share = self.master.value / float(self.problem.costs.sum())
+            if 0.125 * unit <= share <= 8.0 * unit:
+                break
+            # z is far from its unit, and tolerances are absolute: count in others. What is below
+            # the tolerance may be anything, and is approached in steps.
+            self.master.rescale(max(share, RESOLUTION * unit))
             vertex = self.master.solve(limits)
         return vertex
 
@@ -313,7 +319,7 @@ class Master:
 
     def rescale(self, unit: float) -> None:
         """Count z in other units; a power of two, so that nothing is rounded."""
-        self.unit = float(np.exp2(np.round(np.log2(max(unit, 1e-250)))))
+        self.unit = float(np.exp2(np.round(np.log2(unit))))
         mean = float(np.exp2(np.round(np.log2(self.problem.costs.mean()))))
         self.u = self.unit * mean
         everyone = np.arange(self.n, dtype=np.int32)

@@ -1,0 +1,64 @@
+"""
+A kernel matrix for points known in advance
+===========================================
+
+Where the points to be classified are known beforehand, a kernel is a matrix, and its spectrum can
+be learned: the trace is fixed and the margin made as large as possible. How much freedom is too
+much? Bousquet and Herrmann's answer, on the sonar returns of rocks and mines.
+"""
+
+# %%
+# Sixty per cent of the returns are labelled; of the others only the measurements are known. The
+# same Gaussian kernel is left alone, raised to polynomials of its matrix (which keep the order of
+# its eigenvalues), or given any spectrum at all.
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import multikernel as mk
+from multikernel.estimators.spectral import SpectralKernelClassifier
+
+sonar = mk.datasets.load("sonar")
+X, y = sonar.data, sonar.target
+kernel = mk.Gaussian(2.0)
+models = {
+    "the kernel itself": SpectralKernelClassifier(kernel, degree=1, margin="hard"),
+    "polynomials of degree 5": SpectralKernelClassifier(kernel, degree=5, margin="hard"),
+    "any spectrum": SpectralKernelClassifier(kernel, family="spectral", margin="hard"),
+    "any spectrum, by alignment": SpectralKernelClassifier(
+        kernel, family="spectral", criterion="alignment", C=100.0
+    ),
+}
+
+# %%
+# The bound sqrt(tr K)/(M n) promises least error for the free spectrum, which has the largest
+# margin. The test points disagree.
+
+errors: dict[str, list[float]] = {name: [] for name in models}
+limits: dict[str, list[float]] = {name: [] for name in models}
+for seed in range(10):
+    order = np.random.default_rng(seed).permutation(len(y))
+    known, rest = order[:125], order[125:]
+    for name, model in models.items():
+        found = model.transduce(X[known], y[known], X[rest])
+        errors[name].append(float(np.mean(found != y[rest])))
+        limits[name].append(float(model.bound_))
+for name in models:
+    print(f"{name:28s} bound {np.mean(limits[name]):.2f}   error {np.mean(errors[name]):.1%}")
+
+# %%
+# What was learned in place of the eigenvalues, in the last split. The free spectrum puts its weight
+# on single eigenvectors anywhere, those that happen to separate the labelled points.
+
+figure, axes = plt.subplots(1, 3, figsize=(10, 3), sharex=True, layout="constrained")
+for axis, (name, model) in zip(axes, list(models.items())[:3], strict=True):
+    axis.stem(model.spectrum_, markerfmt=" ", basefmt=" ")
+    axis.set(title=name, xlabel="eigenvector", yscale="log", ylim=(1e-3, None))
+axes[0].set_ylabel("learned eigenvalue")
+figure.suptitle("Order kept, and order given up")
+
+# %%
+# Every fit comes with a proof of its optimality, here a duality gap.
+
+for name, model in models.items():
+    print(f"{name:28s} relative duality gap {model.duality_gap_:.0e}")

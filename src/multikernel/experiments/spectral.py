@@ -1,0 +1,364 @@
+"""Figure 1 of Bousquet & Herrmann 2002: margins and test errors of classes of kernel matrices.
+
+Breast cancer and sonar, random splits of 60 % labelled and 40 % test points, the test points known
+in advance. ``K_1 = (1 + x'z)^2``, ``K_2 = exp(-||x - z||^2 / (2 sigma))`` with sigma = 0.5 and 0.1,
+and on sonar ``K_3 = x'z``. The others are learned:
+
+======  ==============================================================================
+K_L     linear combinations, positive semidefinite, class (2), largest margin
+K_A     convex combinations, class (3), best alignment with the labels
+K_C     convex combinations, class (3), largest margin
+K_S     all spectra with the eigenvectors of K_2, class (4), largest margin
+K_P     polynomials of K_2 of degree 3, class (5), largest margin
+K_P10   the same of degree 10
+K_SA    all spectra with the eigenvectors of K_2, best alignment (Cristianini et al. 2002)
+======  ==============================================================================
+
+The last two are not in the figure. Alignment looks at the labelled points only, and K_SA puts much
+of its trace on eigenvectors that hardly touch them: its bound, with the trace of all points, is
+large. What the text leaves open, and what is done here:
+
+* *Inputs* are taken as they come; they are what the widths 0.5 and 0.1 fit. The 16 points of breast
+  cancer with a missing value are left out.
+* *Margin.* Hard: it is the one whose ``sqrt(tr K) / (M n)`` is of the printed size (K_1 on breast
+  cancer 25, K_3 on sonar 49; with C = 1 both are below one).
+* *n* in ``sqrt(tr K) / (M n)`` is the number of labelled points, the trace that of all points.
+
+Run ``python -m multikernel.experiments.spectral --help``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import joblib
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from .. import datasets
+from ..estimators.spectral import SpectralKernelClassifier
+from ..kernels import Gaussian, Kernel, Linear, Polynomial
+from ..solvers.spectral import NotSeparableError
+from .toy import Claim
+
+#: sigma of K_2 on each set
+WIDTHS = {"breastcancer": 0.5, "sonar": 0.1}
+METHODS = ("K_1", "K_2", "K_3", "K_L", "K_A", "K_C", "K_S", "K_P", "K_P10", "K_SA")
+LABELLED = 0.6
+SPLITS, QUICK_SPLITS = 30, 5
+#: sqrt(tr K)/(M n) and test error in %, as printed
+PRINTED = {
+    "breastcancer": {
+        "K_1": (25.1, 7.1),
+        "K_2": (1.09, 10.8),
+        "K_L": (0.54, 4.2),
+        "K_A": (0.55, 3.8),
+        "K_C": (0.53, 3.3),
+        "K_S": (0.42, 30.8),
+        "K_P": (0.9, 10.9),
+    },
+    "sonar": {
+        "K_1": (9.65, 18.8),
+        "K_2": (1.34, 25.1),
+        "K_3": (49.0, 27.4),
+        "K_L": (1.14, 16.4),
+        "K_A": (1.22, 24.4),
+        "K_C": (1.17, 18.0),
+        "K_S": (0.92, 33.0),
+        "K_P": (1.23, 21.4),
+    },
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kernel on one split; NaN where no hard margin exists."""
+
+    seed: int
+    dataset: str
+    split: int
+    method: str
+    bound: float
+    test_error: float
+    gap: float
+    seconds: float
+
+
+def load(dataset: str) -> tuple[np.ndarray, np.ndarray]:
+    """Points without missing values, and labels -1 and +1."""
+    bunch = datasets.load(dataset)
+    X, y = np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target)
+    whole = ~np.isnan(X).any(axis=1)
+    return X[whole], y[whole]
+
+
+def make_model(dataset: str, method: str) -> SpectralKernelClassifier:
+    """The estimator behind a column of the table.
+
+    Examples
+    --------
+    >>> make_model("sonar", "K_P")
+    SpectralKernelClassifier(kernel=Gaussian(gamma=5), margin='hard')
+    """
+    polynomial, gaussian = Polynomial(2, 1.0), Gaussian(1.0 / (2.0 * WIDTHS[dataset]))
+    bank: list[Kernel] = [polynomial, gaussian, *([Linear()] if dataset == "sonar" else [])]
+    columns: dict[str, tuple[Any, dict[str, Any]]] = {
+        "K_1": (polynomial, {"family": "polynomial", "degree": 1}),
+        "K_2": (gaussian, {"family": "polynomial", "degree": 1}),
+        "K_3": (Linear(), {"family": "polynomial", "degree": 1}),
+        "K_L": (bank, {"family": "linear"}),
+        "K_A": (bank, {"family": "convex", "criterion": "alignment"}),
+        "K_C": (bank, {"family": "convex"}),
+        "K_S": (gaussian, {"family": "spectral"}),
+        "K_P": (gaussian, {"family": "polynomial", "degree": 3}),
+        "K_P10": (gaussian, {"family": "polynomial", "degree": 10}),
+        "K_SA": (gaussian, {"family": "spectral", "criterion": "alignment"}),
+    }
+    kernel, options = columns[method]
+    return SpectralKernelClassifier(kernel, margin="hard", **options)
+
+
+def run_one(dataset: str, split: int, methods: Iterable[str], seed: int = 0) -> list[Row]:
+    """All kernels on one split, which depends on nothing but set, number and seed."""
+    X, y = load(dataset)
+    order = np.random.default_rng([seed, list(WIDTHS).index(dataset), split]).permutation(len(y))
+    cut = round(LABELLED * len(y))
+    known, rest = order[:cut], order[cut:]
+    rows = []
+    with threadpool_limits(limits=1):
+        for method in methods:
+            started = time.perf_counter()
+            model = make_model(dataset, method)
+            try:
+                found = model.transduce(X[known], y[known], X[rest])
+            except NotSeparableError:
+                bound = error = gap = float("nan")
+            else:
+                bound, gap = float(model.bound_), model.duality_gap_
+                error = float(np.mean(found != y[rest]))
+            seconds = round(time.perf_counter() - started, 3)
+            rows.append(Row(seed, dataset, split, method, bound, error, gap, seconds))
+    return rows
+
+
+@dataclass(frozen=True)
+class SpectralResult:
+    """Rows of finished splits, with the table and verdicts drawn from them."""
+
+    rows: tuple[Row, ...]
+
+    @property
+    def datasets(self) -> list[str]:
+        return [name for name in WIDTHS if any(row.dataset == name for row in self.rows)]
+
+    def values(self, dataset: str, method: str, field: str) -> np.ndarray:
+        """One field of all splits of a cell, in their order."""
+        rows = [row for row in self.rows if row.dataset == dataset and row.method == method]
+        return np.array([getattr(row, field) for row in sorted(rows, key=lambda row: row.split)])
+
+    def mean(self, dataset: str, method: str, field: str) -> float:
+        values = self.values(dataset, method, field)
+        values = values[~np.isnan(values)]
+        return float(values.mean()) if len(values) else float("nan")
+
+    def difference(self, dataset: str, left: str, right: str, field: str) -> tuple[float, float]:
+        """Mean and standard error of left - right, over splits on which both exist."""
+        apart = self.values(dataset, left, field) - self.values(dataset, right, field)
+        apart = apart[~np.isnan(apart)]
+        if len(apart) < 2:
+            return float(apart.mean()) if len(apart) else float("nan"), float("nan")
+        return float(apart.mean()), float(apart.std(ddof=1) / np.sqrt(len(apart)))
+
+    # -- what to read -----------------------------------------------------------------------------
+
+    def table(self, dataset: str) -> str:
+        """Printed figures beside ours, one line per kernel; Markdown."""
+        lines = [
+            "| | sqrt(tr K)/(Mn) printed | ours | test error % printed | ours |",
+            "|---|---|---|---|---|",
+        ]
+        for method in METHODS:
+            bounds = self.values(dataset, method, "bound")
+            if not len(bounds):
+                continue
+            printed = PRINTED[dataset].get(method)
+            left, right = ("", "") if printed is None else (f"{printed[0]:g}", f"{printed[1]:g}")
+            bound = self.mean(dataset, method, "bound")
+            ours = f"{bound:.2f}" if bound < 1000 else f"{bound:.1e}"
+            lost = int(np.isnan(bounds).sum())
+            if lost:
+                ours += f" ({lost} of {len(bounds)} splits not separable)"
+            errors = 100 * self.values(dataset, method, "test_error")
+            errors = errors[~np.isnan(errors)]
+            error = "" if not len(errors) else f"{errors.mean():.1f}"
+            if len(errors) > 1:
+                error += f" ± {errors.std(ddof=1) / np.sqrt(len(errors)):.1f}"
+            lines.append(f"| {method} | {left} | {ours} | {right} | {error} |")
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        parts = []
+        for dataset in self.datasets:
+            splits = len({row.split for row in self.rows if row.dataset == dataset})
+            parts += [f"{dataset}, {splits} splits, mean ± standard error", self.table(dataset)]
+        gaps = [row.gap for row in self.rows if not np.isnan(row.gap)]
+        parts.append(f"Largest relative duality gap: {max(gaps, default=float('nan')):.1e}.")
+        parts.append("Claims\n" + "\n".join(f"- {claim}" for claim in self.claims()))
+        return "\n\n".join(parts)
+
+    def claims(self) -> list[Claim]:
+        """What the text says of the figure, as far as this run can tell.
+
+        "yes" or "no" where a paired difference is at least two standard errors, else "undecided".
+        """
+        out = []
+        for dataset in self.datasets:
+            learned = [m for m in ("K_L", "K_A", "K_C", "K_P") if self._has(dataset, m)]
+            if not self._has(dataset, "K_S"):
+                continue
+            smallest = min(["K_S", *learned], key=lambda m: self.mean(dataset, m, "bound"))
+            out.append(
+                Claim(
+                    f"{dataset}: the free spectrum K_S has the smallest bound",
+                    "yes",
+                    "yes" if smallest == "K_S" else "no",
+                    ", ".join(
+                        f"{m} {self.mean(dataset, m, 'bound'):.2f}" for m in ["K_S", *learned]
+                    ),
+                )
+            )
+            same = [m for m in ("K_2", "K_P") if self._has(dataset, m)]
+            below = all(
+                self.mean(dataset, "K_S", "bound") < self.mean(dataset, m, "bound") for m in same
+            )
+            out.append(
+                Claim(
+                    f"{dataset}: ... and a smaller one than K_2 and K_P, of the same eigenvectors",
+                    "implied",
+                    "yes" if below else "no",
+                    ", ".join(f"{m} {self.mean(dataset, m, 'bound'):.2f}" for m in same),
+                )
+            )
+            for left, right, text in (
+                ("K_S", "K_2", "K_S overfits: it errs more than the kernel it comes from"),
+                ("K_S", "K_P", "K_S errs more than K_P, which keeps the order"),
+                ("K_A", "K_C", "alignment K_A errs more than the margin K_C"),
+            ):
+                if self._has(dataset, left) and self._has(dataset, right):
+                    out.append(self._more(dataset, left, right, text))
+            for method in ("K_P", "K_P10"):
+                if self._has(dataset, method):
+                    out.append(self._no_more(dataset, method, "K_2"))
+            if self._has(dataset, "K_L") and self._has(dataset, "K_C"):
+                out.append(self._alike(dataset, "K_L", "K_C"))
+        return out
+
+    def _has(self, dataset: str, method: str) -> bool:
+        return bool(np.isfinite(self.mean(dataset, method, "test_error")))
+
+    def _detail(self, dataset: str, left: str, right: str) -> tuple[float, float, str]:
+        d, s = self.difference(dataset, left, right, "test_error")
+        return d, s, f"{left} - {right}: {100 * d:+.1f} ± {100 * s:.1f} points"
+
+    def _more(self, dataset: str, left: str, right: str, text: str) -> Claim:
+        d, s, detail = self._detail(dataset, left, right)
+        ours = "undecided" if not abs(d) >= 2 * s else "yes" if d > 0 else "no"
+        return Claim(f"{dataset}: {text}", "yes", ours, detail)
+
+    def _no_more(self, dataset: str, left: str, right: str) -> Claim:
+        d, s, detail = self._detail(dataset, left, right)
+        worse = d >= 2 * s and d > 0
+        text = f"{dataset}: {left} does not overfit: it errs no more than {right}"
+        return Claim(text, "yes", "no" if worse else "yes", detail)
+
+    def _alike(self, dataset: str, left: str, right: str) -> Claim:
+        d, s, detail = self._detail(dataset, left, right)
+        # The printed pairs differ by 0.9 and 1.6 points and are called alike.
+        ours = "yes" if abs(d) <= max(0.016, 2 * s if np.isfinite(s) else 0.0) else "no"
+        return Claim(f"{dataset}: {left} and {right} perform alike", "yes", ours, detail)
+
+    def to_csv(self, path: str | Path) -> None:
+        """All rows, one line each."""
+        with Path(path).open("w", newline="") as file:
+            writer = csv.DictWriter(file, [field.name for field in fields(Row)])
+            writer.writeheader()
+            writer.writerows(asdict(row) for row in self.rows)
+
+
+def run(
+    splits: int | None = None,
+    quick: bool = False,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    *,
+    names: Sequence[str] = tuple(WIDTHS),
+    methods: Sequence[str] = METHODS,
+    out: str | Path | None = None,
+    progress: bool = False,
+) -> SpectralResult:
+    """Run the experiment.
+
+    Parameters
+    ----------
+    splits : int, optional
+        30, as in the paper; 5 for a quick run.
+    quick : bool, default=False
+    seed : int, default=0
+        Splits follow from it, from the set and from their number.
+    n_jobs : int or None, default=None
+        Processes, -1 for all cores; BLAS has one thread in each.
+    names : sequence of str
+        Which of ``"breastcancer"`` and ``"sonar"``.
+    methods : sequence of str
+        Which columns; K_3 is left out on breast cancer, as in the paper.
+    out : path or None, default=None
+        Folder for ``spectral.csv``.
+    progress : bool, default=False
+        Show a progress bar.
+
+    Returns
+    -------
+    SpectralResult
+        ``print`` it for tables and claims.
+    """
+    splits = (QUICK_SPLITS if quick else SPLITS) if splits is None else splits
+    tasks = [
+        (name, split, [m for m in methods if m != "K_3" or name == "sonar"])
+        for name in names
+        for split in range(splits)
+    ]
+    pool = joblib.Parallel(n_jobs=n_jobs, return_as="generator")
+    results: Iterable[Any] = pool(joblib.delayed(run_one)(*task, seed) for task in tasks)
+    if progress:
+        from rich.progress import track
+
+        results = track(results, "spectral experiment", total=len(tasks))
+    result = SpectralResult(tuple(row for rows in results for row in rows))
+    if out is not None:
+        Path(out).mkdir(parents=True, exist_ok=True)
+        result.to_csv(Path(out) / "spectral.csv")
+    return result
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m multikernel.experiments.spectral",
+        description="Margins and test errors of classes of kernel matrices (Figure 1).",
+    )
+    parser.add_argument("--quick", action="store_true", help="five splits instead of thirty")
+    parser.add_argument("--splits", type=int, default=None)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--jobs", type=int, default=-1, help="processes, -1 for all cores")
+    parser.add_argument("--out", type=Path, default=None, help="folder to keep results in")
+    given = parser.parse_args(arguments)
+    print(run(given.splits, given.quick, given.seed, given.jobs, out=given.out, progress=True))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,75 @@
+"""The predictors behind the alignment theorems: a vote of all points, each as loud as it is near.
+
+    g(x) = E[y' K_c(x, x')]        h(x) = g(x) / sqrt(E[K_c^2])        h_S(x) = h(x) / sd(y)^2
+
+with averages over the training sample (Cortes, Mohri & Rostamizadeh 2012, section 4.2; Rostamizadeh
+2010, eqs. 2.44 and 2.45). Nothing is optimised, so these are no rivals of a support vector machine;
+they are what a high alignment is a promise about: ``E[y h] = rho Var y`` on the sample, exactly.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from ..grams.protocol import CombinedGram, center_targets
+from ..solvers.problem import Machine, Target
+
+FORMS = ("g", "h", "h_S")
+
+
+class Parzen(BaseEstimator):  # type: ignore[misc]
+    """Closed-form predictors of every column of the target.
+
+    ``g`` maximises ``E[y f]`` over functions of its own norm: the solution is exact, and the gap
+    of its machine zero. The kernel is centred here, whether or not it already was.
+
+    Parameters
+    ----------
+    form : {"g", "h", "h_S"}, default="h"
+        ``h*`` and ``g*`` of the theorems, with the sample in place of the distribution; ``h_S``
+        divides by the variance of the target as well, so that ``E[y h_S]`` is the alignment. (It
+        is printed with ``E[y^2]`` in place of the variance, which is right for E y = 0 only.) The
+        three differ by positive factors: as classifiers they are the same.
+    fit_intercept : bool, default=False
+        Add the mean of the target, which regression on targets of any mean needs. The theorems
+        are about predictors without it.
+    """
+
+    def __init__(self, form: str = "h", *, fit_intercept: bool = False) -> None:
+        self.form = form
+        self.fit_intercept = fit_intercept
+
+    def fit(
+        self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
+    ) -> Machine:
+        """The predictors of all columns; class weights do not enter, sample weights do."""
+        if self.form not in FORMS:
+            raise ValueError(
+                f"Parzen: form must be one of {', '.join(map(repr, FORMS))}; got {self.form!r}."
+            )
+        omega = np.ones(gram.n) if target.weights is None else target.weights
+        total = omega.sum()
+        Yc = center_targets(target.Y, target.weights)
+        size = np.ones(Yc.shape[1])
+        if self.form != "g":
+            norm = gram.centred_norm(target.weights) / total
+            if not norm > 0:
+                raise ValueError(
+                    "Parzen: the kernel is constant on the sample, so that its alignment is "
+                    "undefined. Drop the kernel, or use form='g'."
+                )
+            size *= norm
+        if self.form == "h_S":
+            variance = omega @ Yc**2 / total
+            if not np.all(variance > 0):
+                raise ValueError("Parzen: the target is constant; its alignment is undefined.")
+            size *= variance
+        coef = omega[:, None] * Yc / (total * size)
+        values = gram.matvec(coef)
+        # Coefficients sum to zero, so that centring the kernel moves the values by a constant.
+        intercept = -np.asarray(omega @ values) / total
+        fit = omega @ (Yc * values) / total
+        if self.fit_intercept:
+            intercept = intercept + omega @ target.Y / total
+        return Machine(coef, intercept, -float(fit.sum()), 0.0, 0, values)

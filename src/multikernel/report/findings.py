@@ -1,0 +1,433 @@
+"""Numbers behind the pictures, read off a fitted model and a sample.
+
+What needs an n x n matrix is computed on at most so many points, drawn with a fixed seed; every
+finding says on how many.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..grams.protocol import Grams
+from .weights import Weights
+
+#: Points for the alignments of kernels with each other, for spectra and for scatter plots.
+ALIGNMENT_POINTS, SPECTRUM_POINTS, SCATTER_POINTS = 2000, 1000, 1000
+#: Points for the fits behind the stability of the weights.
+STABILITY_POINTS = 2000
+#: Kernels whose alignments are shown; where a bank has more, those with the largest weights.
+MOST_KERNELS = 60
+#: Spectra that are drawn beside the learned one.
+MOST_SPECTRA = 12
+
+
+# -- the kernels on a sample ----------------------------------------------------------------------
+
+
+def draw_rows(n: int, most: int) -> np.ndarray:
+    """At most so many of n rows, in order, the same ones each time."""
+    if n <= most:
+        return np.arange(n)
+    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
+
+
+def n_rows(X: Any) -> int:
+    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def prepared_grams(source: Any, X: Any, rows: np.ndarray) -> Grams:
+    """The bank of an estimator, or a bank, on some rows: centred and of unit variance.
+
+    An estimator's own centring and normalisation are kept, except that pictures of alignments and
+    spectra are always about centred kernels.
+    """
+    if hasattr(source, "_check_X"):
+        from ..bounds.sample import training_grams
+
+        checked = source._check_X(X, reset=False)
+        if source._is_precomputed:
+            if checked.shape[0] != checked.shape[1]:
+                raise ValueError(
+                    "With kernels='precomputed' pictures of kernels need the training array of "
+                    f"shape (n, n, p); got {checked.shape}."
+                )
+            part = checked[np.ix_(rows, rows)]
+        else:
+            part = checked[rows]
+        how = getattr(source, "normalize", None) or "multiplicative"
+        return training_grams(source, part).corrected(True, how)
+
+    from ..grams.memory import MemoryBudget
+    from ..kernels.bank import as_bank
+
+    part = X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows] if _is_list(X) else X[rows]
+    bank = as_bank(source).adapt(part)
+    plan = bank.plan(part)
+    return plan.grams(part, budget=MemoryBudget.of(None)).corrected(True, "multiplicative")
+
+
+def _is_list(X: Any) -> bool:
+    return isinstance(X, (list, tuple))
+
+
+def one_kernel(grams: Grams, k: int) -> np.ndarray:
+    """The matrix of a single kernel, shape (n, n)."""
+    weights = np.zeros(grams.p)
+    weights[k] = 1.0
+    return grams.combine(weights).dense()
+
+
+def target_columns(estimator: Any, y: Any) -> np.ndarray | None:
+    """Targets as columns: -1 and +1 for classes, numbers else; None without targets."""
+    if y is None or hasattr(estimator, "offset_"):
+        return None
+    y = np.asarray(y)
+    classes = getattr(estimator, "classes_", None)
+    if classes is None:
+        return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
+    if len(classes) == 2:
+        return np.where(y == classes[1], 1.0, -1.0)[:, None]
+    return np.where(y[:, None] == np.asarray(classes), 1.0, -1.0)
+
+
+# -- alignments -----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Alignments:
+    """Centred alignments of kernels with each other, rows and columns in clustering order.
+
+    Attributes
+    ----------
+    kernels : array of int
+        Positions in the bank.
+    names : list of str
+    A : array of shape (m, m)
+    target : array of shape (m,) or None
+        Alignments with the target.
+    groups : array of shape (m,)
+        Number of the cluster that each belongs to (average linkage, cut at an alignment of 0.8).
+    n_points, n_all : int
+        Points that were used and points there are.
+    n_kernels : int
+        Kernels of the bank.
+    """
+
+    kernels: np.ndarray
+    names: list[str]
+    A: np.ndarray
+    target: np.ndarray | None
+    groups: np.ndarray
+    n_points: int
+    n_all: int
+    n_kernels: int
+
+
+def find_alignments(
+    source: Any, X: Any, Y: np.ndarray | None = None, order: np.ndarray | None = None
+) -> Alignments:
+    """Alignments of the kernels, or of the first of ``order`` where there are many."""
+    rows = draw_rows(n_rows(X), ALIGNMENT_POINTS)
+    grams = prepared_grams(source, X, rows)
+    many = grams.p > MOST_KERNELS
+    if many:
+        rows = draw_rows(n_rows(X), ALIGNMENT_POINTS // 4)
+        grams = prepared_grams(source, X, rows)
+    targets = np.zeros((len(rows), 1)) if Y is None else Y[rows]
+    summary = grams.summary(targets, products=not many)
+    if many:
+        chosen = np.sort((np.arange(grams.p) if order is None else order)[:MOST_KERNELS])
+        matrices = np.stack([one_kernel(grams, int(k)).ravel() for k in chosen])
+        M = matrices @ matrices.T
+    else:
+        chosen = np.arange(grams.p)
+        assert summary.M is not None
+        M = summary.M
+    sizes = np.sqrt(np.clip(np.diag(M), 0.0, None))
+    norms = np.outer(sizes, sizes)
+    A = np.divide(M, norms, out=np.zeros_like(M), where=norms > 0)
+    places, groups = cluster(A)
+    target = None if Y is None else summary.alignments[chosen][places]
+    return Alignments(
+        chosen[places],
+        [grams.names[int(k)] for k in chosen[places]],
+        A[np.ix_(places, places)],
+        target,
+        groups[places],
+        len(rows),
+        n_rows(X),
+        grams.p,
+    )
+
+
+def cluster(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """An order that puts like kernels side by side, and the number of each one's cluster."""
+    from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
+    from scipy.spatial.distance import squareform
+
+    if len(A) < 3:
+        return np.arange(len(A)), np.arange(len(A))
+    distance = np.clip(1.0 - (A + A.T) / 2.0, 0.0, None)
+    np.fill_diagonal(distance, 0.0)
+    tree = linkage(squareform(distance, checks=False), "average", optimal_ordering=len(A) <= 200)
+    return leaves_list(tree), fcluster(tree, 0.2, "distance")
+
+
+# -- spectra and embeddings -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Spectra:
+    """Eigenvalues of centred kernel matrices as parts of their trace, largest first.
+
+    Attributes
+    ----------
+    kernels : list of int
+        Positions in the bank of the base kernels shown.
+    names : list of str
+    values : array of shape (m, n_points)
+    learned : array of shape (n_points,) or None
+        Of the learned combination; None for a vote, which has none.
+    n_points, n_all : int
+    """
+
+    kernels: list[int]
+    names: list[str]
+    values: np.ndarray
+    learned: np.ndarray | None
+    n_points: int
+    n_all: int
+
+
+def effective_rank(spectrum: np.ndarray) -> float:
+    """``(sum lambda)^2 / sum lambda^2``: how many equal eigenvalues would be spread as evenly."""
+    squares = float(np.sum(spectrum**2))
+    return float(np.sum(spectrum)) ** 2 / squares if squares > 0 else 0.0
+
+
+def find_spectra(estimator: Any, X: Any) -> Spectra:
+    weights = Weights.of(estimator)
+    rows = draw_rows(n_rows(X), SPECTRUM_POINTS)
+    grams = prepared_grams(estimator, X, rows)
+    shown = [int(k) for k in weights.order[:MOST_SPECTRA]]
+    values = np.stack([_spectrum(one_kernel(grams, k)) for k in shown])
+    learned = None
+    if has_combination(estimator) and weights.n_used:
+        learned = _spectrum(grams.combine(weights.mean).dense())
+    names = [weights.names[k] for k in shown]
+    return Spectra(shown, names, values, learned, len(rows), n_rows(X))
+
+
+def has_combination(estimator: Any) -> bool:
+    """Whether the model is a machine on one combined kernel; a vote is not."""
+    return not hasattr(estimator, "terms_")
+
+
+def _spectrum(K: np.ndarray) -> np.ndarray:
+    from scipy.linalg import eigvalsh
+
+    found = np.clip(eigvalsh(K)[::-1], 0.0, None)
+    total = found.sum()
+    return found / total if total > 0 else found
+
+
+@dataclass(frozen=True)
+class Embedding:
+    """The first two kernel principal components, scaled to a largest value of one.
+
+    Attributes
+    ----------
+    title : str
+    points : array of shape (m, 2)
+    explained : tuple of float
+        Parts of the variance in feature space.
+    """
+
+    title: str
+    points: np.ndarray
+    explained: tuple[float, float]
+
+
+def find_embeddings(estimator: Any, X: Any) -> tuple[np.ndarray, list[Embedding]]:
+    """Row numbers, and kernel PCA of the learned, the uniform and the strongest kernel."""
+    weights = Weights.of(estimator)
+    rows = draw_rows(n_rows(X), SCATTER_POINTS)
+    grams = prepared_grams(estimator, X, rows)
+    found = []
+    if has_combination(estimator) and weights.n_used:
+        found.append(_embed("Learned combination", grams.combine(weights.mean).dense()))
+    if grams.p > 1:
+        uniform = grams.combine(np.full(grams.p, 1.0 / grams.p)).dense()
+        found.append(_embed("Uniform combination", uniform))
+    first = int(weights.order[0])
+    title = f"Largest weight alone: {weights.names[first]}" if grams.p > 1 else weights.names[0]
+    found.append(_embed(title, one_kernel(grams, first)))
+    return rows, found
+
+
+def _embed(title: str, K: np.ndarray) -> Embedding:
+    from scipy.linalg import eigh
+
+    n = len(K)
+    values, vectors = eigh(K, subset_by_index=[max(n - 2, 0), n - 1])
+    values, vectors = np.clip(values[::-1], 0.0, None), vectors[:, ::-1]
+    # Signs of eigenvectors are arbitrary: the largest entry is made positive.
+    vectors = vectors * np.sign(
+        vectors[np.argmax(np.abs(vectors), axis=0), range(vectors.shape[1])]
+    )
+    points = vectors * np.sqrt(values)
+    size = np.abs(points).max(initial=0.0)
+    trace = float(np.trace(K))
+    part = values / trace if trace > 0 else values
+    return Embedding(title, points / size if size > 0 else points, (float(part[0]), float(part[1])))
+
+
+# -- search, stability, convergence ---------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Path:
+    """Cross-validated scores along a grid.
+
+    Attributes
+    ----------
+    name : str
+        What the grid is over: "C", "alpha" or "sparsity_penalty".
+    grid : array of shape (m,)
+    labels : list of str
+        One per line: the weighting, or another parameter.
+    norms : list of float or None
+        The p of each line where all are lp norms that differ in nothing else.
+    means, deviations : arrays of shape (n_lines, m)
+    best : tuple of int
+        Line and place on the grid that were chosen.
+    """
+
+    name: str
+    grid: np.ndarray
+    labels: list[str]
+    norms: list[float] | None
+    means: np.ndarray
+    deviations: np.ndarray
+    best: tuple[int, int]
+
+
+def find_path(estimator: Any) -> Path | None:
+    """The grid of a fitted search; None for other estimators."""
+    results = getattr(estimator, "cv_results_", None)
+    if results is None:
+        return None
+    name = next(key for key in ("C", "alpha", "sparsity_penalty") if key in results)
+    rules: Sequence[Any]
+    if name == "sparsity_penalty":
+        rules = [f"λ = {value:g}" for value in results["complexity_penalty"]]
+        if "local_radius" in results:
+            radii = results["local_radius"]
+            rules = [f"{rule}, s = {s:g}" for rule, s in zip(rules, radii, strict=True)]
+    else:
+        rules = results["weighting"]
+    values = np.asarray(results[name], dtype=np.float64)
+    lines = list(dict.fromkeys(map(str, rules)))
+    grid = np.unique(values)
+    means = np.full((len(lines), len(grid)), np.nan)
+    deviations = np.full_like(means, np.nan)
+    for i, rule in enumerate(rules):
+        place = lines.index(str(rule)), int(np.searchsorted(grid, values[i]))
+        means[place] = results["mean_test_score"][i]
+        deviations[place] = results["std_test_score"][i]
+    best = estimator.best_index_
+    chosen = lines.index(str(rules[best])), int(np.searchsorted(grid, values[best]))
+    each = {str(rule): rule for rule in rules}
+    norms: list[float] | None = [getattr(each[line], "p", None) for line in lines]  # type: ignore[misc]
+    if len(lines) < 2 or any(p is None for p in norms or ()) or len(set(norms or ())) < len(lines):
+        norms = None
+    return Path(name, grid, lines, norms, means, deviations, chosen)
+
+
+@dataclass(frozen=True)
+class Stability:
+    """Weights learned on the training parts of folds.
+
+    Attributes
+    ----------
+    values : array of shape (n_folds, p)
+        Shares of the kernels.
+    n_points, n_all : int
+    """
+
+    values: np.ndarray
+    n_points: int
+    n_all: int
+
+
+def find_stability(estimator: Any, X: Any, y: Any, n_folds: int = 5) -> Stability:
+    """Fit the model again without each fold, with its kernels and parameters as they are."""
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    rows = draw_rows(n_rows(X), STABILITY_POINTS)
+    labels = None if y is None else np.asarray(y)[rows]
+    stratified = hasattr(estimator, "classes_") and labels is not None
+    if (
+        labels is not None
+        and stratified
+        and np.unique(labels, return_counts=True)[1].min() < n_folds
+    ):
+        raise ValueError(f"a class has fewer than {n_folds} points")
+    kind = StratifiedKFold if stratified else KFold
+    splitter = kind(n_folds, shuffle=True, random_state=0)
+    found = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit itself has warned already
+        for train, _ in splitter.split(np.zeros((len(rows), 1)), labels):
+            part = rows[train]
+            model = same_model(estimator)
+            model.fit(_take(estimator, X, part), None if y is None else np.asarray(y)[part])
+            found.append(Weights.of(model).shares)
+    return Stability(np.stack(found), len(rows), n_rows(X))
+
+
+def same_model(estimator: Any) -> Any:
+    """An unfitted model like this one, after its search, on the same kernels."""
+    from .. import estimators
+
+    cls, options = type(estimator), estimator.get_params(deep=False)
+    if hasattr(estimator, "cv_results_"):
+        cls = getattr(estimators, cls.__name__.removesuffix("CV"))
+        chosen = {
+            name: getattr(estimator, f"{name}_")
+            for name in ("C", "alpha", "weighting", "complexity_penalty", "sparsity_penalty")
+            if hasattr(estimator, f"{name}_")
+        }
+        if hasattr(estimator, "local_radius_"):
+            chosen["local_radius"] = estimator.local_radius_
+        known = cls().get_params(deep=False)
+        options = {key: value for key, value in (options | chosen).items() if key in known}
+    options["verbose"] = 0
+    if options.get("kernels") is None:
+        options["kernels"] = estimator.bank_  # widths chosen on the whole sample stay
+    return cls(**options)
+
+
+def _take(estimator: Any, X: Any, rows: np.ndarray) -> Any:
+    if estimator._is_precomputed:
+        return np.asarray(X)[np.ix_(rows, rows)]
+    if hasattr(X, "iloc"):
+        return X.iloc[rows]
+    return [X[int(i)] for i in rows] if _is_list(X) else X[rows]
+
+
+def find_histories(estimator: Any) -> list[tuple[str, np.ndarray]]:
+    """Relative duality gaps by iteration, one entry per machine that kept any."""
+    history = getattr(estimator, "history_", None) or []
+    machines = history if history and isinstance(history[0], list) else [history]
+    found = []
+    for j, steps in enumerate(machines):
+        gaps = np.array([step["gap"] for step in steps if "gap" in step], dtype=np.float64)
+        if len(gaps):
+            found.append((f"machine {j}" if len(machines) > 1 else "relative duality gap", gaps))
+    return found

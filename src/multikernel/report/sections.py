@@ -1,0 +1,349 @@
+"""The sections of the page about what was learned: weights, kernels, points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from . import svg
+from .findings import (
+    effective_rank,
+    find_alignments,
+    find_embeddings,
+    find_spectra,
+    has_combination,
+    target_columns,
+)
+from .weights import Weights, view_of
+
+#: The first table has at most 40 kernels, and of those without weight no more than make it 12; the
+#: others are folded away. So many of them are listed at all.
+FIRST_KERNELS, FEW_KERNELS, LISTED_KERNELS = 40, 12, 1000
+
+
+@dataclass(frozen=True)
+class Model:
+    """What the sections are about: a fitted estimator, its sample, its weights, a comparison."""
+
+    estimator: Any
+    X: Any
+    y: Any
+    weights: Weights
+    board: dict[str, Any] | None = None
+
+    @property
+    def ranks(self) -> np.ndarray:
+        """Rank of every kernel by weight, which decides its colour everywhere."""
+        ranks = np.empty(len(self.weights.names), dtype=int)
+        ranks[self.weights.order] = np.arange(len(ranks))
+        return ranks
+
+    def key(self, k: int) -> str:
+        return f"k{k}"
+
+
+def sampled(n_points: int, n_all: int) -> str:
+    """That a picture shows part of the points, if it does."""
+    if n_points == n_all:
+        return ""
+    return f" Computed on {n_points:,} of the {n_all:,} points, drawn at random."
+
+
+def figure(drawing: str, caption: str, after: str = "") -> str:
+    caption = f"<figcaption>{caption}</figcaption>"
+    return f'<figure><div class="scroll">{drawing}</div>{caption}{after}</figure>'
+
+
+def percent(share: float) -> str:
+    return f"{100 * share:.1f} %" if share else "0"
+
+
+# -- weights --------------------------------------------------------------------------------------
+
+
+def weights_section(model: Model) -> str:
+    weights = model.weights
+    aligned = target_alignments(model.estimator)
+    order = weights.order
+    rows = [_weight_row(model, int(k), aligned) for k in order[: _n_first(weights)]]
+    table = _weight_table(rows, weights.what, aligned is not None)
+    used = [int(k) for k in order if weights.shares[k] > 0]
+    switches = (
+        '<p class="buttons"><button type="button" data-show="all">Show all kernels</button>'
+        '<button type="button" data-show="used" '
+        f'data-used="{" ".join(model.key(k) for k in used)}">Only kernels in use</button></p>'
+    )
+    parts = [
+        "<p>Each bar is a kernel's share of the total weight. A kernel has the same colour in all "
+        "pictures.</p>",
+        switches,
+    ]
+    views = weights.views
+    if views:
+        parts = ["<h3>By view</h3>", _view_table(weights), "<h3>By kernel</h3>", *parts]
+    parts += [table, _other_kernels(model, aligned)]
+    if weights.machines:
+        parts.append(_machines(model))
+    return "".join(parts)
+
+
+def _n_first(weights: Weights) -> int:
+    return min(FIRST_KERNELS, max(FEW_KERNELS, weights.n_used))
+
+
+def target_alignments(estimator: Any) -> np.ndarray | None:
+    """Each kernel's alignment with the target as the fit found it, shape (p,)."""
+    found = getattr(estimator, "kernel_alignments_", None)
+    if found is None or hasattr(estimator, "offset_"):
+        return None
+    found = np.asarray(found, dtype=np.float64)
+    return found.mean(axis=0) if found.ndim == 2 else found
+
+
+def _weight_table(rows: list[str], what: str, aligned: bool) -> str:
+    more = '<th scope="col" class="num opt">alignment with target</th>' if aligned else ""
+    return (
+        '<div class="scroll"><table class="weights"><thead><tr><th scope="col">kernel</th>'
+        f'<th scope="col" class="num opt">{what}</th><th scope="col" class="num">share</th>'
+        f"<th></th>{more}</tr></thead>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _weight_row(model: Model, k: int, aligned: np.ndarray | None) -> str:
+    weights = model.weights
+    share, top = float(weights.shares[k]), float(weights.shares.max())
+    name = escape(weights.names[k])
+    colour = svg.colour(int(model.ranks[k]))
+    width = 100 * share / top if top > 0 else 0.0
+    zero = ' class="zero"' if share == 0 else ""
+    more = "" if aligned is None else f'<td class="num opt">{aligned[k]:.3f}</td>'
+    return (
+        f'<tr{zero} data-s="{model.key(k)}"><th scope="row"><span class="key {colour}" '
+        f'data-key="{model.key(k)}"><span class="spot"></span>{name}</span></th>'
+        f'<td class="num opt">{svg.number(float(weights.mean[k]))}</td>'
+        f'<td class="num">{percent(share)}</td><td class="bar"><span class="track">'
+        f'<span class="fill {colour}" style="width:{width:.2f}%"></span></span></td>{more}</tr>'
+    )
+
+
+def _other_kernels(model: Model, aligned: np.ndarray | None) -> str:
+    weights = model.weights
+    rest = weights.order[_n_first(weights) :]
+    if not len(rest):
+        return ""
+    used = int(np.count_nonzero(weights.shares[rest]))
+    said = f"{used:,} in use, {percent(float(weights.shares[rest].sum()))} of the weight"
+    listed = rest[:LISTED_KERNELS]
+    rows = [_weight_row(model, int(k), aligned) for k in listed]
+    left = len(rest) - len(listed)
+    more = f'<p class="note">{left:,} more are not listed.</p>' if left else ""
+    return (
+        f"<details><summary>{len(rest):,} other kernels: {said if used else 'no weight'}</summary>"
+        f"{_weight_table(rows, weights.what, aligned is not None)}{more}</details>"
+    )
+
+
+def _view_table(weights: Weights) -> str:
+    views = weights.views
+    top = max(views.values())
+    rows = []
+    for view, share in views.items():
+        members = [
+            k for k, name in enumerate(weights.names) if (view_of(name) or "(no view)") == view
+        ]
+        used = sum(weights.shares[k] > 0 for k in members)
+        width = 100 * share / top if top > 0 else 0.0
+        rows.append(
+            f'<tr{"" if share else " class=zero"}><th scope="row">{escape(view)}</th>'
+            f'<td class="num">{used} of {len(members)}</td><td class="num">{percent(share)}</td>'
+            f'<td class="bar"><span class="track"><span class="fill" style="width:{width:.2f}%">'
+            "</span></span></td></tr>"
+        )
+    return (
+        '<div class="scroll"><table class="views"><thead><tr><th scope="col">view</th>'
+        '<th scope="col" class="num">kernels in use</th><th scope="col" class="num">share</th>'
+        f"<th></th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def _machines(model: Model) -> str:
+    """Where every class has weights of its own."""
+    weights = model.weights
+    shown = weights.order[:20]
+    names = [weights.names[int(k)] for k in shown]
+    values = weights.values[:, shown].T
+    top = np.abs(values).max(initial=0.0)
+    picture = svg.heatmap(
+        names,
+        weights.machines,
+        values,
+        label="Weights of every kernel in every machine",
+        keys=[model.key(int(k)) for k in shown],
+        strengths=values / top if top > 0 else values,
+    )
+    note = "" if len(shown) == len(weights.names) else f" The {len(shown)} largest are shown."
+    return "<h3>By class</h3>" + figure(
+        picture, f"Every class has kernel weights of its own; above stands their mean.{note}"
+    )
+
+
+# -- kernels --------------------------------------------------------------------------------------
+
+
+def alignments_section(model: Model) -> str:
+    Y = target_columns(model.estimator, model.y)
+    found = find_alignments(model.estimator, model.X, Y, model.weights.order)
+    groups = [i for i in range(1, len(found.groups)) if found.groups[i] != found.groups[i - 1]]
+    picture = svg.heatmap(
+        found.names,
+        found.names,
+        found.A,
+        label="Alignments of the kernels with each other",
+        keys=[model.key(int(k)) for k in found.kernels],
+        gaps=groups,
+        numbered=True,
+        width=820,
+        beside=None if found.target is None else ("target", found.target),
+    )
+    n_groups = len(set(found.groups.tolist()))
+    said = (
+        "How alike two kernels are on these data: their centred alignment, 1 if they say the same. "
+        "Kernels stand in the order of a clustering, so that like ones are neighbours; thin gaps "
+        "part groups whose members are aligned about 0.8 and more."
+    )
+    if len(found.names) < found.n_kernels:
+        said += f" Of {found.n_kernels:,} kernels the {len(found.names)} with the largest weights "
+        said += "are shown."
+    said += sampled(found.n_points, found.n_all)
+    scale = 'Alignment 0 <span class="ramp"></span> 1'
+    if np.any(found.A < -1e-9):
+        scale += ', below 0 <span class="ramp" style="--c:var(--other)"></span>'
+    count = f"{len(found.names)} kernels fall into {n_groups} group{'s' if n_groups > 1 else ''}."
+    parts = [f"<p>{said}</p>", figure(picture, f"{scale}. <b>{count}</b>")]
+    if found.target is not None and len(found.names) > 1:
+        best = int(np.argmax(found.target))
+        parts.append(
+            f"<p>Closest to the target is {escape(found.names[best])}, with an alignment of "
+            f"{found.target[best]:.3f}.</p>"
+        )
+    return "".join(parts)
+
+
+def spectrum_section(model: Model) -> str:
+    found = find_spectra(model.estimator, model.X)
+    least = 1e-8
+    chart = svg.Chart(
+        (1, found.n_points),
+        (least, 1.0),
+        label="Eigenvalues of the kernels",
+        x_label="rank of the eigenvalue",
+        y_label="part of the trace",
+        log_x=True,
+        log_y=True,
+        size=(620, 380),
+    )
+    places = np.unique(np.geomspace(1, found.n_points, 70).astype(int)) - 1
+    entries = []
+    for k, name, values in zip(found.kernels, found.names, found.values, strict=True):
+        rank = int(model.ranks[k])
+        colour, dashes = svg.colour(rank), svg.dash(rank)
+        _spectrum_line(chart, values, places, least, colour, name, model.key(k), dashes)
+        entries.append((model.key(k), colour, dashes, name))
+    if found.learned is not None:
+        title = "learned combination"
+        _spectrum_line(chart, found.learned, places, least, "ink bold", title, "learned", "")
+        entries.insert(0, ("learned", "ink bold", "", title))
+    caption = (
+        "Eigenvalues of the centred kernel matrices, each divided by its trace. The table says how "
+        "many equal ones would be spread as evenly, and how many make up 90 % of the trace."
+    )
+    if len(found.names) < len(model.weights.names):
+        caption += f" The {len(found.names)} kernels with the largest weights are shown."
+    caption += sampled(found.n_points, found.n_all)
+    rows = list(zip(found.names, found.values, strict=True))
+    if found.learned is not None:
+        rows.insert(0, ("learned combination", found.learned))
+    body = "".join(_rank_row(name, values) for name, values in rows)
+    table = (
+        '<div class="scroll"><table><thead><tr><th scope="col">kernel</th><th scope="col" '
+        'class="num">effective rank</th><th scope="col" class="num">90 % of trace</th>'
+        f"</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+    return (
+        "<p>A steep line belongs to a kernel that sees the data in few directions (smooth, "
+        "simple); a flat one to a kernel that tells every point from every other.</p>"
+        f'<div class="pair">{figure(chart.close(), caption, svg.legend(entries, "Kernels"))}'
+        f"<div>{table}</div></div>"
+    )
+
+
+def _spectrum_line(
+    chart: svg.Chart, values: np.ndarray, places: np.ndarray, least: float, colour: str, name: str,
+    key: str, extra: str,
+) -> None:  # fmt: skip
+    kept = places[values[places] >= least]
+    if len(kept):
+        title = f"{name}: effective rank {effective_rank(values):.3g}"
+        chart.line(kept + 1, values[kept], colour, key=key, title=title, extra=extra)
+
+
+def _rank_row(name: str, values: np.ndarray) -> str:
+    directions = int(np.searchsorted(np.cumsum(values), 0.9 * values.sum() * (1 - 1e-12)) + 1)
+    return (
+        f'<tr><th scope="row">{escape(name)}</th><td class="num">{effective_rank(values):.3g}</td>'
+        f'<td class="num">{directions}</td></tr>'
+    )
+
+
+# -- points ---------------------------------------------------------------------------------------
+
+
+def embedding_section(model: Model) -> str:
+    rows, found = find_embeddings(model.estimator, model.X)
+    classes, keys, said, key = _colours(model, rows)
+    figures = []
+    for embedding in found:
+        titles = [f"point {i}: {text}" for i, text in zip(rows.tolist(), said, strict=True)]
+        picture = svg.scatter(
+            embedding.points, classes, keys, titles, label=f"Kernel PCA, {embedding.title}"
+        )
+        first, second = embedding.explained
+        caption = f"<b>{escape(embedding.title)}</b><br>{percent(first)} and {percent(second)} of "
+        caption += "the variance"
+        figures.append(figure(picture, caption))
+    text = "The first two kernel principal components; colours are the target."
+    if not has_combination(model.estimator):
+        text += " A vote has no combined kernel, so that there is no picture of one."
+    elif model.weights.machines:
+        text += " The combination is that of the mean weights over classes."
+    text += sampled(len(rows), len(np.asarray(model.y)) if model.y is not None else len(rows))
+    return f'<p>{text}</p><div class="three">{"".join(figures)}</div>{key}'
+
+
+def _colours(model: Model, rows: np.ndarray) -> tuple[list[str], list[str | None], list[str], str]:
+    """Classes, series and texts of the points, and what the colours mean."""
+    if model.y is None or hasattr(model.estimator, "offset_"):
+        inside = np.asarray(model.estimator.predict(model.X))[rows] > 0
+        labels = np.where(inside, "inside", "outside")
+        levels = np.array(["inside", "outside"])
+    elif hasattr(model.estimator, "classes_"):
+        labels, levels = np.asarray(model.y)[rows], np.asarray(model.estimator.classes_)
+    else:
+        y = np.asarray(model.y, dtype=np.float64).reshape(len(model.y), -1)[rows, 0]
+        low, high = np.quantile(y, [0.02, 0.98])
+        part = np.clip((y - low) / (high - low if high > low else 1.0), 0.0, 1.0)
+        classes = [f"g{round(10 * float(p))}" for p in part]
+        key = (
+            f'<p class="note">Target from {svg.number(low)} <span class="ramp two"></span> to '
+            f"{svg.number(high)}{' (first output)' if np.ndim(model.y) > 1 else ''}.</p>"
+        )
+        return classes, [None] * len(y), [f"target {svg.number(v, 4)}" for v in y], key
+    codes = np.argmax(labels[:, None] == levels, axis=1)
+    entries = [(f"y{j}", svg.colour(j), "", str(level)) for j, level in enumerate(levels)]
+    classes = [svg.colour(int(c)) for c in codes]
+    keys: list[str | None] = [f"y{c}" for c in codes]
+    return classes, keys, [str(label) for label in labels], svg.legend(entries, "Classes")

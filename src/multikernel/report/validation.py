@@ -1,0 +1,404 @@
+"""The sections of the page about how far to trust it: search, folds, leaderboard, gap, bounds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+import numpy as np
+
+from . import svg
+from .findings import Path, find_histories, find_path, find_stability, n_rows
+from .sections import Model, figure, percent, sampled
+
+#: Sign vectors behind the certificate's complexities; the error that they leave is in the bounds.
+CERTIFICATE_DRAWS = 200
+#: Beyond this many points the certificate is left to those who ask for it.
+CERTIFICATE_POINTS = 10_000
+
+
+# -- the grid -------------------------------------------------------------------------------------
+
+
+def path_section(model: Model) -> str:
+    path = find_path(model.estimator)
+    if path is None:
+        name = type(model.estimator).__name__
+        return (
+            f"<p>{escape(name)} was fitted with parameters that were given to it. An estimator "
+            "that chooses them by cross-validation, one whose name ends in CV, shows its grid "
+            "here.</p>"
+        )
+    line, place = path.best
+    text = (
+        f"Cross-validated score over {_symbol(path.name)}; error bars are one standard deviation "
+        f"over {model.estimator.n_splits_} folds. Chosen: {escape(path.labels[line])}, "
+        f"{_symbol(path.name)} = {svg.number(float(path.grid[place]))}, with a score of "
+        f"{path.means[line, place]:.4f}."
+    )
+    pictures = [_path_chart(path)]
+    if path.norms is not None:
+        pictures.append(_norm_map(path))
+    return f'<p>{text}</p><div class="pair">{"".join(pictures)}</div>'
+
+
+def _symbol(name: str) -> str:
+    return {"alpha": "α", "sparsity_penalty": "β"}.get(name, name)
+
+
+def _path_chart(path: Path) -> str:
+    low = float(np.nanmin(path.means - path.deviations))
+    high = float(np.nanmax(path.means + path.deviations))
+    room = 0.05 * (high - low) + 1e-12
+    positive = bool(np.all(path.grid > 0))
+    chart = svg.Chart(
+        (float(path.grid[0]), float(path.grid[-1])),
+        (low - room, high + room),
+        label="Cross-validated scores",
+        x_label=_symbol(path.name),
+        y_label="score",
+        log_x=positive and len(path.grid) > 1,
+    )
+    entries = []
+    labels = path.labels
+    if path.norms is not None:
+        labels = [f"p = {p:.4g}" for p in path.norms]
+    for j, label in enumerate(labels):
+        key, colour, dashes = f"w{j}", svg.colour(j), svg.dash(j)
+        seen = np.isfinite(path.means[j])
+        chart.line(path.grid[seen], path.means[j, seen], colour, key=key, extra=dashes)
+        for g in np.flatnonzero(seen):
+            mean, spread = float(path.means[j, g]), float(path.deviations[j, g])
+            chart.bar(float(path.grid[g]), mean - spread, mean + spread, colour, key=key)
+            title = (
+                f"{label}, {_symbol(path.name)} = {svg.number(float(path.grid[g]))}: "
+                f"{mean:.4f} ± {spread:.4f}"
+            )
+            chart.dot(float(path.grid[g]), mean, colour, title, key=key)
+        entries.append((key, colour, dashes, label))
+    line, place = path.best
+    x, y = chart.x(float(path.grid[place])), chart.y(float(path.means[line, place]))
+    chart.add(f'<circle class="chosen" cx="{x:.1f}" cy="{y:.1f}" r="7.5"/>')
+    caption = "The ring marks the choice."
+    return figure(chart.close(), caption, svg.legend(entries, "Weightings"))
+
+
+def _norm_map(path: Path) -> str:
+    """Scores over the norm p and the grid."""
+    assert path.norms is not None
+    order = np.argsort(path.norms)
+    values = path.means[order]
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    strengths = (values - low) / (high - low) if high > low else np.ones_like(values)
+    picture = svg.heatmap(
+        [f"p = {path.norms[j]:.4g}" for j in order],
+        [svg.number(float(g)) for g in path.grid],
+        values,
+        label="Cross-validated scores over norms and grid",
+        strengths=0.08 + 0.92 * strengths,
+        digits=3,
+        width=520,
+    )
+    caption = (
+        f"Score by norm p (rows) and {_symbol(path.name)} (columns), from {low:.3f} "
+        f'<span class="ramp"></span> to {high:.3f}.'
+    )
+    return figure(picture, caption)
+
+
+# -- folds ----------------------------------------------------------------------------------------
+
+
+def stability_section(model: Model) -> str:
+    found = find_stability(model.estimator, model.X, model.y)
+    n_folds = len(found.values)
+    pairs = [(a, b) for a in range(n_folds) for b in range(a)]
+    overlap = np.mean([np.minimum(found.values[a], found.values[b]).sum() for a, b in pairs])
+    order = np.argsort(-np.maximum(model.weights.shares, found.values.max(axis=0)), kind="stable")
+    ever_used = np.any(found.values > 0, axis=0) | (model.weights.shares > 0)
+    shown = [int(k) for k in order[:24] if ever_used[k]]
+    rows = [
+        (
+            model.weights.names[k],
+            model.key(k),
+            svg.colour(int(model.ranks[k])),
+            float(model.weights.shares[k]),
+            found.values[:, k].tolist(),
+        )
+        for k in shown
+    ]
+    picture = svg.strips(rows, label="Shares of kernels on folds", x_label="share of the weight")
+    caption = "Grey bars: learned on all points. Dots: learned without one fold."
+    if len(shown) < np.count_nonzero(ever_used):
+        caption += f" The {len(shown)} largest kernels are shown."
+    elif len(shown) < len(ever_used):
+        caption += " The other kernels never got any weight."
+    caption += sampled(found.n_points, found.n_all)
+    always = int(np.count_nonzero(np.all(found.values > 0, axis=0)))
+    ever = int(np.count_nonzero(np.any(found.values > 0, axis=0)))
+    return (
+        f"<p>The model was fitted {n_folds} times more, each time without a fifth of the points. "
+        f"The weights of two such fits have <strong>{percent(float(overlap))}</strong> in common "
+        f"on average. {always} kernel{'s' if always != 1 else ''} got weight every time, {ever} at "
+        f"least once.</p>{figure(picture, caption)}"
+    )
+
+
+# -- leaderboard ----------------------------------------------------------------------------------
+
+
+def check_leaderboard(cv_results: Any) -> dict[str, Any] | None:
+    """A leaderboard as plain values."""
+    if cv_results is None:
+        return None
+    board = cv_results.to_dict() if hasattr(cv_results, "to_dict") else cv_results
+    if not isinstance(board, Mapping) or not {"metric", "greater_is_better", "rows"} <= set(board):
+        raise ValueError(
+            "cv_results must be a comparison as `multikernel compare --json` prints it: a mapping "
+            f"with metric, greater_is_better and rows; got {type(cv_results).__name__}. The grid "
+            "of a search is read from the estimator itself."
+        )
+    return dict(board)
+
+
+def leaderboard_section(model: Model) -> str:
+    board = model.board
+    if board is None:
+        return (
+            "<p>No comparison came with this page. <code>multikernel compare DATA --target y "
+            "--report page.html</code> makes one: all weightings and the usual alternatives on the "
+            "same folds.</p>"
+        )
+    fine = [row for row in board["rows"] if not row.get("error")]
+    sign = -1.0 if board["greater_is_better"] else 1.0
+    fine.sort(key=lambda row: sign * row["mean"])
+    scores = svg.finite([row.get("scores", [row["mean"]]) for row in fine]) if fine else np.zeros(1)
+    errors = [_error(row) for row in fine]
+    low = min([float(scores.min()), *(r["mean"] - e for r, e in zip(fine, errors, strict=True))])
+    high = max([float(scores.max()), *(r["mean"] + e for r, e in zip(fine, errors, strict=True))])
+    body = [_board_row(row, i, low, high) for i, row in enumerate(fine)]
+    body += [
+        f'<tr class="zero"><th scope="row">{escape(str(row["name"]))}</th><td colspan="6">'
+        f"could not be fitted: {escape(str(row['error']))}</td></tr>"
+        for row in board["rows"]
+        if row.get("error")
+    ]
+    metric = escape(str(board["metric"]))
+    what = metric[:1].upper() + metric[1:]
+    better = "larger is better" if board["greater_is_better"] else "smaller is better"
+    how = ""
+    if board.get("folds"):
+        repeats = board.get("repeats", 1)
+        how = f", {board['folds']}-fold cross-validation" + (
+            f", {repeats} times" if repeats > 1 else ""
+        )
+    return (
+        f"<p>{what} ({better}){how}. Parameters were chosen on training parts only. Kernel "
+        "weightings are blue, other models orange.</p>"
+        '<div class="scroll"><table class="leaderboard"><thead><tr><th scope="col">method</th>'
+        f'<th scope="col" class="num">{metric}</th><th scope="col" class="num">± s.e.</th>'
+        '<th scope="col">every split, mean, standard error</th><th scope="col">against uniform</th>'
+        '<th scope="col">against best single</th><th scope="col" class="num">s per fit</th></tr>'
+        "</thead>"
+        f"<tbody>{''.join(body)}</tbody></table></div>"
+        '<p class="note">Verdicts are one-sided paired t-tests over the splits, as in the papers; '
+        "in brackets the smaller one-sided p-value, corrected for the overlap of training parts "
+        "(Nadeau and Bengio 2003). Where the two disagree, trust the corrected one.</p>"
+    )
+
+
+def _error(row: Mapping[str, Any]) -> float:
+    error = row.get("standard_error")
+    return 0.0 if error is None or not math.isfinite(error) else float(error)
+
+
+def _board_row(row: Mapping[str, Any], i: int, low: float, high: float) -> str:
+    mean, error = float(row["mean"]), _error(row)
+    name = str(row["name"])
+    cls = "c0" if row.get("kind", "weighting") == "weighting" else "c1"
+    picture = svg.interval(
+        mean, error, svg.finite(row.get("scores", [])).tolist(), low, high,
+        f"{name}: {mean:.4f} ± {error:.4f}", cls,
+    )  # fmt: skip
+    seconds = row.get("seconds")
+    return (
+        f'<tr{" class=strong" if i == 0 else ""}><th scope="row">{escape(name)}</th>'
+        f'<td class="num">{mean:.4f}</td><td class="num">{error:.4f}</td><td>{picture}</td>'
+        f"<td>{_verdict(row, 'against_uniform', row.get('verdict', ''))}</td>"
+        f"<td>{_verdict(row, 'against_best', None)}</td>"
+        f'<td class="num">{"" if seconds is None else f"{seconds:.2f}"}</td></tr>'
+    )
+
+
+def _verdict(row: Mapping[str, Any], against: str, verdict: str | None) -> str:
+    test = row.get(against)
+    if not test:
+        return '<span class="soft">–</span>'
+    if verdict is None:
+        verdict = ""
+        for level in (0.05, 0.1):
+            for side in ("better", "worse"):
+                if not verdict and test[f"p_{side}"] < level:
+                    verdict = f"{side} (p < {level:g})"
+    side = verdict.partition(" ")[0]
+    p = min(test.get("p_better_corrected", 1.0), test.get("p_worse_corrected", 1.0))
+    corrected = f' <span class="soft">[{p:.2f}]</span>' if "p_better_corrected" in test else ""
+    if not verdict:
+        return f'<span class="soft">no difference shown</span>{corrected}'
+    return f'<span class="{escape(side)}">{escape(verdict)}</span>{corrected}'
+
+
+# -- gap and bounds -------------------------------------------------------------------------------
+
+
+def convergence_section(model: Model) -> str:
+    histories = find_histories(model.estimator)
+    gap = float(model.estimator.duality_gap_)
+    reached = f"The proven relative duality gap of the machine is {gap:.2g}."
+    if not histories:
+        return (
+            f"<p>{reached} The weights were found before the machine, in one step, so that there "
+            "is no path to show.</p>"
+        )
+    values = svg.finite(np.concatenate([gaps for _, gaps in histories]))
+    floor = max(float(values[values > 0].min(initial=1.0)) / 2, 1e-16)
+    longest = max(len(gaps) for _, gaps in histories)
+    tol = getattr(model.estimator, "tol", None)
+    low = min([floor, *([float(tol) / 2] if tol else [])])
+    chart = svg.Chart(
+        (1, max(longest, 2)),
+        (low, max(float(values.max()) * 1.5, low * 10)),
+        label="Relative duality gap by iteration",
+        x_label="iteration",
+        y_label="relative duality gap",
+        log_y=True,
+        whole_x=True,
+    )
+    entries = []
+    for j, (name, gaps) in enumerate(histories):
+        key, colour, dashes = f"h{j}", svg.colour(j), svg.dash(j)
+        seen = np.flatnonzero(np.isfinite(gaps))
+        shown = np.maximum(gaps, floor)
+        chart.line(seen + 1, shown[seen], colour, key=key, extra=dashes)
+        for i in seen[:: max(1, len(seen) // 200)]:
+            title = f"{name}, iteration {i + 1}: {gaps[i]:.2g}"
+            chart.dot(float(i + 1), float(shown[i]), colour, title, key=key, r=3)
+        entries.append((key, colour, dashes, name))
+    if tol:
+        chart.level(float(tol), f"tolerance {tol:g}")
+    key_list = svg.legend(entries, "Machines") if len(entries) > 1 else ""
+    caption = "How far the objective was from its proven lower bound, at each step."
+    return f"<p>{reached}</p>" + figure(chart.close(), caption, key_list)
+
+
+def certificate_section(model: Model) -> str:
+    from ..bounds import certificate
+
+    n = n_rows(model.X)
+    if n > CERTIFICATE_POINTS:
+        return (
+            f"<p>Not computed for {n:,} points, where it takes long: <code>multikernel.bounds"
+            ".certificate(estimator, X, y)</code>.</p>"
+        )
+    found = certificate(model.estimator, model.X, model.y, n_draws=CERTIFICATE_DRAWS)
+    risk, level = found.risk(), f"{1 - found.delta:.0%}"
+    if np.isinf(risk):
+        hopeful = found.risk(proven=False)
+        verdict = "Nothing is proven about new points: no bound has all its assumptions met."
+        if math.isfinite(hopeful):
+            verdict += f" If they were met, the smallest bound would be {hopeful:.3g}"
+            verdict += ", which says nothing either." if hopeful >= 1 else "."
+    elif risk >= 1:
+        verdict = f"The best proven bound on the error is {risk:.3g}. This is vacuous: an error is "
+        verdict += "at most 1 anyway."
+    else:
+        what = found.machines[0].statement if len(found.machines) == 1 else "some machine fails"
+        verdict = f"Proven with probability {level}: {what} ≤ {risk:.3g}."
+    parts = [f'<p class="verdict">{escape(verdict)}</p>']
+    parts += [
+        f"<p>The alignment with the target is {a.value:.3f} on the sample, and in [{a.low:.3f}, "
+        f"{a.high:.3f}] for the distribution"
+        f"{': the interval says nothing' if a.vacuous else ''}.</p>"
+        for a in found.alignments[:1]
+    ]
+    machine = found.machines[0]
+    picture = _bounds_chart(machine)
+    table = _bounds_table(machine)
+    parts.append(f'<div class="pair">{picture}<div>{table}</div></div>' if picture else table)
+    if len(found.machines) > 1:
+        parts.append(
+            f'<p class="note">Shown for the first of {len(found.machines)} machines, '
+            f"{escape(machine.name)}; the others are below.</p>"
+        )
+    parts.append(
+        "<details><summary>The whole certificate, with what was assumed and what was paid</summary>"
+        f"<pre>{escape(str(found))}</pre></details>"
+    )
+    return "".join(parts)
+
+
+def _bounds_chart(machine: Any) -> str:
+    curves = [bound for bound in machine.bounds if len(bound.margins)]
+    if not curves:
+        return ""
+    top = max(2.0, 1.5 * min(float(bound.values.min()) for bound in curves))
+    seen = np.concatenate([bound.margins[bound.values < top] for bound in curves])
+    chart = svg.Chart(
+        (0.8 * float(seen.min()), 1.25 * float(seen.max())),
+        (0.0, top),
+        label="Bounds against the margin",
+        x_label=machine.axis,
+        y_label="bound",
+        log_x=True,
+    )
+    colours: dict[str, int] = {}
+    entries = []
+    low, high = float(seen.min()), float(seen.max())
+    for j, bound in enumerate(curves):
+        c = svg.colour(colours.setdefault(bound.name, len(colours)))
+        # One more margin where a curve leaves the picture, at its edge.
+        inside = np.convolve(bound.values < top, np.ones(3), "same") > 0
+        kept = inside & (bound.margins >= low) & (bound.margins <= high)
+        heights = np.minimum(bound.values, top)[kept]
+        dashes = "" if bound.proven else ' stroke-dasharray="2 3"'
+        name = f"{bound.name}, {bound.kernels}"
+        said = f"{name}: {bound.value:.3g} at margin {bound.margin:.3g}"
+        chart.line(bound.margins[kept], heights, c, key=f"b{j}", title=said, extra=dashes)
+        if bound.value < top:
+            chart.dot(bound.margin, bound.value, c, said, key=f"b{j}")
+        entries.append((f"b{j}", c, dashes, name))
+    first = curves[0]
+    kept = (first.margins >= low) & (first.margins <= high)
+    chart.line(first.margins[kept], first.risks[kept], "ink bold", title="loss on the sample")
+    chart.level(1.0, "nothing is said above")
+    caption = (
+        f"{escape(machine.name)}. Thick: loss on the sample. Dotted: an assumption is not met. "
+        "Dots: the best margin of each."
+    )
+    return figure(chart.close(), caption, svg.legend(entries, "Bounds"))
+
+
+def _bounds_table(machine: Any) -> str:
+    best = machine.tightest()
+    rows = []
+    for bound in sorted(machine.bounds, key=lambda b: (not b.proven, b.value)):
+        remark = ["tightest"] if bound is best else []
+        remark += [] if bound.proven else ["assumption not met"]
+        remark += ["vacuous"] if bound.vacuous else []
+        cells = "".join(
+            f'<td class="num">{value:.3g}</td>'
+            for value in (bound.risk, bound.complexity, bound.confidence, bound.value)
+        )
+        strong = " class=strong" if bound is best else "" if bound.proven else " class=zero"
+        rows.append(
+            f'<tr{strong}><th scope="row">{escape(bound.name)}<br><span class="soft">'
+            f"{escape(bound.kernels)}</span></th>{cells}<td>{', '.join(remark)}</td></tr>"
+        )
+    return (
+        '<div class="scroll"><table class="bounds"><thead><tr><th scope="col">bound</th>'
+        '<th scope="col" class="num">loss</th><th scope="col" class="num">+ complexity</th>'
+        '<th scope="col" class="num">+ confidence</th><th scope="col" class="num">= total</th>'
+        f"<th></th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
+    )

@@ -1,0 +1,116 @@
+"""One hypothesis per kernel: trained alone, predicted out of fold, and added up.
+
+Cortes, Mohri & Rostamizadeh 2012, section 3.3: ``h = sum_k mu_k h_k`` with ``h_k = sum_i alpha_ik
+K_k(x_i, .) + b_k``, every kernel with coefficients of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..grams.protocol import Expansion, Grams
+from ..learners.base import Learner
+from .problem import Machine, Target
+
+Splits = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+def train_each(grams: Grams, target: Target, learner: Learner) -> list[Machine]:
+    """A machine on every kernel alone; on a constant kernel it has an intercept only."""
+    return [learner.fit(grams.combine(alone), target) for alone in np.eye(grams.p)]
+
+
+def values_of_each(grams: Grams, machines: Sequence[Machine], points: Any) -> np.ndarray:
+    """What the machines say at points in the form that expansions read, shape (m, p, t)."""
+    each = [
+        grams.expand(alone, machine.coef).values(points) + machine.intercept
+        for alone, machine in zip(np.eye(grams.p), machines, strict=True)
+    ]
+    return np.stack(each, axis=1)
+
+
+def out_of_fold(
+    grams: Grams,
+    target: Target,
+    learner: Learner,
+    splits: Splits,
+    *,
+    fold_target: Callable[[np.ndarray, int], Target] | None = None,
+    center: bool = True,
+    normalize: str | None = None,
+) -> np.ndarray:
+    """Values of every kernel's hypothesis at points it was not trained on, shape (n, p, t).
+
+    Every training part is centred and normalised by its own statistics; entries of the kernels
+    are those of ``grams``, which computes them once if it was made by
+    :func:`multikernel.grams.stored.stored`.
+
+    Parameters
+    ----------
+    grams : Grams
+        Not yet centred or normalised.
+    splits : sequence of (train, test)
+        Their test parts hold every point exactly once.
+    fold_target : callable (train, fold) -> Target, optional
+        The target of a training part, where that is more than a part of the target.
+    """
+    check_partition(splits, grams.n)
+    H = np.empty((grams.n, grams.p, target.Y.shape[1]))
+    for fold, (train, test) in enumerate(splits):
+        weights = None if target.weights is None else target.weights[train]
+        part = grams.take(train, weights).corrected(center, normalize)
+        known = target.take(train) if fold_target is None else fold_target(train, fold)
+        H[test] = values_of_each(part, train_each(part, known, learner), grams.points(test))
+    return H
+
+
+def check_partition(splits: Splits, n: int) -> None:
+    """Refuse folds that leave a point out, hold it twice, or train on what they test."""
+    held = np.zeros(n, dtype=int)
+    for fold, (train, test) in enumerate(splits):
+        held[test] += 1
+        if len(train) == 0 or np.intersect1d(train, test).size:
+            raise ValueError(
+                f"Fold {fold} has no training points or trains on points that it holds out; an "
+                "ensemble must not see its own training error."
+            )
+    if np.any(held != 1):
+        raise ValueError(
+            f"Out-of-fold predictions need every point in exactly one test fold; "
+            f"{np.count_nonzero(held == 0)} points are in none and {np.count_nonzero(held > 1)} in "
+            "several. Use KFold or StratifiedKFold, not random splits."
+        )
+
+
+class EnsembleExpansion(Expansion):
+    """The weighted sum of hypotheses, each with coefficients of its own, without intercepts."""
+
+    def __init__(self, grams: Grams, machines: Sequence[Machine], weights: np.ndarray) -> None:
+        self.n_kernels = grams.p
+        self.n_outputs = machines[0].coef.shape[1]
+        self.used = np.flatnonzero(weights).tolist()
+        self.parts = [
+            grams.expand(weights[k] * np.eye(grams.p)[k], machines[k].coef) for k in self.used
+        ]
+
+    def encode(self, X: Any) -> Any:
+        return X  # each part encodes what it reads, one after the other
+
+    def values(self, points: Any) -> np.ndarray:
+        total = np.zeros((points.shape[0], self.n_outputs))
+        for part in self.parts:
+            total += part.values(part.encode(points))
+        return total
+
+    def shares(self, points: Any) -> np.ndarray:
+        out = np.zeros((points.shape[0], self.n_kernels, self.n_outputs))
+        for k, part in zip(self.used, self.parts, strict=True):
+            out[:, k] = part.values(part.encode(points))
+        return out
+
+    def release(self) -> None:
+        for part in self.parts:
+            part.release()
