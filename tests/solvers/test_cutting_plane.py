@@ -394,3 +394,9 @@ def test_a_warm_start_and_its_reports(p):
     warm = solve(p, tol=1e-6, warm=cold.weights, report=seen.append)
     assert seen == warm.history
     np.testing.assert_allclose(warm.machine.objective, cold.machine.objective, rtol=1e-6)
+
+
+def test_weights_lost_to_rounding_become_equal_ones():
+    for q in (1.0, 2.0):
+        theta = onto_sphere(np.zeros(4), q)
+        assert np.all(theta == theta[0]) and norm(theta, q) == pytest.approx(1.0)

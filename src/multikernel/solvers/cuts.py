@@ -414,7 +414,10 @@ def onto_sphere(theta: np.ndarray, q: float) -> np.ndarray:
 
     Algorithm D.1 prints ``theta / ||theta||_q^q``, which is not on the sphere unless q = 1.
     """
-    theta = np.where(theta > TINY * np.max(theta), theta, 0.0)
+    top = np.max(theta)
+    if not top > 0:
+        theta, top = np.ones(len(theta)), 1.0  # rounding left nothing to go by
+    theta = np.where(theta > TINY * top, theta, 0.0)
     return np.minimum(theta / norm(theta, q), 1.0)
 
 
