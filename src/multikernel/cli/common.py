@@ -148,12 +148,6 @@ def _show_warning(out: Out, message: Any, category: type[Warning], *rest: Any) -
         out.note(f"Note: {message}")
 
 
-def view_of(name: str) -> str:
-    """The view that a kernel belongs to: what stands before the colon in its name."""
-    view, colon, _ = name.partition(": ")
-    return view if colon else ""
-
-
 def write_report(
     out: Out, estimator: Any, X: Any, y: Any, path: Path, *, required: bool = True, **options: Any
 ) -> Path | None:

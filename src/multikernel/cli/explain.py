@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options as o
-from .common import Out, command, view_of
+from .common import Out, command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -74,6 +74,8 @@ class Shares:
         intercepts: np.ndarray,
         kernels: dict[str, np.ndarray],
     ) -> None:
+        from ..report.weights import view_of
+
         self.answers, self.values, self.intercepts = answers, values, intercepts
         self.kernels = kernels
         self.views: dict[str, np.ndarray] = {}

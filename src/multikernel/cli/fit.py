@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options as o
-from .common import Out, command, view_of, write_report
+from .common import Out, command, write_report
 
 if TYPE_CHECKING:
     from .problem import Problem
@@ -183,11 +183,14 @@ def folds_for(y: Any, classifies: bool, folds: int, seed: int) -> Any:
 
 def facts(estimator: Any) -> dict[str, Any]:
     """What a fitted estimator says about itself, for machines."""
+    from ..report.weights import view_of
+
     rows = kernel_rows(estimator)
     views: dict[str, float] = {}
     for row in rows:
-        if view_of(row["kernel"]):
-            views[view_of(row["kernel"])] = views.get(view_of(row["kernel"]), 0.0) + row["weight"]
+        view = view_of(row["kernel"])
+        if view:
+            views[view] = views.get(view, 0.0) + row["weight"]
     out = {
         "estimator": type(estimator).__name__,
         "kernels": rows,
