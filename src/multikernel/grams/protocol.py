@@ -21,6 +21,8 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from ._dense_loops import gather
+
 T = TypeVar("T")
 
 # A panel of rows is the unit in which passes read the bank. Its height depends on the problem
@@ -88,6 +90,14 @@ class CombinedGram(ABC):
         if self._matrix is not None:
             return self._matrix[index]
         return np.concatenate([self._rows(slice(i, i + 1)) for i in index.tolist()])
+
+    def among(self, index: np.ndarray) -> np.ndarray:
+        """The matrix among some points, in any order, shape (len, len); a copy."""
+        if self._matrix is None:
+            return self.take(index)[:, index]
+        out = np.empty((len(index), len(index)))
+        gather(self._matrix, index, index, out)
+        return out
 
     #: what may be allocated for it, in bytes
     room: float = float("inf")

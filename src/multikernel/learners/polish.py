@@ -14,9 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import lstsq
-from scipy.linalg.lapack import dgecon, dgetrf, dgetrs, dpocon, dpotrf, dpotrs
+from scipy.linalg.lapack import dgecon, dgetrf, dgetrs, dlange, dpocon, dpotrf, dpotrs
 
 from .._threads import one_blas_thread
+from ..grams._dense_loops import add_rows, gather
 
 #: About a second's worth of factorisations, after which the best answer so far stands.
 FLOPS = 2e10
@@ -72,8 +73,13 @@ def polish(
     size = max(float(np.abs(linear).max(initial=0.0)), 1e-3 * float(K.diagonal().max(initial=0.0)))
     negligible = NEGLIGIBLE * size
 
+    def product(s: np.ndarray) -> np.ndarray:
+        out, support = np.zeros(n), np.flatnonzero(s)
+        add_rows(K, support, s[support], out)
+        return out
+
     def values(a: np.ndarray) -> np.ndarray:
-        return np.asarray(K @ np.bincount(point, sign * a, n))
+        return product(np.bincount(point, sign * a, n))
 
     def violation(a: np.ndarray, f: np.ndarray, offset: float) -> np.ndarray:
         g = sign * (f[point] + offset) + linear
@@ -82,7 +88,9 @@ def polish(
     found = alpha
     alpha = np.where(alpha < 1e-9 * C, 0.0, np.where(alpha > C * (1 - 1e-9), C, alpha))
     free = (alpha > 0) & (alpha < C)
-    best, worst = (found, b), float(violation(alpha, values(alpha), b).max())
+    started = alpha.copy()
+    best: tuple[np.ndarray, float] | None = None
+    worst = np.inf
     work, releases, singular = 0.0, 0, 0
     while work < FLOPS and singular < SINGULAR:
         if not np.any(free):
@@ -90,15 +98,19 @@ def polish(
             entering, offset = _entering(gradient, alpha >= C, sign, intercept, negligible)
             if not entering:
                 last = float(violation(alpha, values(alpha), offset).max())
-                return (alpha, offset, last <= negligible) if last < worst else (*best, False)
+                if last < worst:
+                    best, worst = (alpha, offset), last
+                break
             free[entering] = True
         F = np.flatnonzero(free)
         p = point[F]
         work += 1e6 + 2.0 * len(F) ** 3 + 4.0 * n**2
         bound = np.bincount(point, sign * np.where(free, 0.0, alpha), n)
-        right = -sign[F] * linear[F] - (K @ bound)[p]
+        right = -sign[F] * linear[F] - product(bound)[p]
         total = delta - float(bound.sum()) if intercept else None
-        solution, offset, definite = solve_free(K[np.ix_(p, p)], right, total)
+        among = np.empty((len(p), len(p)))
+        gather(K, p, p, among)
+        solution, offset, definite = solve_free(among, right, total)
         singular += not definite
         step = sign[F] * solution - alpha[F]
         length, blocking = _first_bound(alpha[F], step, C[F])
@@ -116,10 +128,14 @@ def polish(
         if now < worst:
             best, worst = (alpha.copy(), offset), now
         if against.max() <= negligible:
-            return *best, worst <= 1e3 * negligible
+            break
         # All at once is quick; one at a time cannot go round in circles.
         releases += 1
         free |= against > (negligible if releases <= 3 else against.max() * (1 - 1e-12))
+    if best is not None and worst <= 1e3 * negligible:
+        return *best, True
+    if best is None or violation(started, values(started), b).max() <= worst:
+        return found, b, False
     return *best, False
 
 
@@ -164,7 +180,7 @@ def solve_free(
     """
     with one_blas_thread(len(K)):
         factor, info = dpotrf(K.T, lower=1)
-        if info == 0 and dpocon(factor, np.abs(K).sum(axis=0).max(), uplo="L")[0] > 1e-13:
+        if info == 0 and dpocon(factor, dlange("1", K.T), uplo="L")[0] > 1e-13:
             sides = right if total is None else np.column_stack([right, np.ones(len(K))])
             found = np.asarray(dpotrs(factor, sides, lower=1)[0])
             if total is None:

@@ -36,7 +36,7 @@ from ..grams.protocol import CombinedGram, Grams
 from ..learners.base import Learner
 from ..weighting.joint import NEWTON_KERNELS, LpNorm
 from .cuts import TINY, Model, onto_sphere
-from .loop import Found, Report, Stopped, combined_alignment, near, require_psd
+from .loop import Found, Report, Stopped, combined_alignment, harmless, near, require_psd
 from .losses import EpsilonInsensitive, Hinge, Logistic, Loss, OneClass, Squared
 from .problem import Machine, Solution, Target
 from .regularisers import Regulariser
@@ -211,7 +211,7 @@ def find_by_cutting_planes(
     if warm is not None and len(warm) == len(theta) and p < 2:
         theta = onto_sphere(np.where(usable, near(warm, theta), 0.0), model.q)
     gram = grams.combine(theta)
-    require_psd(grams, theta, gram, warn=False)
+    slack = require_psd(grams, theta, gram, warn=False, quick=True)
     curvature = (
         (curvature and stabilise)
         and (p == 1 or (p < 2 and usable.sum() <= NEWTON_KERNELS))
@@ -291,7 +291,10 @@ def find_by_cutting_planes(
             ConvergenceWarning,
             stacklevel=3,
         )
-    return answer.found(learner, history, relative)
+    found = answer.found(learner, history, relative)
+    if not harmless(slack, found, tol, learner.unit):
+        require_psd(grams, found.weights, found.gram, warn=False)
+    return found
 
 
 def train(
@@ -340,13 +343,13 @@ def curvature_root(visit: Visit, target: Target, learner: Learner) -> np.ndarray
             continue
         if len(F) > NEWTON_LIMIT:
             return None
-        K = visit.gram.take(F)[:, F]
+        K = visit.gram.among(F)
         # Repeated points make it singular; so little on the diagonal moves no digit that counts.
         K[np.diag_indices(len(F))] += extra + 1e-11 * np.trace(K) / len(F)
         at = np.searchsorted(visit.support, F)
         right = np.column_stack([visit.products[:, at, j].T, np.ones(len(F))])
         try:
-            factor = cholesky(K, lower=True, overwrite_a=True, check_finite=False)
+            factor = cholesky(K.T, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError:
             return None
         right = solve_triangular(factor, right, lower=True, check_finite=False)

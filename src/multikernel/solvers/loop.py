@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigh
+from scipy.linalg.lapack import spotrf
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
@@ -23,8 +24,8 @@ from .problem import Machine, Solution, Target
 PSD_TOLERANCE = 1e-8
 #: Up to this many samples a Cholesky factor is the quickest proof of definiteness.
 DENSE_LIMIT = 12_000
-#: From this many samples on, weights are first learned on a quarter of them.
-COARSE_FROM = 800
+#: From this many samples on, weights are first learned on an eighth of them, or on so many.
+COARSE_FROM, FEWEST = 800, 200
 #: Up to this many samples nothing here is large enough to be worth a second thread of BLAS.
 ONE_THREAD = 4000
 
@@ -139,15 +140,16 @@ def lp_solver(method: str) -> Callable[..., Found]:
 def coarse_weights(
     grams: Grams, target: Target, weighting: JointWeighting, learner: Learner
 ) -> np.ndarray | None:
-    """Weights of the same problem on every fourth point or so, to begin near; None if that fails.
+    """Weights of the same problem on every eighth point or so, to begin near; None if that fails.
 
-    Weights are few and points are many: a sixteenth of the work brings most of the way, and what
+    Weights are few and points are many: a small part of the work brings most of the way, and what
     is proven in the end is proven about all points. Losses count for as many points as they
     stand for.
     """
     if not weighting.few_points_will_do:
         return None
-    rows = np.sort(np.random.default_rng(0).permutation(grams.n)[: grams.n // 4])
+    some = min(max(FEWEST, grams.n // 8), grams.n // 2)
+    rows = np.sort(np.random.default_rng(0).permutation(grams.n)[:some])
     part = grams.take(rows, None if target.weights is None else target.weights[rows])
     few = target.take(rows)
     factor = grams.n / len(rows) * np.ones(len(rows))
@@ -275,18 +277,31 @@ def combined_alignment(found: Found, summary: Summary, target: Target) -> float:
     return float(found.weights @ summary.a) / size if size > 0 else 0.0
 
 
-def require_psd(grams: Grams, weights: np.ndarray, gram: CombinedGram, *, warn: bool) -> None:
+def require_psd(
+    grams: Grams, weights: np.ndarray, gram: CombinedGram, *, warn: bool, quick: bool = False
+) -> float:
     """Check the learned combination, unless it is a non-negative sum of known kernels.
 
     What the learner needs is that the *combination* is positive semidefinite on the sample; a
     kernel that is not, but goes with others that make up for it, does no harm.
+
+    Returns how far below zero an eigenvalue may still be. Zero, but for a `quick` check, which is
+    content with a Cholesky factor in single precision where there is one: whoever asks for it
+    holds what is returned against what an eigenvalue of that size can do (`harmless`).
     """
     used = weights != 0
     if np.all(grams.known_psd[used]) and np.all(weights >= 0):
-        return
+        return 0.0
+    if quick and gram.n <= DENSE_LIMIT:
+        K = gram.dense().astype(np.float32)
+        # Rounding in the factor of a matrix with this diagonal, were all of it in one direction.
+        slack = 0.5 * len(K) * float(np.finfo(np.float32).eps) * float(K.diagonal().max())
+        K[np.diag_indices(len(K))] += np.float32(slack)
+        if slack > 0 and spotrf(K.T, lower=1, overwrite_a=1, clean=0)[1] == 0:
+            return 2.0 * slack
     lowest, largest = extreme_eigenvalues(gram)
     if lowest >= -PSD_TOLERANCE * largest:
-        return
+        return 0.0
     if warn:
         warnings.warn(
             f"The signed combination of kernels is not positive semidefinite: its eigenvalues "
@@ -294,7 +309,7 @@ def require_psd(grams: Grams, weights: np.ndarray, gram: CombinedGram, *, warn: 
             UserWarning,
             stacklevel=3,
         )
-        return
+        return 0.0
     culprit, worst = "", 0.0
     for k in np.flatnonzero(used & ~grams.known_psd).tolist():
         alone = np.zeros(grams.p)
@@ -310,6 +325,12 @@ def require_psd(grams: Grams, weights: np.ndarray, gram: CombinedGram, *, warn: 
         "Drop the kernel, or repair its matrix (clip or shift its negative eigenvalues) and pass "
         "it with mk.precomputed."
     )
+
+
+def harmless(slack: float, found: Found, tol: float, unit: float) -> bool:
+    """Whether the gap stays below tol if ``s'Ks`` is wrong by what such eigenvalues can do."""
+    error = 0.5 * slack * float(np.sum(found.machine.coef**2))
+    return slack == 0 or error <= (tol - found.machine.gap) * abs(found.machine.objective / unit)
 
 
 def extreme_eigenvalues(gram: CombinedGram) -> tuple[float, float]:

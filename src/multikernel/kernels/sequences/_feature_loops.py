@@ -73,11 +73,13 @@ def scatter(
     holders: np.ndarray,
     held: np.ndarray,
     same: bool,
+    fresh: bool,
     row: np.ndarray,
     out: np.ndarray,
 ) -> None:
     """For every wanted feature of row i, add its products to the columns of its holders.
 
+    fresh : whether this is the first that is written to out
     row : a workspace of zeros, one per column, in the precision of the sums
     """
     stops = starts[1:].copy()
@@ -93,6 +95,66 @@ def scatter(
             value = held.dtype.type(values[e])
             for s in range(starts[u], stops[u]):
                 row[holders[s]] += value * held[s]
-        for j in range(i + 1 if same else len(row)):
-            out[i, j] += row[j]
+        _hand_over(row, i + 1 if same else len(row), fresh, out[i])
+
+
+@numba.njit(cache=True, nogil=True)
+def _hand_over(row: np.ndarray, stop: int, fresh: bool, out: np.ndarray) -> None:
+    if fresh:
+        for j in range(stop):
+            out[j] = row[j]
             row[j] = 0.0
+    else:
+        for j in range(stop):
+            out[j] += row[j]
+            row[j] = 0.0
+
+
+@numba.njit(cache=True, nogil=True)
+def list_occurrences(
+    index: np.ndarray,
+    values: np.ndarray,
+    offsets: np.ndarray,
+    wanted: np.ndarray,
+    starts: np.ndarray,
+    holders: np.ndarray,
+) -> None:
+    """The same lists for counts: a row stands in them as often as it holds the feature."""
+    place = starts[:-1].copy()
+    for row in range(len(offsets) - 1):
+        for e in range(offsets[row], offsets[row + 1]):
+            u = index[e]
+            if wanted[u]:
+                for _ in range(int(values[e])):
+                    holders[place[u]] = row
+                    place[u] += 1
+
+
+@numba.njit(cache=True, nogil=True)
+def scatter_counts(
+    index: np.ndarray,
+    values: np.ndarray,
+    offsets: np.ndarray,
+    wanted: np.ndarray,
+    starts: np.ndarray,
+    holders: np.ndarray,
+    same: bool,
+    fresh: bool,
+    row: np.ndarray,
+    out: np.ndarray,
+) -> None:
+    """`scatter` for `list_occurrences`: nothing but additions, and half of the memory."""
+    stops = starts[1:].copy()
+    if same:
+        stops = starts[:-1].copy()
+    for i in range(len(offsets) - 1):
+        for e in range(offsets[i], offsets[i + 1]):
+            u = index[e]
+            if not wanted[u]:
+                continue
+            if same:
+                stops[u] += int(values[e])
+            value = row.dtype.type(values[e])
+            for s in range(starts[u], stops[u]):
+                row[holders[s]] += value
+        _hand_over(row, i + 1 if same else len(row), fresh, out[i])

@@ -21,6 +21,8 @@ from .encoding import Coded
 DENSE_SHARE = 0.02
 #: Rows of the dense product at a time: a panel of the result stays in the cache.
 DENSE_ROWS = 128
+#: Occurrences per holder up to which the former are listed.
+REPEATED = 1.5
 #: Beyond so many different patterns, sums are kept for those that occur only.
 MANY_NUMBERS = 2**20
 #: float32 holds every whole number up to here.
@@ -183,10 +185,11 @@ def gram(x: Features, z: Features) -> np.ndarray:
     bound = np.bincount(x.rows, x.values, len(x)).max() * z.values.max()
     dtype = np.float32 if x.whole and z.whole and bound < EXACT_SINGLE else np.float64
     out = np.empty((len(x), len(z)))
-    _fill_dense(x, z, np.flatnonzero(common), count, dtype, out)
     rare = ~common & (held > 0)
-    if rare.any():
-        _add_rare(x, z, rare, dtype, out)
+    if common.any():
+        _fill_dense(x, z, np.flatnonzero(common), count, dtype, out)
+    if rare.any() or not common.any():
+        _add_rare(x, z, rare, dtype, out, fresh=not common.any())
     if z is x:
         mirror(out)
     return out
@@ -203,10 +206,7 @@ def _fill_dense(
     for top in range(0, len(x), DENSE_ROWS):
         rows = slice(top, min(top + DENSE_ROWS, len(x)))
         columns = slice(0, rows.stop if z is x else len(z))
-        if len(chosen):
-            out[rows, columns] = A[rows] @ B[columns].T
-        else:
-            out[rows, columns] = 0.0
+        out[rows, columns] = A[rows] @ B[columns].T
 
 
 def _written_out(x: Features, place: np.ndarray, width: int, dtype: type) -> np.ndarray:
@@ -217,17 +217,37 @@ def _written_out(x: Features, place: np.ndarray, width: int, dtype: type) -> np.
     return A
 
 
-def _add_rare(x: Features, z: Features, rare: np.ndarray, dtype: type, out: np.ndarray) -> None:
-    """Products of features that few sequences hold, through lists of the holders."""
-    sizes = np.bincount(z.index, minlength=len(rare)) * rare
-    starts = np.concatenate([[0], np.cumsum(sizes)])
-    holders = np.empty(starts[-1], dtype=np.uint32)  # unsigned: no test for negative indices
+def _add_rare(
+    x: Features, z: Features, rare: np.ndarray, dtype: type, out: np.ndarray, *, fresh: bool
+) -> None:
+    """Products of features that few sequences hold, through lists of the holders.
+
+    Rare patterns mostly occur once: then a list of occurrences is hardly longer than one of
+    holders, and needs no values beside it.
+    """
+    same = z is x
+    row: np.ndarray = np.zeros(len(z), dtype=dtype)
+    # Unsigned: no test for negative indices; and as short as can be, for the cache.
+    kind = np.uint16 if len(z) <= np.iinfo(np.uint16).max else np.uint32
+    if x.whole and z.whole and z.values.sum() <= REPEATED * len(z.values):
+        starts = _starts(np.bincount(z.index, z.values, len(rare)) * rare)
+        holders = np.empty(starts[-1], dtype=kind)
+        _feature_loops.list_occurrences(z.index, z.values, z.offsets, rare, starts, holders)
+        _feature_loops.scatter_counts(
+            x.index, x.values, x.offsets, rare, starts, holders, same, fresh, row, out
+        )
+        return
+    starts = _starts(np.bincount(z.index, minlength=len(rare)) * rare)
+    holders = np.empty(starts[-1], dtype=kind)
     held = np.empty(starts[-1], dtype=dtype)
     _feature_loops.list_holders(z.index, z.values, z.offsets, rare, starts, holders, held)
-    row: np.ndarray = np.zeros(len(z), dtype=dtype)
     _feature_loops.scatter(
-        x.index, x.values, x.offsets, rare, starts, holders, held, z is x, row, out
+        x.index, x.values, x.offsets, rare, starts, holders, held, same, fresh, row, out
     )
+
+
+def _starts(sizes: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def windows(span: int, k: int) -> Iterable[tuple[int, ...]]:
