@@ -8,7 +8,8 @@ STAMP  := $(VENV)/.installed
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow lint format docs bench clean
+.PHONY: help install demo test test-slow lint format docs bench bench-quick bench-check bench-plots \
+  bench-parts clean
 
 help:
 	@echo "make install    create $(VENV) and install the library with its development tools"
@@ -18,7 +19,10 @@ help:
 	@echo "make lint       ruff and mypy"
 	@echo "make format     let ruff rewrite the layout and the imports"
 	@echo "make docs       the documentation, into docs/_build/html"
-	@echo "make bench      every benchmarks/bench_*.py"
+	@echo "make bench      ours and the peers side by side (bench-quick: small sizes)"
+	@echo "make bench-check  ratios of a quick run against the committed table"
+	@echo "make bench-plots  the scaling plots of the documentation, from the committed table"
+	@echo "make bench-parts  every benchmarks/bench_*.py: single parts of the library"
 	@echo "make clean      remove what the other targets made, the environment included"
 
 install: $(STAMP)
@@ -56,8 +60,21 @@ docs: install
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "Documentation: docs/_build/html/index.html"
 
+# Goes on where it was stopped; see `python -m benchmarks --help` for single entries.
 bench: install
-	@ls benchmarks/bench_*.py >/dev/null 2>&1 || echo "There are no benchmarks/bench_*.py yet."
+	@$(BIN)/python -m benchmarks
+	@$(BIN)/python -m benchmarks --plots
+
+bench-quick: install
+	@$(BIN)/python -m benchmarks --quick
+
+bench-check: install
+	@$(BIN)/python -m benchmarks --check
+
+bench-plots: install
+	@$(BIN)/python -m benchmarks --plots
+
+bench-parts: install
 	@set -e; for file in $(wildcard benchmarks/bench_*.py); do \
 	  echo "== $$file"; $(BIN)/python $$file; done
 

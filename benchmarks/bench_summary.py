@@ -39,21 +39,19 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
+from machine import cores, exponentials_per_second, product_flops_per_second
 from sklearn.metrics.pairwise import rbf_kernel
 
 from multikernel.grams import _loops
-from multikernel.grams._passes import evaluate
 
 P, D = 50, 20
 HELD = 4000
-THREADS = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+THREADS = cores()
 RESULTS = Path(__file__).parent / "results"
 
 Pair = tuple[np.ndarray, np.ndarray]
@@ -145,42 +143,6 @@ CONTENDERS: dict[str, Callable[..., Pair]] = {
 }
 
 
-@njit(nogil=True)
-def _exponentials(plan: Any, x: np.ndarray, out: np.ndarray, repeats: int) -> None:
-    for _ in range(repeats):
-        evaluate(plan, 0, x, out)
-
-
-def exponentials_per_second(dtype: Any) -> float:
-    """Rate of the best loop on all cores, data in the first-level cache; best of three."""
-    size, repeats = 1024, 100_000
-    X = np.zeros((1, D))
-    plan = replace(family(X, np.full(P, 0.5), dtype), shifted=False).plan
-    # Input and output a little more than a page apart, so that stores do not delay loads.
-    buffers = [np.ones(2 * size + 256, dtype=dtype) for _ in range(THREADS)]
-    _exponentials(plan, buffers[0][:size], buffers[0][size + 256 :], 1)
-    rates = []
-    with ThreadPoolExecutor(THREADS) as pool:
-        for _ in range(3):
-            start = time.perf_counter()
-            jobs = [
-                pool.submit(_exponentials, plan, b[:size], b[size + 256 :], repeats)
-                for b in buffers
-            ]
-            for job in jobs:
-                job.result()
-            rates.append(THREADS * size * repeats / (time.perf_counter() - start))
-    return max(rates)
-
-
-def product_flops_per_second(dtype: Any, size: int = 3000) -> float:
-    """Rate of a large matrix product, BLAS on all cores."""
-    A = np.random.default_rng(0).standard_normal((size, size)).astype(dtype)
-    start = time.perf_counter()
-    A @ A
-    return 2.0 * size**3 / (time.perf_counter() - start)
-
-
 def limit(n: int, exponentials: float, flops: float) -> float:
     """Seconds that the exponentials and products of half of the pairs cost at full speed."""
     pairs = n * n / 2
@@ -252,7 +214,9 @@ def measure(n: int, repeats: int) -> list[dict[str, Any]]:
     results: dict[str, Pair] = {}
     for repeat in range(repeats if n <= HELD else min(repeats, 3)):
         for dtype, seen in rates.items():
-            seen.append((exponentials_per_second(dtype), product_flops_per_second(dtype)))
+            seen.append(
+                (exponentials_per_second(dtype, THREADS), product_flops_per_second(dtype, THREADS))
+            )
         for name, contender in CONTENDERS.items():
             if name == "reference" and repeat >= (3 if n <= HELD else 1):
                 continue

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from typing import Any
+
+# Examples are small: a second thread of BLAS costs them more than it brings.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import multikernel
 
@@ -20,6 +25,7 @@ extensions = [
     "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
+    "sphinx_gallery.gen_gallery",
 ]
 # No intersphinx: it would fetch the inventories of other projects during the build.
 
@@ -36,11 +42,40 @@ autodoc_member_order = "bysource"
 numpydoc_show_class_members = False  # the class template lists the members itself
 numpydoc_xref_param_type = False
 
+# The gallery lies beside the generated reference: git ignores both, `make clean` removes both.
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "generated/gallery",
+    "filename_pattern": r"/plot_",
+    # The promoters of UCI are not among the data that come with scikit-learn.
+    "ignore_pattern": r"plot_promoters",
+    "within_subsection_order": "FileNameSortKey",
+    "backreferences_dir": "generated/backreferences",
+    "doc_module": ("multikernel",),
+    "inspect_global_variables": False,
+    "download_all_examples": False,
+    "show_signature": False,
+    "write_computation_times": False,
+    "min_reported_time": 1e9,
+}
+
 html_theme = "pydata_sphinx_theme"
 html_title = f"multikernel {release}"
-html_theme_options = {"show_prev_next": False, "navigation_with_keys": False}
+html_theme_options = {
+    "show_prev_next": False,
+    "navigation_with_keys": False,
+    "header_links_before_dropdown": 6,
+    "show_nav_level": 1,
+}
 html_show_sourcelink = False
-html_sidebars = {"**": []}  # a handful of pages: the bar at the top says it all
+# The tables of coming-from need the room of both columns at the side.
+html_sidebars = {
+    "**": ["sidebar-nav-bs"],
+    "index": [],
+    "start": [],
+    "search": [],
+    "coming-from": [],
+}
 
 
 def skip_request_methods(
@@ -53,5 +88,14 @@ def skip_request_methods(
     return True if re.fullmatch(r"set_\w+_request", name) else None
 
 
+def show_examples(
+    app: Any, what: str, name: str, obj: object, options: Any, lines: list[str]
+) -> None:
+    """End the text of a public class or function with the examples of the gallery that use it."""
+    if what in ("class", "function"):
+        lines += ["", f".. minigallery:: {name}", "   :add-heading: In the gallery", ""]
+
+
 def setup(app: Any) -> None:
     app.connect("autodoc-skip-member", skip_request_methods)
+    app.connect("autodoc-process-docstring", show_examples, priority=900)  # after numpydoc

@@ -4,7 +4,7 @@ Does alignment tell which kernels predict well?
 
 The alignment of a kernel with the labels costs one look at its matrix; the accuracy of a machine
 costs a training. If the first predicts the second, kernels can be weighed without training any.
-:func:`multikernel.study.alignment_study` answers for one's own bank.
+:func:`multikernel.alignment_study` answers for one's own bank.
 """
 
 # %%
@@ -14,7 +14,6 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import multikernel as mk
-from multikernel.study import alignment_study
 
 rng = np.random.default_rng(3)
 y = np.where(np.arange(400) < 200, 1, -1)
@@ -22,7 +21,7 @@ X = rng.normal(size=(400, 6))
 X[y < 0, :2] += 1.5
 bank = mk.gaussians(2.0 ** np.arange(-12.0, 5.0, 2.0))
 
-study = alignment_study(bank, X, y, grid=[0.1, 1.0, 10.0, 100.0])
+study = mk.alignment_study(bank, X, y, grid=[0.1, 1.0, 10.0, 100.0])
 print(study)
 
 # %%
@@ -40,4 +39,4 @@ plt.show()
 
 from multikernel.learners.parzen import Parzen
 
-print(alignment_study(bank, X, y, learner=lambda value: Parzen("h")))
+print(mk.alignment_study(bank, X, y, learner=lambda value: Parzen("h")))

@@ -16,7 +16,7 @@ import multikernel as mk
 from multikernel import bounds
 
 rng = np.random.default_rng(0)
-n = 2000
+n = 1200
 y = rng.choice([-1, 1], n)
 X = rng.standard_normal((n, 4))
 X[:, 0] += 2.5 * y

@@ -16,7 +16,6 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 import multikernel as mk
-from multikernel.estimators.ensemble import KernelEnsembleClassifier
 
 X, y = load_digits(return_X_y=True)
 keep = np.isin(y, (3, 5, 8))
@@ -39,10 +38,10 @@ bank = mk.per_view(
 # no error on the points it was trained on, earns nothing.
 
 models = {
-    "l1": KernelEnsembleClassifier(bank, "l1"),
-    "l2": KernelEnsembleClassifier(bank, "l2"),
-    "l1, signed": KernelEnsembleClassifier(bank, "l1", signed=True),
-    "l1, one stage": KernelEnsembleClassifier(bank, "l1", stages=1),
+    "l1": mk.KernelEnsembleClassifier(bank, "l1"),
+    "l2": mk.KernelEnsembleClassifier(bank, "l2"),
+    "l1, signed": mk.KernelEnsembleClassifier(bank, "l1", signed=True),
+    "l1, one stage": mk.KernelEnsembleClassifier(bank, "l1", stages=1),
 }
 for name, model in models.items():
     model.fit(X[train], y[train])
@@ -66,4 +65,4 @@ left.set_xlabel("held-out accuracy")
 for j, (name, model) in enumerate(models.items()):
     right.barh(places + 0.2 * (j - 1.5), model.kernel_weights_, 0.2, label=name)
 right.set_xlabel("weight")
-right.legend()
+right.legend(loc="upper left", bbox_to_anchor=(1.0, 1.0))

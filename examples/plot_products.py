@@ -32,7 +32,8 @@ for name, bank in (("features", features), ("features and their products", pairs
 # learning which kernels to *multiply* by a continuous parameter would not be.
 model = mk.MultiKernelClassifier(pairs, "alignf", C=10.0).fit(X, y)
 best = np.argsort(model.kernel_weights_)[::-1][:6]
-plt.barh([model.kernel_names_[k] for k in best][::-1], model.kernel_weights_[best][::-1])
-plt.xlabel("weight")
-plt.tight_layout()
+figure, axis = plt.subplots(figsize=(8, 3), layout="constrained")
+axis.barh([model.kernel_names_[k] for k in best], model.kernel_weights_[best])
+axis.invert_yaxis()
+axis.set_xlabel("weight")
 plt.show()

@@ -1,13 +1,14 @@
-"""What the weights say: where a promoter is recognised, and by which letters.
-
-    python examples/plot_promoters.py [FILE.png]
+"""
+What the weights say: where a promoter is recognised, and by which letters
+==========================================================================
 
 One weighted degree kernel per window of six letters along the promoter sequences of UCI (57
 letters, from 50 before the start of transcription to 7 after it): 52 kernels, each of which sees
 one place only. The learned weights say which places tell promoters from other sequences, and the
 letters below them which words stand there. Biology knows two: TTGACA around -35, TATAAT around -10.
 
-Needs matplotlib, and the set `promoters` in the data folder (see `multikernel.datasets`).
+Needs the set ``promoters`` in the data folder (see :mod:`multikernel.datasets`), and is therefore
+no part of the gallery. ``python examples/plot_promoters.py FILE.png`` writes the picture to a file.
 """
 
 from __future__ import annotations

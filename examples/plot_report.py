@@ -2,7 +2,7 @@
 Looking at what was learned
 ===========================
 
-A fitted model can be drawn piece by piece with :mod:`mk.plot <multikernel.report.plots>`, or
+A fitted model can be drawn piece by piece with ``mk.plot``, or
 written as one page that needs nothing else.
 """
 
@@ -18,7 +18,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.preprocessing import StandardScaler
 
 import multikernel as mk
-from multikernel.report import plots, write_report
+from multikernel.report import write_report
 
 data = load_breast_cancer()
 X = StandardScaler().fit_transform(data.data)
@@ -40,25 +40,25 @@ print(f"chosen: {model.weighting_}, C = {model.C_:g}, accuracy {model.best_score
 # one group without much harm.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5), layout="constrained")
-plots.weights(model, ax=left)
-plots.alignments(model, X, y, ax=right)
+mk.plot.weights(model, ax=left)
+mk.plot.alignments(model, X, y, ax=right)
 
 # %%
 # How the score depends on C, for each rule.
 
-plots.path(model)
+mk.plot.path(model)
 
 # %%
 # Spectra: the learned kernel stands between the smooth and the wiggly ones. In brackets the
 # effective rank.
 
-plots.spectrum(model, X)
+mk.plot.spectrum(model, X)
 
 # %%
 # Rules that learn weights and machine together prove how far they are from the optimum.
 
 joint = mk.MultiKernelClassifier(bank, weighting=mk.L1()).fit(X, y)
-plots.convergence(joint)
+mk.plot.convergence(joint)
 
 # %%
 # All of it, with the stability of the weights and the certificate, as one HTML page to open, send

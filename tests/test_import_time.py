@@ -1,6 +1,8 @@
 """``import multikernel`` and ``multikernel --help`` bring in next to nothing.
 
-What takes time to import are other packages; that they stay away can be tested, seconds cannot.
+What takes time to import are other packages: that they stay away is tested first. The time itself
+is taken as the processor time of the import alone, some sixty times below what is allowed, so that
+no busy machine can make the test fail.
 """
 
 import json
@@ -34,6 +36,12 @@ def test_the_package_imports_nothing_heavy():
         "multikernel",
         "multikernel._version",
     }
+
+
+def test_the_package_imports_in_less_than_a_second():
+    code = "from time import process_time as t; t0 = t(); import multikernel; print(t() - t0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 1.0
 
 
 def test_data_sets_are_listed_without_scikit_learn():

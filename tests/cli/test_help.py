@@ -63,39 +63,3 @@ def test_datasets_are_listed_described_and_written(tmp_path):
     assert len(lines) == 570 and lines[0].endswith(",y")
     assert "Did you mean 'wdbc'" in fail("datasets", "wdbcc")
     assert "Name the data set" in fail("datasets", "--out", path)
-
-
-def test_experiments_are_found_without_importing_them():
-    known = answer("reproduce")["experiments"]
-    assert known["toy"].startswith("Kloft's toy experiment")
-    assert "voted_methods" not in known
-    assert "toy" in succeed("reproduce").stdout
-    assert "There is no experiment 'toys'" in fail("reproduce", "toys")
-
-
-def test_an_experiment_is_run_with_its_options(monkeypatch, tmp_path):
-    from dataclasses import dataclass
-
-    from multikernel.experiments import toy
-
-    @dataclass
-    class Row:
-        error: float
-
-    class Result:
-        rows = (Row(0.25),)
-
-        def __str__(self):
-            return "all as in the paper"
-
-    asked = {}
-
-    def run(**options):
-        asked.update(options)
-        return Result()
-
-    monkeypatch.setattr(toy, "run", run)
-    said = answer("reproduce", "toy", "--quick", "--out", tmp_path / "new", "--seed", 3)
-    assert said["rows"] == [{"error": 0.25}] and said["text"] == "all as in the paper"
-    assert asked["quick"] and asked["seed"] == 3 and asked["out"].is_dir()
-    assert asked["progress"] is False

@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from multikernel.experiments import spectral
+from multikernel.experiments.record import Record
+from tests.experiments.blind import assert_blind
 
 
 @pytest.fixture(scope="module")
-def result(data_dir, tmp_path_factory) -> spectral.SpectralResult:
-    return spectral.run(4, names=["sonar"], out=tmp_path_factory.mktemp("spectral"))
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("spectral")
+
+
+@pytest.fixture(scope="module")
+def record(data_dir, folder) -> Record:
+    return spectral.run(4, names=["sonar"], out=folder)
+
+
+@pytest.fixture
+def result(record) -> spectral.Found:
+    return spectral.Found(record.rows)
 
 
 def test_every_machine_is_certified(result):
@@ -54,9 +65,9 @@ def test_the_free_spectrum_overfits(result):
 
 
 def test_splits_follow_from_their_numbers(data_dir):
-    once, again = (spectral.run_one("sonar", 3, ["K_2"], seed=1) for _ in range(2))
+    once, again = (spectral.work("sonar", 3, "K_2", 1) for _ in range(2))
     assert replace(once[0], seconds=0.0) == replace(again[0], seconds=0.0)
-    other = spectral.run_one("sonar", 4, ["K_2"], seed=1)
+    other = spectral.work("sonar", 4, "K_2", 1)
     assert other[0].bound != once[0].bound
 
 
@@ -66,23 +77,39 @@ def test_breast_cancer_has_no_missing_values_left(data_dir):
     assert set(y) == {-1, 1}
 
 
-def test_rows_without_a_margin_are_counted_and_left_out_of_means(result, tmp_path):
+def test_rows_without_a_margin_are_counted_and_left_out_of_means(result):
     lost = tuple(
         replace(row, bound=np.nan, test_error=np.nan, gap=np.nan)
         if (row.method, row.split) == ("K_C", 0)
         else row
         for row in result.rows
     )
-    part = spectral.SpectralResult(lost)
+    part = spectral.Found(lost)
     assert "(1 of 4 splits not separable)" in part.table("sonar")
     left = result.values("sonar", "K_C", "test_error")[1:]
     assert part.mean("sonar", "K_C", "test_error") == pytest.approx(left.mean())
-    part.to_csv(tmp_path / "rows.csv")
-    with (tmp_path / "rows.csv").open() as file:
-        assert len(list(csv.DictReader(file))) == len(lost)
 
 
-def test_the_text_has_table_and_claims(result):
-    text = str(result)
+def test_text_and_files(record, tmp_path):
+    text = str(record)
     assert "| K_1 | 9.65 |" in text
     assert "sonar: K_L and K_C perform alike" in text
+    assert [path.suffix for path in record.save(tmp_path)] == [".csv", ".md", ".png"]
+
+
+def test_finished_machines_are_kept(record, folder, monkeypatch):
+    monkeypatch.setattr(spectral, "work", None)
+    assert spectral.run(4, names=["sonar"], out=folder).rows == record.rows
+
+
+@pytest.mark.parametrize("method", spectral.METHODS)
+def test_test_labels_do_not_influence_training(data_dir, method):
+    """Test points are known in advance here, their labels are not."""
+    X, y = spectral.load("sonar")
+    X, y = X[::2], y[::2]
+    known, rest = spectral.cut("sonar", len(y), 0, 0)
+
+    def learn(X, y):
+        return spectral.learn("sonar", method, X, y, known, rest)
+
+    assert_blind(learn, X, y, known, rest, {"test_error"}, transductive=True)

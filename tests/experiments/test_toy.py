@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from scipy.optimize import linprog
 
 from multikernel.experiments import toy
+from multikernel.experiments.record import Record
+from tests.experiments.blind import assert_blind
 
 
 @pytest.fixture(scope="module")
@@ -18,8 +21,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def result(folder: Path) -> toy.ToyResult:
+def record(folder: Path) -> Record:
     return toy.run(repetitions=2, quick=True, out=folder)
+
+
+@pytest.fixture(scope="module")
+def result(record: Record) -> toy.Found:
+    return toy.Found(record.rows)
 
 
 # -- data ------------------------------------------------------------------------------------------
@@ -133,12 +141,12 @@ def test_large_costs_share_a_machine_that_has_no_bounded_coefficient(
 # -- results ---------------------------------------------------------------------------------------
 
 
-def test_rows_are_complete_and_proven(result: toy.ToyResult) -> None:
+def test_rows_are_complete_and_proven(result: toy.Found) -> None:
     assert len(result.rows) == 2 * 3 * 4
     for row in result.rows:
         assert all(np.isfinite(value) for value in vars(row).values())
         assert 0 <= row.model_error <= 2 and 1 <= row.effective_kernels <= 50 + 1e-9
-        assert row.C in toy.QUICK_COSTS
+        assert row.C in toy.COSTS[::2]
         # The counted error is a sample of 1000 of the exact one.
         assert row.test_error == pytest.approx(row.risk, abs=0.06)
         if row.unconverged == 0:
@@ -146,7 +154,7 @@ def test_rows_are_complete_and_proven(result: toy.ToyResult) -> None:
     assert all(row.unconverged == 0 for row in result.rows if row.p > 1)
 
 
-def test_what_the_thesis_found(result: toy.ToyResult) -> None:
+def test_what_the_thesis_found(result: toy.Found) -> None:
     """Two data sets per level with known outcome: this guards against change, it proves nothing."""
     assert min(result.norms, key=lambda p: result.mean(1, p)) == 1.0
     assert result.mean(1, 1.0) == pytest.approx(0.04, abs=0.01)
@@ -158,50 +166,53 @@ def test_what_the_thesis_found(result: toy.ToyResult) -> None:
     assert verdicts["p = 4/3 is worst at no level"] == "yes"
 
 
-def test_reads_well(result: toy.ToyResult) -> None:
-    text = str(result)
+def test_text_and_files(record: Record, tmp_path: Path) -> None:
+    text = str(record)
     assert "| noise | p = 1 | p = 4/3 | p = 2 | p = 4 |" in text
     assert "| 98 % |" in text and "nan" not in text
-    assert "p = 1 is best at 98 % noise: printed yes, ours" in text
+    assert "| p = 1 is best at 98 % noise | yes |" in text
+    assert [path.suffix for path in record.save(tmp_path)] == [".csv", ".md", ".png"]
 
 
-def test_finished_repetitions_are_kept(
-    result: toy.ToyResult, folder: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+def test_finished_machines_are_kept(
+    record: Record, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[tuple[int, int]] = []
 
-    def stub(informative, repetition, norms, costs, seed):  # type: ignore[no-untyped-def]
+    def stub(informative, repetition, p, step, seed):  # type: ignore[no-untyped-def]
         asked.append((informative, repetition))
-        some = result.rows[0]
-        return [replace(some, informative=informative, repetition=repetition, p=p) for p in norms]
+        return [replace(record.rows[0], informative=informative, repetition=repetition, p=p)]
 
-    monkeypatch.setattr(toy, "run_one", stub)
-    assert toy.run(repetitions=2, quick=True, out=folder) == result
+    monkeypatch.setattr(toy, "work", stub)
+    assert toy.run(repetitions=2, quick=True, out=folder).rows == record.rows
     assert asked == []
-    # A run that was cut off in the middle of a line.
-    text = (folder / "toy-quick.csv").read_text().splitlines(keepends=True)
-    (tmp_path / "toy-quick.csv").write_text("".join(text[:-1]) + text[-1][:20])
-    again = toy.run(repetitions=2, quick=True, out=tmp_path)
-    assert len(asked) == 1 and len(again.rows) == len(result.rows)
-    assert len(toy.read_rows(tmp_path / "toy-quick.csv")) == len(result.rows)
-    # Other seeds are other data.
-    toy.run(repetitions=1, quick=True, seed=1, out=tmp_path)
-    assert len(asked) == 4
+    # Other repetitions and other seeds are other data.
+    toy.run(repetitions=3, quick=True, out=folder)
+    assert set(asked) == {(k, 2) for k in toy.QUICK_LEVELS}
+    toy.run(repetitions=1, quick=True, seed=1, out=folder)
+    assert len(asked) == 2 * 3 * 4
 
 
-def test_csv_round_trip(result: toy.ToyResult, tmp_path: Path) -> None:
-    result.to_csv(tmp_path / "rows.csv")
-    assert tuple(toy.read_rows(tmp_path / "rows.csv")) == result.rows
-
-
-def test_parallel_runs_give_the_same_rows(
-    result: toy.ToyResult, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_parallel_runs_give_the_same_rows(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(toy, "QUICK_LEVELS", (1,))
     again = toy.run(repetitions=1, quick=True, n_jobs=2)
     mine = [
         replace(row, seconds=0.0)
-        for row in result.rows
+        for row in record.rows
         if row.repetition < 1 and row.informative == 1
     ]
     assert [replace(row, seconds=0.0) for row in again.rows] == mine
+
+
+@pytest.mark.parametrize("p", [4 / 3, 2.0])
+def test_test_points_do_not_influence_training(p: float) -> None:
+    train, held, test = toy.make_samples(4, 0, 0)
+    sizes = np.cumsum([0, len(train[1]), len(held[1]), len(test[1])])
+    X = np.concatenate([train[0], held[0], test[0]])
+    y = np.concatenate([train[1], held[1], test[1]])
+    parts = [np.arange(a, b) for a, b in pairwise(sizes)]
+
+    def learn(X: np.ndarray, y: np.ndarray) -> dict[str, float]:
+        return toy.learn(p, toy.COSTS[::4], 4, *((X[part], y[part]) for part in parts))
+
+    assert_blind(learn, X, y, parts[0], parts[2], {"test_error"})

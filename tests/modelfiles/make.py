@@ -1,7 +1,8 @@
 """Write the stored model files of the current format, for the tests of all later versions.
 
-Run once per format, ``python tests/modelfiles/make.py``, and never again: files that later
-versions have written prove nothing about earlier ones.
+Run ``python tests/modelfiles/make.py`` once per format, and again when there is a new kind of
+model. Files that are there are left alone: those that later versions have written prove nothing
+about earlier ones.
 """
 
 import json
@@ -12,8 +13,17 @@ from sklearn.datasets import make_classification, make_regression
 
 import multikernel as mk
 from multikernel.files import FORMAT
+from multikernel.tables import Frame, TableEncoder, TableModel
 
 HERE = Path(__file__).parent
+
+
+def genes(n=48, seed=0):
+    """Sequences with a motif that tells two classes apart."""
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % 2
+    letters = ["".join(rng.choice(list("ACGT"), 12)) for _ in y]
+    return np.array([("TATA" if t else "GCGC") + s for s, t in zip(letters, y, strict=True)]), y
 
 
 def models():
@@ -22,29 +32,76 @@ def models():
     R, t = make_regression(100, 5, noise=3.0, random_state=0)
     bank = mk.gaussians([0.1, 1.0]) + mk.per_feature(mk.Linear()) + [mk.Linear() * mk.Gaussian(0.5)]
     search = mk.MultiKernelClassifierCV(bank, ["uniform", mk.LpNorm(1.5)], [1.0], cv=3)
+    two, few = X[y < 2][:60], y[y < 2][:60]
+    S, s = genes()
+    strings = [mk.Spectrum(2), mk.WeightedDegree(2), mk.Mismatch(3, 1), mk.EditSimilarity()]
+    views = mk.per_view({"left": (mk.Gaussian(0.1), [0, 1]), "right": (mk.Linear(), [2, 3])})
+    gaussians = mk.gaussians([0.1, 1.0])
     return {
         "classifier": (mk.MultiKernelClassifier(weighting="alignf"), X, y),
         "search": (search, X, y),
         "regressor": (mk.MultiKernelRegressor(weighting="l1"), R, np.round(t)),
+        "regressor-search": (mk.MultiKernelRegressorCV(gaussians, alphas=[0.1, 1.0], cv=3), R, t),
+        "one-class": (mk.MultiKernelOneClass(gaussians), two, None),
+        "voted": (mk.VotedKernelClassifier(bank), two, few),
+        "voted-search": (mk.VotedKernelClassifierCV(gaussians, cv=2), two, few),
+        "ensemble": (mk.KernelEnsembleClassifier(bank), X, y),
+        "ensemble-one-stage": (mk.KernelEnsembleClassifier(gaussians, stages=1), two, few),
+        "ensemble-regressor": (mk.KernelEnsembleRegressor(gaussians, signed=True), R, t),
+        "spectral-polynomial": (mk.SpectralKernelClassifier(mk.Gaussian(0.5)), two, few),
+        "spectral-convex": (mk.SpectralKernelClassifier(gaussians, family="convex"), X, y),
+        "sequences": (mk.MultiKernelClassifier(strings, "uniform"), S, s),
+        "ngrams": (mk.MultiKernelClassifier(mk.per_ngram(2, top=12, unit="letter")), S, s),
+        "views": (mk.MultiKernelClassifier(views, mk.LpNorm(p=2)), X, y),
+        "per-class": (mk.MultiKernelClassifier(gaussians, "l1", multiclass="per_class"), X, y),
+        "given": (
+            mk.MultiKernelClassifier(mk.precomputed([two @ two.T, np.eye(60)], ["dot", "same"])),
+            mk.sample_ids(60),
+            few,
+        ),
     }
+
+
+def table_model():
+    """What ``multikernel fit`` writes: numbers, a category with gaps, texts, views."""
+    S, s = genes()
+    rng = np.random.default_rng(1)
+    colour = [("red", "blue", None)[i % 3] for i in range(len(s))]
+    columns = {"size": rng.normal(size=len(s)).tolist(), "colour": colour, "gene": S.tolist()}
+    frame = Frame.of(columns)
+    encoder = TableEncoder.fit(frame, texts=["gene"], impute="median")
+    numbers, gene = encoder.places(["size", "colour"]), encoder.places(["gene"])
+    bank = mk.per_view({"numbers": (mk.Gaussian(0.5), numbers), "gene": (mk.Spectrum(2), gene)})
+    estimator = mk.MultiKernelClassifier(bank).fit(encoder(frame), np.array(["no", "yes"])[s])
+    rows = {name: values[::4] for name, values in columns.items()}
+    return TableModel(estimator, encoder, "class", "classification", True), rows
+
+
+def store(name, model, rows):
+    """The model, and what it predicts for some rows, unless it is there already."""
+    path = HERE / f"format-{FORMAT}-{name}.skops"
+    if path.exists():
+        print(f"{path.name} is there already and stays as it is.")
+        return
+    mk.save(model, path)
+    estimator = getattr(model, "estimator", model)
+    expected = {
+        "type": type(model).__name__,
+        "X": rows if isinstance(rows, dict) else rows.tolist(),
+        "predict": model.predict(rows).tolist(),
+    }
+    if hasattr(estimator, "kernel_weights_"):
+        expected["kernel_weights"] = estimator.kernel_weights_.tolist()
+    if hasattr(model, "decision_function"):
+        expected["decision_function"] = model.decision_function(rows).tolist()
+    path.with_suffix(".json").write_text(json.dumps(expected) + "\n")
+    print(f"{path.name}: {path.stat().st_size:,} bytes")
 
 
 def main():
     for name, (estimator, X, y) in models().items():
-        path = HERE / f"format-{FORMAT}-{name}.skops"
-        if path.exists():
-            raise SystemExit(f"{path.name} is there already; it must not be written again.")
-        mk.save(estimator.fit(X, y), path)
-        rows = X[::10]
-        expected = {
-            "type": type(estimator).__name__,
-            "X": rows.tolist(),
-            "kernel_weights": estimator.kernel_weights_.tolist(),
-            "predict": estimator.predict(rows).tolist(),
-        }
-        if hasattr(estimator, "decision_function"):
-            expected["decision_function"] = estimator.decision_function(rows).tolist()
-        path.with_suffix(".json").write_text(json.dumps(expected) + "\n")
+        store(name, estimator.fit(X) if y is None else estimator.fit(X, y), X[::10])
+    store("table", *table_model())
 
 
 if __name__ == "__main__":

@@ -204,3 +204,113 @@ def test_narrow_screens_do_not_scroll_sideways(page):
     _, path = page
     seen, _ = drive(path, "--window-size=400,800")
     assert seen["width"] <= 500 and seen["wide"] <= 0 and seen["empty"] == 0
+
+
+# -- paper, no script, other models ---------------------------------------------------------------
+
+LOOK = """
+<script>
+addEventListener("load", () => {
+  const seen = {};
+  const shown = (query) => [...document.querySelectorAll(query)]
+    .filter((part) => getComputedStyle(part).display !== "none").length;
+  const size = (part) => part.getBoundingClientRect();
+  const charts = [...document.querySelectorAll("svg.chart")];
+  seen.wide = document.documentElement.scrollWidth - innerWidth;
+  seen.cut = [...document.querySelectorAll(".scroll")]
+    .filter((part) => part.scrollWidth > part.clientWidth + 1).length;
+  seen.empty = charts.filter((c) => !c.closest("details")
+    && (size(c).width < 40 || size(c).height < 10 || !c.querySelector("polyline, rect, circle")))
+    .length;
+  const inside = (part) => {
+    const box = size(part.ownerSVGElement), own = size(part), room = 4;
+    return part.closest("details") || (own.left >= box.left - room && own.right <= box.right + room
+      && own.top >= box.top - room && own.bottom <= box.bottom + room);
+  };
+  const parts = "svg text, svg polyline, svg circle, svg rect";
+  seen.misplaced = [...document.querySelectorAll(parts)]
+    .filter((part) => !inside(part)).map((part) => part.outerHTML.slice(0, 120));
+  const label = (part) => { const r = size(part); return [r.left, r.right, r.top, r.bottom]; };
+  seen.overlaps = 0;
+  for (const chart of charts) {
+    if (chart.closest("details")) continue;
+    const ticks = [...chart.querySelectorAll("text.tick")].map(label);
+    for (let i = 0; i < ticks.length; i++) for (let j = 0; j < i; j++) {
+      const [a, b] = [ticks[i], ticks[j]];
+      if (Math.min(a[1], b[1]) - Math.max(a[0], b[0]) > 1
+        && Math.min(a[3], b[3]) - Math.max(a[2], b[2]) > 4) seen.overlaps++;
+    }
+  }
+  seen.nav = shown("nav");
+  seen.buttons = shown(".buttons");
+  dispatchEvent(new Event("beforeprint"));
+  seen.closed = document.querySelectorAll("details:not([open])").length;
+  seen.scripted = document.documentElement.classList.contains("scripted");
+  seen.sections = document.querySelectorAll("main section").length;
+  const out = document.createElement("pre");
+  out.id = "seen";
+  out.textContent = JSON.stringify(seen);
+  document.body.append(out);
+});
+</script>
+"""
+
+
+def look(path: Path, text: str, *flags: str) -> dict:
+    """What a look at a page finds, whose source has perhaps been changed."""
+    copy = path.with_name("looked-at.html")
+    copy.write_text(text.replace("</body>", LOOK + "</body>"), encoding="utf-8")
+    dom, log = browse(copy, *flags)
+    found = re.search(r'<pre id="seen">(.*?)</pre>', dom, re.S)
+    assert found and console(log) == [], console(log)
+    return json.loads(found[1].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"))
+
+
+def test_on_paper_nothing_is_cut_off_or_folded_away(page):
+    """The rules for paper, applied to a screen as wide as a page between its margins."""
+    _, path = page
+    text = path.read_text(encoding="utf-8")
+    assert text.count("@media print") == 1
+    seen = look(path, text.replace("@media print", "@media screen"), "--window-size=700,900")
+    assert seen["nav"] == seen["buttons"] == seen["closed"] == 0
+    assert seen["wide"] <= 0 and seen["empty"] == 0 and seen["misplaced"] == []
+    assert look(path, text, "--window-size=700,900")["nav"] == 1  # the rules are what hides it
+
+
+def test_the_page_is_printed(page):
+    _, path = page
+    out = path.with_name("page.pdf")
+    browse(path, f"--print-to-pdf={out}")
+    data = out.read_bytes()
+    assert data.startswith(b"%PDF") and len(data) > 20_000
+
+
+def test_without_its_script_the_page_shows_the_same(page):
+    _, path = page
+    text = path.read_text(encoding="utf-8")
+    without = re.sub(r"<script>.*?</script>", "", text, flags=re.S)
+    seen, scripted = look(path, without), look(path, text)
+    assert not seen["scripted"] and scripted["scripted"]
+    assert seen["buttons"] == 0 < scripted["buttons"]  # no button that does nothing
+    for key in ("wide", "empty", "misplaced", "sections"):
+        assert seen[key] == scripted[key]
+
+
+@pytest.mark.filterwarnings("ignore:The signed combination")
+@pytest.mark.parametrize(
+    "name, width",
+    [
+        *[(name, 1280) for name in ("one-class", "signed", "vote", "ensemble", "powers")],
+        *[(name, width) for name in ("eigenvectors", "n-grams") for width in (1280, 500)],
+    ],
+)
+def test_pages_of_other_models_are_drawn_as_well(name, width, tmp_path):
+    from tests.report.test_models import fitted
+
+    model, X, y = fitted(name)
+    path = write_report(model, X, y, tmp_path / "page.html")
+    seen = look(path, path.read_text(encoding="utf-8"), f"--window-size={width},900")
+    assert seen["wide"] <= 0 and seen["empty"] == 0
+    assert seen["misplaced"] == [] and seen["overlaps"] == 0
+    if width > 1000:
+        assert seen["cut"] == 0

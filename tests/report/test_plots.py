@@ -14,6 +14,7 @@ import multikernel as mk
 from multikernel.bounds import AssumptionError
 from multikernel.report import findings, plots
 from multikernel.report.notebook import weights_table
+from multikernel.report.sample import target_columns
 from tests.report.pages import VIEW, searched, two_views
 
 matplotlib = pytest.importorskip("matplotlib", reason="pictures need matplotlib")
@@ -88,7 +89,7 @@ def test_dots_are_the_weights_of_the_classes():
 def test_the_heat_map_is_the_alignments(fitted):
     model, X, y = fitted
     ax = plots.alignments(model, X, y)
-    found = findings.find_alignments(model, X, findings.target_columns(model, y))
+    found = findings.find_alignments(model, X, target_columns(model, y))
     assert_allclose(ax.images[0].get_array(), np.column_stack([found.A, found.target]))
     bank = plots.alignments(model.bank_, X)
     assert_allclose(bank.images[0].get_array(), found.A)

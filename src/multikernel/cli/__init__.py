@@ -7,13 +7,31 @@ needs it, so that help is there at once.
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
+from typer.core import TyperGroup
 
 from .._version import __version__
 from . import bank, certificate, compare, datasets, demo, explain, fit, predict, reproduce
+from .common import usage_errors_for_machines
+
+
+class Commands(TyperGroup):
+    """Usage errors are JSON too, where JSON was asked for."""
+
+    def make_context(self, info_name: Any, args: list[str], *rest: Any, **extra: Any) -> Any:
+        with usage_errors_for_machines("--json" in args):
+            return super().make_context(info_name, args, *rest, **extra)
+
+    def invoke(self, ctx: Any) -> Any:
+        with usage_errors_for_machines("--json" in ctx.args):
+            return super().invoke(ctx)
+
 
 app = typer.Typer(
     name="multikernel",
+    cls=Commands,
     help="Learn which kernels to trust. Start with: multikernel demo",
     no_args_is_help=True,
     add_completion=False,

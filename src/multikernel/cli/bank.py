@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options as o
-from .common import Out, command
+from .common import Out, check_places, command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -50,6 +50,7 @@ def bank(
     if picture is not None and picture.suffix.lower() != ".svg":
         raise ValueError(f"Pictures are written as SVG; got {picture.name!r}.")
     say = Out(quiet, as_json)
+    check_places(picture)
     problem = load_problem(
         say,
         data,

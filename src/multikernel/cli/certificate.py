@@ -32,19 +32,20 @@ def certificate(
 
     multikernel certificate wine.skops wine.csv --delta 0.01
     """
-    from .. import bounds
+    from ..report.findings import find_certificate
     from ..tables import find_target, read_frame
     from .problem import as_table_model, load_model
 
     say = Out(quiet, as_json)
-    loaded = load_model(model)
-    frame = read_frame(data, format=format)
-    table = as_table_model(loaded, frame, target)
+    with say.progress(f"Reading {model.name} and {data.name}"):
+        loaded = load_model(model)
+        frame = read_frame(data, format=format)
+        table = as_table_model(loaded, frame, target)
     y = None
     if not hasattr(table.estimator, "offset_"):
         y = find_target(frame, table.target or None, table.task).values
     with say.progress("Computing bounds"):
-        found = bounds.certificate(
+        found = find_certificate(
             table.estimator, table.features(frame), y, delta, random_state=seed
         )
     if table.sample_kernels:

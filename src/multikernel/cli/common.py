@@ -27,7 +27,7 @@ from rich.progress import (
 F = TypeVar("F", bound=Callable[..., None])
 
 #: What the library raises for things that users can put right; anything else is a bug.
-EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError)
+EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, NotImplementedError)
 
 
 class Out:
@@ -97,6 +97,18 @@ class Out:
             yield advance
 
 
+@contextmanager
+def usage_errors_for_machines(wanted: bool) -> Iterator[None]:
+    """What the parser says about a wrong command, as JSON; it goes on to people as before."""
+    try:
+        yield
+    except Exception as error:
+        # Typer brings its own copy of click's exceptions since 0.20: their marks are the same.
+        if wanted and getattr(error, "exit_code", 0) == 2 and hasattr(error, "format_message"):
+            typer.echo(json.dumps({"error": error.format_message()}, indent=1))
+        raise
+
+
 def plain(value: Any) -> Any:
     """Numbers, texts and lists that JSON knows; what is not finite becomes null."""
     if isinstance(value, dict):
@@ -123,8 +135,8 @@ def command(function: F) -> F:
         out = Out(options.get("quiet", False), options.get("as_json", False))
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("once")
-                warnings.showwarning = functools.partial(_show_warning, out)
+                warnings.simplefilter("always")
+                warnings.showwarning = functools.partial(_show_warning, out, set())
                 function(*args, **options)
         except KeyboardInterrupt:
             out.note("Interrupted.")
@@ -143,9 +155,25 @@ def command(function: F) -> F:
     return run  # type: ignore[return-value]
 
 
-def _show_warning(out: Out, message: Any, category: type[Warning], *rest: Any) -> None:
-    if issubclass(category, UserWarning):  # the others are for programmers
+def _show_warning(
+    out: Out, said: set[str], message: Any, category: type[Warning], *rest: Any
+) -> None:
+    # Python's own "once" forgets what it has said whenever somebody changes the filters.
+    if issubclass(category, UserWarning) and str(message) not in said:
+        said.add(str(message))  # other categories are for programmers
         out.note(f"Note: {message}")
+
+
+def check_places(*files: Path | None, tables: Path | None = None) -> None:
+    """Refuse places that cannot be written before anything is computed; ``tables`` by format."""
+    from ..files.archive import check_place
+    from ..tables.reading import check_writable
+
+    for path in files:
+        if path is not None:
+            check_place(path)
+    if tables is not None:
+        check_writable(tables)
 
 
 def write_report(

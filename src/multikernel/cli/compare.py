@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from . import options as o
-from .common import Out, command, write_report
+from .common import Out, check_places, command, write_report
 
 
 @command
@@ -62,6 +62,7 @@ def compare(
     from .problem import load_problem
 
     say = Out(quiet, as_json)
+    check_places(report, tables=out)
     problem = load_problem(
         say,
         data,
@@ -83,8 +84,17 @@ def compare(
         methods += leaderboard.baselines(problem, seed, jobs)
     with say.progress("Comparing", len(methods) * folds * repeats) as advance:
         board = leaderboard.run(
-            problem, methods, folds=folds, repeats=repeats, seed=seed, advance=advance
+            problem,
+            methods,
+            folds=folds,
+            repeats=repeats,
+            seed=seed,
+            advance=advance,
+            n_jobs=jobs,
         )
+    winner = next((r for r in board.rows if r.kind == "weighting" and not r.error), None)
+    if winner is None:
+        raise ValueError(f"No weighting could be fitted: {board.rows[-1].error}")
     say.show(board.table())
     say.note(
         "Tests are one-sided paired t-tests over the splits, as in the papers. Training parts "
@@ -96,8 +106,7 @@ def compare(
         write_columns({row.name: row.scores for row in board.rows if not row.error}, out)
         say.note(f"Scores: {out}")
     if report is not None:
-        winner = next(row.name for row in board.rows if row.kind == "weighting" and not row.error)
-        rule = next(rule for rule in rules if str(rule) == winner)
+        rule = next(rule for rule in rules if str(rule) == winner.name)
         _report(say, problem, rule, board, report, data.name, seed, jobs)
     say.result({"report": report, "out": out, **board.to_dict()})
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from . import options as o
-from .common import Out, command
+from .common import Out, check_places, command
 
 
 @command
@@ -43,6 +43,7 @@ def datasets(
         say.text("\n".join(library.names()))
         say.result({"datasets": library.names(), "folder": place})
         return
+    check_places(tables=out)
     with say.progress(f"Loading {name}"):
         bunch = library.load(name)
     say.text(bunch.DESCR)

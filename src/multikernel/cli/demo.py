@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from . import options as o
-from .common import Out, command, write_report
+from .common import Out, check_places, command, write_report
 
 
 @command
@@ -37,6 +37,7 @@ def demo(
     from .views import View
 
     say = Out(quiet, as_json)
+    check_places(out)
     data = load_breast_cancer()
     X, y = data.data, np.asarray(data.target_names)[data.target]
     say.note(f"Breast cancer: {X.shape[0]} tumours, {X.shape[1]} measurements, {len(set(y))} kinds")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options as o
-from .common import Out, command
+from .common import Out, check_places, command
 
 if TYPE_CHECKING:
     import numpy as np
@@ -40,9 +40,11 @@ def explain(
     from .problem import as_table_model, load_model
 
     say = Out(quiet, as_json)
-    loaded = load_model(model)
-    frame = read_frame(data, format=format)
-    table = as_table_model(loaded, frame, target)
+    check_places(tables=out)
+    with say.progress(f"Reading {model.name} and {data.name}"):
+        loaded = load_model(model)
+        frame = read_frame(data, format=format)
+        table = as_table_model(loaded, frame, target)
     with say.progress(f"Explaining {len(frame)} rows"):
         shares = Shares.of(table.estimator, table.features(frame))
     if out is not None:
@@ -90,12 +92,15 @@ class Shares:
         import numpy as np
 
         answers = np.asarray(estimator.predict(X))
-        n, p = len(answers), len(estimator.kernel_names_)
+        n = len(answers)
         if hasattr(estimator, "decision_function"):
             split = estimator.decision_function(X, split=True)
         else:
             split = estimator.predict(X, split=True)
-        split = split.reshape(n, p, -1)
+        split = split.reshape(n, split.shape[1], -1)
+        # The members of some families are functions of one matrix: that one kernel predicts.
+        names = estimator.kernel_names_
+        names = names if len(names) == split.shape[1] else estimator.grams_.names
         column = np.zeros(n, dtype=int)
         if split.shape[2] > 1:
             if not hasattr(estimator, "classes_"):
@@ -107,7 +112,7 @@ class Shares:
         else:
             intercepts = np.broadcast_to(np.ravel(estimator.intercept_), (split.shape[2],))[column]
         used = np.flatnonzero(np.any(split != 0, axis=(0, 2)))
-        kernels = {estimator.kernel_names_[k]: parts[:, k] for k in used}
+        kernels = {names[k]: parts[:, k] for k in used}
         return cls(answers, parts.sum(axis=1) + intercepts, intercepts, kernels)
 
     def columns(self) -> dict[str, Any]:

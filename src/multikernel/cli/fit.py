@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options as o
-from .common import Out, command, write_report
+from .common import Out, check_places, command, write_report
 
 if TYPE_CHECKING:
     from .problem import Problem
@@ -63,6 +63,7 @@ def fit(
     from .problem import load_problem
 
     say = Out(quiet, as_json)
+    check_places(out, report)
     problem = load_problem(
         say,
         data,

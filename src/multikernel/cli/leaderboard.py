@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+from threadpoolctl import threadpool_limits
 
 from ..weighting import NAMED
 from .problem import Problem
@@ -190,12 +191,31 @@ def run(
     repeats: int,
     seed: int,
     advance: Callable[[str], None],
+    n_jobs: int = 1,
 ) -> Leaderboard:
     """Fit every method on every training part, score it on what was left out.
 
     Everything that is learned from data (fillings, categories, widths, weights, parameters) is
-    learned from the training part.
+    learned from the training part. Threads of libraries count as jobs, for all methods alike.
     """
+    assert problem.target is not None
+    if len(problem.y) < folds:
+        raise ValueError(
+            f"{folds} folds need at least as many rows; there are {len(problem.y)}. Choose "
+            "fewer with --folds."
+        )
+    with threadpool_limits(None if n_jobs < 0 else n_jobs):
+        return _run(problem, methods, folds, repeats, seed, advance)
+
+
+def _run(
+    problem: Problem,
+    methods: Sequence[Method],
+    folds: int,
+    repeats: int,
+    seed: int,
+    advance: Callable[[str], None],
+) -> Leaderboard:
     assert problem.target is not None
     classifies = problem.target.task == "classification"
     cv = RepeatedStratifiedKFold if classifies else RepeatedKFold

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from . import options as o
-from .common import Out, command
+from .common import Out, check_places, command
 
 
 @command
@@ -37,9 +37,11 @@ def predict(
     from .problem import as_table_model, load_model
 
     say = Out(quiet, as_json)
-    loaded = load_model(model)
-    frame = read_frame(data, format=format)
-    table = as_table_model(loaded, frame, target)
+    check_places(tables=out)
+    with say.progress(f"Reading {model.name} and {data.name}"):
+        loaded = load_model(model)
+        frame = read_frame(data, format=format)
+        table = as_table_model(loaded, frame, target)
     with say.progress(f"Predicting {len(frame)} rows"):
         columns = predictions(table.estimator, table.features(frame))
     score = score_of(table, frame, columns["prediction"])

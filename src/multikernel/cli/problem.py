@@ -19,6 +19,7 @@ from ..tables import (
     find_target,
     read_frame,
 )
+from ..tables.frame import is_text
 from .common import Out
 from .views import View, build_bank, read_views
 
@@ -153,5 +154,7 @@ def as_table_model(model: Any, frame: Frame, target: str | None) -> TableModel:
             f"The model reads {width} columns without names, the data have {len(names)}"
             + (f" beside {target!r}." if target else ". Name the target with --target.")
         )
-    encoder = TableEncoder(tuple(Column(str(name), "number") for name in names))
+    kinds = {name: "text" if is_text(frame.columns[name]) else "number" for name in names
+             if name in frame.columns}  # fmt: skip
+    encoder = TableEncoder(tuple(Column(str(name), kinds.get(name, "number")) for name in names))
     return TableModel(model, encoder, target or "", task, False)

@@ -11,9 +11,10 @@ What the text leaves open, and what is done here:
 * *Folds.* Five, random; three for training, one for choosing C or the ridge, one for the
   score, as in the paper's other experiments. Alignments are those of the training folds.
 * *Grids.* C and the ridge over powers of ten.
-* *Scaling.* None, except for german, whose columns (amounts next to codes) are brought to [-1, 1].
-* *Samples.* Random 1000 rows where a set has more. Kinematics is Delve's kin-8nm, splice the
-  numeric version of 1000 rows.
+* *Scaling.* None, except for german, whose columns (amounts next to codes) are brought to [-1, 1]
+  by the ranges of all rows drawn, because the kernels must be the same on all folds.
+* *Samples.* Random 1000 rows where a set has more; rows and folds are drawn five times. Kinematics
+  is Delve's kin-8nm, splice the numeric version of 1000 rows.
 * *Ionosphere* is regressed on its labels -1 and +1.
 
 Run ``python -m multikernel.experiments.alignment --help``.
@@ -21,18 +22,23 @@ Run ``python -m multikernel.experiments.alignment --help``.
 
 from __future__ import annotations
 
-import argparse
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from .. import datasets
-from ..kernels.bank import gaussians
-from ..study import AlignmentStudy, alignment_study
+from ..kernels.bank import KernelBank, gaussians
+from ..study import alignment_study
+from .record import Claim, Record, compute, main, markdown, panels, spread
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Correlation of alignment and accuracy (Cortes, Mohri and Rostamizadeh 2012, Table 1)"
+DRAWS, QUICK_DRAWS = 5, 2
 
 
 @dataclass(frozen=True)
@@ -46,16 +52,25 @@ class Problem:
     printed: tuple[float, float]
     scaled: bool = False
 
+    @property
+    def bank(self) -> KernelBank:
+        low, high = self.exponents
+        return gaussians([2.0**j for j in range(low, high + 1)])
+
     def load(self, rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """At most so many rows, drawn at random."""
+        """At most so many rows, drawn at random, as they come."""
         found = datasets.load(self.data)
         X, y = np.asarray(found.data, dtype=np.float64), np.asarray(found.target)
         chosen = np.random.default_rng(seed).permutation(len(X))[:rows]
         X, y = X[chosen], y[chosen]
-        if self.scaled:
-            low, high = X.min(axis=0), X.max(axis=0)
-            X = 2.0 * (X - low) / np.where(high > low, high - low, 1.0) - 1.0
         return X, y.astype(np.float64) if self.task == "regression" else y
+
+    def prepare(self, X: np.ndarray, known: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Columns in the units of the known rows, where a set asks for it."""
+        if not self.scaled:
+            return X
+        low, high = X[known].min(axis=0), X[known].max(axis=0)
+        return np.asarray(2.0 * (X - low) / np.where(high > low, high - low, 1.0) - 1.0)
 
 
 PROBLEMS = (
@@ -65,136 +80,185 @@ PROBLEMS = (
     Problem("spambase", "spambase", "classification", (-12, -7), (0.9918, 0.9889)),
     Problem("splice", "splice_libsvm", "classification", (-9, -3), (0.9515, -0.4484)),
 )
+SETS = tuple(problem.name for problem in PROBLEMS)
 
 #: values of C and of the ridge
 GRIDS = {
     "classification": tuple(10.0**k for k in range(-2, 4)),
     "regression": tuple(10.0**k for k in range(-4, 3)),
 }
-
-
 _SHORT = {"classification": "class.", "regression": "regr."}
 
 
 @dataclass(frozen=True)
-class Column:
-    """A problem with what was found: one study per repetition."""
+class Row:
+    """One kernel in one draw: its alignments, and the score of a machine on it alone."""
 
-    problem: Problem
-    studies: tuple[AlignmentStudy, ...]
-    seconds: float
+    data: str
+    draw: int
+    kernel: str
+    centered: float
+    uncentered: float
+    score: float
+    deviation: float
 
-    @property
-    def centred(self) -> np.ndarray:
-        return np.array([study.correlation for study in self.studies])
 
-    @property
-    def uncentred(self) -> np.ndarray:
-        return np.array([study.correlation_uncentered for study in self.studies])
+def problem_of(name: str) -> Problem:
+    if name not in SETS:
+        raise ValueError(f"Sets of this experiment are {', '.join(SETS)}; got {name!r}.")
+    return PROBLEMS[SETS.index(name)]
+
+
+def work(name: str, draw: int, rows: int, step: int) -> list[Row]:
+    """The study of one set in one draw."""
+    problem = problem_of(name)
+    X, y = problem.load(rows, draw)
+    study = alignment_study(
+        problem.bank,
+        problem.prepare(X),
+        y,
+        task=problem.task,
+        grid=GRIDS[problem.task][::step],
+        random_state=draw,
+    )
+    return [Row(name, draw, **line) for line in study.table()]
+
+
+# -- tables ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class AlignmentTable:
-    """The table; ``print`` it, or ask for Markdown."""
+class Found:
+    """Rows by set and draw."""
 
-    columns: tuple[Column, ...]
+    rows: Sequence[Row]
 
-    def rows(self) -> list[list[str]]:
-        """Header and rows, as text."""
-        head = ["", *(f"{c.problem.name} ({_SHORT[c.problem.task]})" for c in self.columns)]
-        rows = [head]
-        for label, at in (("centred, printed", 0), ("uncentred, printed", 1)):
-            rows.append([label, *(f"{c.problem.printed[at]:.4f}" for c in self.columns)])
-        rows.append(["centred, here", *(_mean(c.centred) for c in self.columns)])
-        rows.append(["uncentred, here", *(_mean(c.uncentred) for c in self.columns)])
-        spread = [c.studies[0].scores for c in self.columns]
-        rows.append(
-            ["scores, worst to best kernel", *(f"{s.min():.3f} to {s.max():.3f}" for s in spread)]
-        )
-        return [rows[0], rows[1], rows[3], rows[2], rows[4], rows[5]]
+    @property
+    def sets(self) -> list[str]:
+        return list(dict.fromkeys(row.data for row in self.rows))
 
-    def markdown(self) -> str:
-        rows = self.rows()
-        lines = ["| " + " | ".join(row) + " |" for row in rows]
-        lines.insert(1, "|" + "---|" * len(rows[0]))
-        return "\n".join(lines)
+    def values(self, data: str, field: str) -> np.ndarray:
+        """Of all kernels, shape (n_draws, n_kernels)."""
+        rows = [row for row in self.rows if row.data == data]
+        found = np.array([getattr(row, field) for row in rows])
+        return found.reshape(len({row.draw for row in rows}), -1)
 
-    def __str__(self) -> str:
-        rows = self.rows()
-        widths = [max(len(row[j]) for row in rows) for j in range(len(rows[0]))]
-        return "\n".join(
-            "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)) for row in rows
-        )
+    def correlations(self, data: str, field: str) -> np.ndarray:
+        """Of an alignment with the score, one per draw."""
+        pairs = zip(self.values(data, field), self.values(data, "score"), strict=True)
+        return np.array([np.corrcoef(*pair)[0, 1] for pair in pairs])
 
+    def table(self) -> str:
+        lines = []
+        for at, field in enumerate(("centered", "uncentered")):
+            printed = [problem_of(data).printed[at] for data in self.sets]
+            ours = [self.correlations(data, field) for data in self.sets]
+            lines.append([f"{field}, printed", *(f"{value:.4f}" for value in printed)])
+            lines.append([f"{field}, here", *(spread(values, 4) for values in ours)])
+        scores = [self.values(data, "score")[0] for data in self.sets]
+        cells = (f"{s.min():.3f} to {s.max():.3f}" for s in scores)
+        lines.append(["scores, worst to best kernel (first draw)", *cells])
+        heads = (f"{data} ({_SHORT[problem_of(data).task]})" for data in self.sets)
+        return markdown(["", *heads], lines)
 
-def _mean(values: np.ndarray) -> str:
-    if len(values) == 1:
-        return f"{values[0]:.4f}"
-    return f"{values.mean():.4f} ± {values.std(ddof=1):.4f}"
+    def claims(self) -> list[Claim]:
+        """What the text says of the table; by means over the draws."""
+        mean = {
+            (data, field): self.correlations(data, field).mean()
+            for data in self.sets
+            for field in ("centered", "uncentered")
+        }
+        out = []
+        for text, holds in (
+            (
+                "centred alignment goes with accuracy (correlation above 0.9)",
+                [mean[data, "centered"] > 0.9 for data in self.sets],
+            ),
+            (
+                "centred alignment goes with accuracy better than uncentred",
+                [mean[data, "centered"] > mean[data, "uncentered"] for data in self.sets],
+            ),
+        ):
+            missed = [data for data, yes in zip(self.sets, holds, strict=True) if not yes]
+            number = f"on {sum(holds)} of {len(holds)} sets"
+            detail = number + (f", not on {', '.join(missed)}" if missed else "")
+            out.append(Claim(text, "yes", "no" if missed else "yes", detail))
+        if "splice" in self.sets:
+            ours = mean["splice", "uncentered"]
+            text = "uncentred alignment goes against accuracy on splice"
+            out.append(Claim(text, "yes", "yes" if ours < 0 else "no", f"{ours:.2f}"))
+        return out
+
+    def figure(self) -> Figure:
+        """Figure 2 of the paper, for all sets: score against alignment (first draw)."""
+        figure, axes = panels(len(self.sets))
+        for ax, data in zip(axes[0], self.sets, strict=True):
+            for field, marker in (("centered", "o"), ("uncentered", "^")):
+                scores = self.values(data, "score")[0]
+                ax.plot(self.values(data, field)[0], scores, marker, label=field)
+            ax.set_xlabel("alignment")
+            ax.set_title(data, fontsize="medium")
+        axes[0, 0].set_ylabel("accuracy or 1 - RMSE")
+        axes[0, 0].legend()
+        return figure
 
 
 def run(
-    problems: Sequence[Problem] | None = None,
-    *,
+    repetitions: int | None = None,
     quick: bool = False,
-    repetitions: int = 1,
     seed: int = 0,
-    verbose: bool = False,
-) -> AlignmentTable:
+    n_jobs: int | None = None,
+    *,
+    names: Sequence[str] = SETS,
+    out: str | Path | None = None,
+    progress: bool = False,
+) -> Record:
     """Run the study on every set.
 
     Parameters
     ----------
-    problems : sequence of Problem or None, default=None
-        None for those of the paper.
+    repetitions : int or None, default=None
+        How often rows and folds are drawn: five times, or twice in a quick run.
     quick : bool, default=False
         300 rows and every second value of the grids.
-    repetitions : int, default=1
-        How often rows and folds are drawn.
     seed : int, default=0
         Of the first draw.
-    verbose : bool, default=False
-        Print every study.
+    n_jobs : int or None, default=None
+        Processes, -1 for all cores.
+    names : sequence of str
+        Which sets.
+    out : path or None, default=None
+        Folder in which finished draws are kept.
+    progress : bool, default=False
+        Show a progress bar.
     """
-    columns = []
-    with threadpool_limits(1):
-        for problem in PROBLEMS if problems is None else problems:
-            started = time.perf_counter()
-            studies = []
-            for draw in range(seed, seed + repetitions):
-                X, y = problem.load(300 if quick else 1000, draw)
-                low, high = problem.exponents
-                study = alignment_study(
-                    gaussians([2.0**j for j in range(low, high + 1)]),
-                    X,
-                    y,
-                    task=problem.task,
-                    grid=GRIDS[problem.task][:: 2 if quick else 1],
-                    random_state=draw,
-                )
-                studies.append(study)
-            seconds = time.perf_counter() - started
-            columns.append(Column(problem, tuple(studies), seconds))
-            if verbose:
-                print(f"{problem.name}, {seconds:.0f} s\n{studies[0]}\n", flush=True)
-    return AlignmentTable(tuple(columns))
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m multikernel.experiments.alignment",
-        description="Correlation of alignment and accuracy: Table 1 of CMR 2012.",
+    repetitions = (QUICK_DRAWS if quick else DRAWS) if repetitions is None else repetitions
+    rows, step = (300, 2) if quick else (1000, 1)
+    found = Found(
+        compute(
+            work,
+            [
+                (problem_of(name).name, draw, rows, step)
+                for name in names
+                for draw in range(seed, seed + repetitions)
+            ],
+            Row,
+            path=None if out is None else Path(out) / "alignment.jsonl",
+            n_jobs=n_jobs,
+            progress=progress,
+            title="alignment",
+        )
     )
-    parser.add_argument("--quick", action="store_true", help="300 rows, coarse grids")
-    parser.add_argument("--repetitions", type=int, default=1)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--markdown", type=Path, default=None, help="file for the table")
-    given = parser.parse_args(arguments)
-    result = run(quick=given.quick, repetitions=given.repetitions, seed=given.seed, verbose=True)
-    print(result)
-    if given.markdown is not None:
-        given.markdown.write_text(result.markdown() + "\n", encoding="utf-8")
+    return Record(
+        "alignment-quick" if quick else "alignment",
+        TITLE,
+        found.rows,
+        {"Correlation over the kernels of a set": found.table()},
+        found.claims(),
+        f"Mean ± standard deviation over {repetitions} draws of rows and folds.",
+        found.figure,
+    )
 
 
 if __name__ == "__main__":
-    main()
+    main(run, "alignment", TITLE)

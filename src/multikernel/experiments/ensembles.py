@@ -1,39 +1,34 @@
 """Ensembles against kernel learning, on the sets of Cortes, Mohri and Rostamizadeh 2012, Table 2.
 
 The paper describes ensembles (section 3.3) and leaves the comparison open; unif and alignf are
-printed. Sets, kernels, scaling and draws are those of :mod:`.alignment`. Five folds: three for
-training, one for choosing C or the ridge, one for the score (misclassification, or root mean
-squared error).
+printed. Sets, kernels and draws are those of :mod:`.alignment`, folds, scaling and scores those of
+:mod:`.combinations`. One draw of rows and folds; three values of C or the ridge.
 
 Run ``python -m multikernel.experiments.ensembles --help``.
 """
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.model_selection import KFold, StratifiedKFold
-from threadpoolctl import threadpool_limits
 
 from ..estimators.classifier import MultiKernelClassifier
 from ..estimators.ensemble import KernelEnsembleClassifier, KernelEnsembleRegressor
 from ..estimators.regressor import MultiKernelRegressor
-from ..kernels.bank import KernelBank, gaussians
-from .alignment import GRIDS, PROBLEMS, Problem
+from .alignment import GRIDS, SETS, Problem, problem_of
+from .combinations import METHODS as PRINTED_METHODS
+from .combinations import PRINTED_ERRORS, error_of, parts
+from .record import Claim, Record, compute, dots, key_above, main, markdown, panels, spread
 
-#: errors that are printed: unif and alignf, mean and standard deviation
-PRINTED = {
-    "kinematics": {"unif": (0.138, 0.005), "alignf": (0.115, 0.004)},
-    "ionosphere": {"unif": (0.479, 0.033), "alignf": (0.444, 0.034)},
-    "german": {"unif": (0.259, 0.018), "alignf": (0.242, 0.015)},
-    "spambase": {"unif": (0.187, 0.028), "alignf": (0.180, 0.024)},
-    "splice": {"unif": (0.152, 0.022), "alignf": (0.139, 0.013)},
-}
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Ensembles against kernel learning (Cortes, Mohri and Rostamizadeh 2012, section 3.3)"
 
 METHODS: dict[str, dict[str, Any]] = {
     "unif": {"weighting": "uniform"},
@@ -47,107 +42,182 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """Errors of a method on a set, one per fold, and the largest gap of a second stage."""
+class Row:
+    """One method on one fold."""
 
     data: str
     method: str
-    errors: np.ndarray
+    fold: int
+    error: float
+    #: the chosen C or ridge, and its error on the fold that chooses
+    value: float
+    validation_error: float
+    weights: list[float]
+    #: relative duality gap of the second stage
     gap: float
+    #: CPU time for the whole grid
     seconds: float
 
 
-def make(method: str, task: str, bank: KernelBank, value: float) -> Any:
+def make(method: str, problem: Problem, value: float) -> Any:
     """The estimator that a method is."""
     options = METHODS[method]
     one_kernel = "weighting" in options
-    if task == "classification":
+    if problem.task == "classification":
         classifier: Any = MultiKernelClassifier if one_kernel else KernelEnsembleClassifier
-        return classifier(bank, C=value, **options)
+        return classifier(problem.bank, C=value, **options)
     regressor: Any = MultiKernelRegressor if one_kernel else KernelEnsembleRegressor
-    return regressor(bank, alpha=value, **options)
+    return regressor(problem.bank, alpha=value, **options)
 
 
-def error(model: Any, X: np.ndarray, y: np.ndarray, task: str) -> float:
-    wrong = model.predict(X)
-    if task == "classification":
-        return float(np.mean(wrong != y))
-    return float(np.sqrt(np.mean((wrong - y) ** 2)))
+def run_fold(
+    problem: Problem,
+    method: str,
+    X: np.ndarray,
+    y: np.ndarray,
+    roles: Sequence[np.ndarray],
+    grid: Sequence[float],
+) -> dict[str, Any]:
+    """Train on the first part, choose on the second, score on the third."""
+    started = time.process_time()
+    train, choosing, test = roles
+    X = problem.prepare(X, train)
+    models = [make(method, problem, value).fit(X[train], y[train]) for value in grid]
+    errors = [error_of(model, X[choosing], y[choosing], problem.task) for model in models]
+    best = int(np.argmin(errors))
+    model = models[best]
+    return {
+        "error": error_of(model, X[test], y[test], problem.task),
+        "value": grid[best],
+        "validation_error": errors[best],
+        "weights": np.ravel(model.kernel_weights_).tolist(),
+        "gap": float(getattr(model, "weights_gap_", 0.0)),
+        "seconds": round(time.process_time() - started, 3),
+    }
 
 
-def run_one(problem: Problem, method: str, rows: int, grid: Sequence[float], seed: int) -> Outcome:
-    """One method on one set."""
-    started = time.perf_counter()
+def work(name: str, method: str, fold: int, rows: int, first: int, seed: int) -> list[Row]:
+    """One method on one fold; every second value of the grid, beginning with the given one."""
+    problem = problem_of(name)
     X, y = problem.load(rows, seed)
-    low, high = problem.exponents
-    bank = gaussians([2.0**j for j in range(low, high + 1)])
-    cut = StratifiedKFold if problem.task == "classification" else KFold
-    folds = [test for _, test in cut(5, shuffle=True, random_state=seed).split(X, y)]
-    errors, gap = [], 0.0
-    for fold, test in enumerate(folds):
-        choosing = folds[(fold + 1) % 5]
-        train = np.setdiff1d(np.arange(len(X)), np.concatenate([test, choosing]))
-        models = [make(method, problem.task, bank, v).fit(X[train], y[train]) for v in grid]
-        chosen = [error(model, X[choosing], y[choosing], problem.task) for model in models]
-        best = models[int(np.argmin(chosen))]
-        errors.append(error(best, X[test], y[test], problem.task))
-        gap = max(gap, getattr(best, "weights_gap_", 0.0))
-    seconds = time.perf_counter() - started
-    return Outcome(problem.name, method, np.array(errors), gap, seconds)
+    roles = parts(problem, y, seed)[fold]
+    found = run_fold(problem, method, X, y, roles, GRIDS[problem.task][first::2])
+    return [Row(name, method, fold, **found)]
 
 
-def run(*, quick: bool = False, seed: int = 0, verbose: bool = False) -> list[Outcome]:
+def errors(rows: Sequence[Row], data: str, method: str) -> np.ndarray:
+    """Of all folds."""
+    return np.array([row.error for row in rows if (row.data, row.method) == (data, method)])
+
+
+def table(rows: Sequence[Row]) -> str:
+    """Errors, mean ± standard deviation over the folds, with what is printed."""
+    sets, methods = _names(rows)
+    lines = []
+    for at, method in enumerate(PRINTED_METHODS):
+        if method in methods:
+            cells = ("{:.3f} ± {:.3f}".format(*PRINTED_ERRORS[data][at]) for data in sets)
+            lines.append([f"{method}, printed", *cells])
+    lines += [[m, *(spread(errors(rows, data, m)) for data in sets)] for m in methods]
+    return markdown(["", *sets], lines)
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """What is printed of unif and alignf, and what the paper leaves open."""
+    sets, methods = _names(rows)
+    out = []
+    for left, right, printed in (
+        ("alignf", "unif", "yes"),
+        ("ensemble l1", "best single", "open"),
+        ("ensemble l1", "alignf", "open"),
+        ("ensemble l1, one stage", "unif", "open"),
+    ):
+        if left in methods and right in methods:
+            holds = [
+                data
+                for data in sets
+                if errors(rows, data, left).mean() < errors(rows, data, right).mean()
+            ]
+            ours = "yes" if len(holds) == len(sets) else "no"
+            detail = f"on {len(holds)} of {len(sets)}: {', '.join(holds) or 'none'}"
+            out.append(Claim(f"error of {left} below {right} on all sets", printed, ours, detail))
+    return out
+
+
+def _names(rows: Sequence[Row]) -> tuple[list[str], list[str]]:
+    return list(dict.fromkeys(r.data for r in rows)), list(dict.fromkeys(r.method for r in rows))
+
+
+def draw_figure(rows: Sequence[Row]) -> Figure:
+    """Errors of all methods, one panel per set."""
+    sets, methods = _names(rows)
+    figure, axes = panels(len(sets), sharey=True)
+    for ax, data in zip(axes[0], sets, strict=True):
+        at = dict(zip(PRINTED_METHODS, PRINTED_ERRORS[data], strict=True))
+        ours = [errors(rows, data, method) for method in methods]
+        dots(ax, methods, ours, [at.get(method) for method in methods])
+        ax.set_title(f"{data}, error", fontsize="medium")
+    key_above(figure, axes[0, -1])
+    return figure
+
+
+def run(
+    quick: bool = False,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    *,
+    names: Sequence[str] = SETS,
+    methods: Sequence[str] = tuple(METHODS),
+    out: str | Path | None = None,
+    progress: bool = False,
+) -> Record:
     """All methods on all sets.
 
     Parameters
     ----------
     quick : bool, default=False
-        300 rows, and two values of C or the ridge.
+        300 rows, and two or three values of C or the ridge.
     seed : int, default=0
         For rows and folds.
-    verbose : bool, default=False
-        Print every outcome.
+    n_jobs : int or None, default=None
+        Processes, -1 for all cores.
+    names, methods : sequences of str
+        Which sets and methods.
+    out : path or None, default=None
+        Folder in which finished folds are kept.
+    progress : bool, default=False
+        Show a progress bar.
     """
-    out = []
-    with threadpool_limits(1):
-        for problem in PROBLEMS:
-            grid = GRIDS[problem.task][2::2] if quick else GRIDS[problem.task][1::2]
-            for method in METHODS:
-                found = run_one(problem, method, 300 if quick else 1000, grid, seed)
-                out.append(found)
-                if verbose:
-                    print(
-                        f"{found.data:<11} {method:<23} {found.errors.mean():.3f} ± "
-                        f"{found.errors.std():.3f}  gap {found.gap:.1e}  {found.seconds:.0f} s",
-                        flush=True,
-                    )
-    return out
-
-
-def markdown(outcomes: Sequence[Outcome]) -> str:
-    """A table of errors, mean ± standard deviation over the folds, with what is printed."""
-    sets = list(dict.fromkeys(found.data for found in outcomes))
-    at = {(found.data, found.method): found.errors for found in outcomes}
-    lines = ["| | " + " | ".join(sets) + " |", "|---|" + "---|" * len(sets)]
-    for name in ("unif", "alignf"):
-        cells = [f"{PRINTED[s][name][0]:.3f} ± {PRINTED[s][name][1]:.3f}" for s in sets]
-        lines.append(f"| {name}, printed | " + " | ".join(cells) + " |")
-    for method in dict.fromkeys(found.method for found in outcomes):
-        cells = [f"{at[s, method].mean():.3f} ± {at[s, method].std():.3f}" for s in sets]
-        lines.append(f"| {method} | " + " | ".join(cells) + " |")
-    return "\n".join(lines)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m multikernel.experiments.ensembles",
-        description="Ensembles against kernel learning on the sets of CMR 2012, Table 2.",
+    unknown = [method for method in methods if method not in METHODS]
+    if unknown:
+        raise ValueError(f"methods must be among {', '.join(METHODS)}; got {unknown[0]!r}.")
+    size, first = (300, 2) if quick else (1000, 1)
+    rows = compute(
+        work,
+        [
+            (problem_of(name).name, method, fold, size, first, seed)
+            for name in names
+            for method in methods
+            for fold in range(5)
+        ],
+        Row,
+        path=None if out is None else Path(out) / "ensembles.jsonl",
+        n_jobs=n_jobs,
+        progress=progress,
+        title="ensembles",
     )
-    parser.add_argument("--quick", action="store_true", help="300 rows, coarse grids")
-    parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args(arguments)
-    print(markdown(run(quick=given.quick, seed=given.seed, verbose=True)))
+    gap = max(row.gap for row in rows)
+    seconds = sum(row.seconds for row in rows)
+    return Record(
+        "ensembles-quick" if quick else "ensembles",
+        TITLE,
+        rows,
+        {"Error, mean ± standard deviation over five folds": table(rows)},
+        claims(rows),
+        f"Largest relative duality gap of a second stage: {gap:.1e}. {seconds:.0f} s of CPU time.",
+        lambda: draw_figure(rows),
+    )
 
 
 if __name__ == "__main__":
-    main()
+    main(run, "ensembles", TITLE)

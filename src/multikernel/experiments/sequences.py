@@ -16,20 +16,21 @@ protein folds  694 proteins, 27 folds
 sentiment      2,000 reviews of books, word by word and letter by letter
 =============  ==================================================================================
 
-Large sets are cut to a stratified part of at most ``--limit`` samples.
+Large sets are cut to a stratified part of at most ``--limit`` samples. On the reviews, one rank-one
+kernel per word or pair of words, the 4,000 most frequent of each training part, is tried as well.
 Run ``python -m multikernel.experiments.sequences --help``.
 """
 
 from __future__ import annotations
 
-import argparse
-import csv
+import functools
 import time
 import warnings
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit, train_test_split
@@ -49,7 +50,14 @@ from ..kernels.sequences import (
     per_ngram,
 )
 from ..weighting import L1, LpNorm
+from .record import Record, compute, dots, main, markdown, panels, spread
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Banks of string kernels: learned weights against the best single kernel"
+SPLITS, QUICK_SPLITS = 5, 1
+LIMIT, QUICK_LIMIT = 1200, 300
 COSTS = (0.1, 1.0, 10.0, 100.0)
 #: the rules of the table besides "best", the kernel whose folds of the training part were best
 RULES: dict[str, Any] = {
@@ -111,6 +119,7 @@ PROBLEMS = (
         ),
     ),
 )
+SETS = tuple(problem.name for problem in PROBLEMS)
 
 
 @dataclass(frozen=True)
@@ -138,123 +147,98 @@ def load(problem: Problem, limit: int, seed: int) -> tuple[list[str], np.ndarray
     return X.tolist(), y
 
 
-def run(
-    problems: Sequence[Problem] = PROBLEMS,
-    *,
-    splits: int = 5,
-    limit: int = 1500,
-    seed: int = 0,
-    out: Path | None = None,
-) -> list[Row]:
-    """All rules and all single kernels on all splits; rows are written as they come.
-
-    Parameters
-    ----------
-    problems : sequence of Problem
-    splits : int, default=5
-        Random stratified splits of each set, four times as many of the smallest.
-    limit : int, default=1500
-        Samples of a set that are used, training and test together.
-    seed : int, default=0
-    out : folder, optional
-        Where ``sequences.csv`` and ``sequences.md`` go.
-    """
-    rows: list[Row] = []
-    for problem in problems:
-        X, y = load(problem, limit, seed)
-        started = time.perf_counter()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ShortSequenceWarning)
-            matrices = [kernel(X) for kernel in problem.bank]
-        seconds = time.perf_counter() - started
-        print(f"{problem.name}: {len(X)} sequences, {len(matrices)} kernels in {seconds:.1f} s")
-        # The kernels are computed once; splits and folds are rows of them.
-        bank = precomputed(matrices, names=[repr(kernel) for kernel in problem.bank])
-        cutter = StratifiedShuffleSplit(
-            splits * problem.times, test_size=problem.test_size, random_state=seed
-        )
-        for s, (train, test) in enumerate(cutter.split(np.zeros(len(y)), y)):
-            rows += _one_split(problem.name, s, bank, y, train, test)
-        if out is not None:
-            out.mkdir(parents=True, exist_ok=True)
-            _write(rows, out)
-    return rows
+@functools.lru_cache(maxsize=1)
+def bank_of(problem: Problem, limit: int, seed: int) -> tuple[KernelBank, np.ndarray]:
+    """The kernels of a set, computed once for all of its splits; and the labels."""
+    X, y = load(problem, limit, seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShortSequenceWarning)
+        matrices = [kernel(X) for kernel in problem.bank]
+    return precomputed(matrices, names=[repr(kernel) for kernel in problem.bank]), y
 
 
-def _one_split(
+def cut(problem: Problem, y: np.ndarray, split: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Training and test points of a split, whatever the number of splits."""
+    cutter = StratifiedShuffleSplit(split + 1, test_size=problem.test_size, random_state=seed)
+    train, test = next(islice(cutter.split(np.zeros(len(y)), y), split, None))
+    return train, test
+
+
+def fit_and_test(
+    model: MultiKernelClassifierCV, X: Any, y: np.ndarray, train: np.ndarray, test: np.ndarray
+) -> dict[str, Any]:
+    """What a rule learned from the training points, and its error on the others."""
+    started = time.perf_counter()
+    model.fit(X[train], y[train])
+    error = 1.0 - model.score(X[test], y[test])
+    seconds = time.perf_counter() - started
+    sizes = {"n_train": len(train), "n_test": len(test)}
+    return {"error": error, "C": model.C_, "seconds": seconds, **sizes}
+
+
+def learn(
     name: str, split: int, bank: KernelBank, y: np.ndarray, train: np.ndarray, test: np.ndarray
 ) -> list[Row]:
+    """Every kernel alone, and all rules."""
     ids = sample_ids(len(y))
     tried: list[tuple[str, str, Any, KernelBank]] = [
         ("single", label, "uniform", bank[k : k + 1]) for k, label in enumerate(bank.names)
     ]
     tried += [(rule, "", weighting, bank) for rule, weighting in RULES.items()]
-    rows = []
-    scores = []
+    rows, scores = [], []
     for rule, kernel, weighting, kernels in tried:
-        started = time.perf_counter()
         model = MultiKernelClassifierCV(
             kernels, weighting, Cs=COSTS, cv=3, normalize="spherical", random_state=0
         )
-        model.fit(ids[train], y[train])
-        error = 1.0 - model.score(ids[test], y[test])
-        order = np.argsort(-model.kernel_weights_)
+        found = fit_and_test(model, ids, y, train, test)
+        share = model.kernel_weights_ / model.kernel_weights_.sum()
         weights = "; ".join(
-            f"{model.kernel_weights_[k] / model.kernel_weights_.sum():.2f} {model.kernel_names_[k]}"
-            for k in order[:4]
-            if model.kernel_weights_[k] > 0
+            f"{share[k]:.2f} {model.kernel_names_[k]}"
+            for k in np.argsort(-share)[:4]
+            if share[k] > 0
         )
-        seconds = time.perf_counter() - started
-        sizes = (len(train), len(test))
-        rows.append(Row(name, split, rule, kernel, *sizes, error, model.C_, weights, seconds))
+        rows.append(Row(data=name, split=split, rule=rule, kernel=kernel, weights=weights, **found))
         scores.append(model.best_score_)
     best = rows[int(np.argmax(scores[: len(bank)]))]
     return [*rows, replace(best, rule="best", kernel="", weights=best.kernel)]
 
 
-def run_ngrams(problem: Problem, *, splits: int = 5, limit: int = 1500, seed: int = 0) -> list[Row]:
-    """One rank-one kernel per word or pair of words, the 4,000 most frequent of each training part.
+def learn_ngrams(
+    name: str, split: int, texts: np.ndarray, y: np.ndarray, train: np.ndarray, test: np.ndarray
+) -> Iterator[Row]:
+    """One rank-one kernel per word or pair of words, the 4,000 most frequent of the training part.
 
     The texts go to the estimator as they are, and the vocabulary is chosen anew in every fit.
     """
-    X, y = load(problem, limit, seed)
-    texts = np.array(X, dtype=object)
-    cutter = StratifiedShuffleSplit(splits, test_size=problem.test_size, random_state=seed)
-    rows = []
-    for s, (train, test) in enumerate(cutter.split(np.zeros(len(y)), y)):
-        for n in (1, 2):
-            for rule in ("uniform", "align"):
-                started = time.perf_counter()
-                bank = per_ngram(n, top=4000, presence=True)
-                model = MultiKernelClassifierCV(bank, rule, Cs=COSTS, cv=3)
-                model.fit(texts[train], y[train])
-                error = 1.0 - model.score(texts[test], y[test])
-                largest = np.argsort(-model.kernel_weights_)[:8]
-                names = ", ".join(repr(model.kernel_names_[k]) for k in largest)
-                sizes = (len(train), len(test))
-                seconds = time.perf_counter() - started
-                label = f"per_ngram({n}), {rule}"
-                row = Row(problem.name, s, label, "", *sizes, error, model.C_, names, seconds)
-                rows.append(row)
-    return rows
+    for n in (1, 2):
+        for rule in ("uniform", "align"):
+            bank = per_ngram(n, top=4000, presence=True)
+            model = MultiKernelClassifierCV(bank, rule, Cs=COSTS, cv=3)
+            found = fit_and_test(model, texts, y, train, test)
+            largest = np.argsort(-model.kernel_weights_)[:8]
+            weights = ", ".join(repr(model.kernel_names_[k]) for k in largest)
+            label = f"per_ngram({n}), {rule}"
+            yield Row(data=name, split=split, rule=label, kernel="", weights=weights, **found)
 
 
-def ngrams_table(rows: Sequence[Row]) -> str:
-    """Errors of the banks of n-grams, as Markdown."""
-    lines = ["| bank and rule | error (%) | largest weights |", "|---|---|---|"]
-    for rule in dict.fromkeys(row.rule for row in rows):
-        values = errors(rows, rows[0].data, rule)
-        names = next(row.weights for row in rows if row.rule == rule)
-        lines.append(f"| {rule} | {values.mean():.1f} ± {values.std():.1f} | {names} |")
-    return "\n".join(lines)
+def work(name: str, split: int, ngrams: bool, limit: int, seed: int) -> list[Row]:
+    """All rules on one split of a set."""
+    problem = problem_of(name)
+    if ngrams:
+        X, y = load(problem, limit, seed)
+        texts = np.array(X, dtype=object)
+        return list(learn_ngrams(name, split, texts, y, *cut(problem, y, split, seed)))
+    bank, y = bank_of(problem, limit, seed)
+    return learn(name, split, bank, y, *cut(problem, y, split, seed))
 
 
-def _write(rows: Sequence[Row], out: Path) -> None:
-    with (out / "sequences.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Row)])
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
-    (out / "sequences.md").write_text(table(rows) + "\n\n" + weights_table(rows) + "\n")
+def problem_of(name: str) -> Problem:
+    if name not in SETS:
+        raise ValueError(f"Sets of this experiment are {', '.join(SETS)}; got {name!r}.")
+    return PROBLEMS[SETS.index(name)]
+
+
+# -- tables ---------------------------------------------------------------------------------------
 
 
 def errors(rows: Sequence[Row], data: str, rule: str, kernel: str = "") -> np.ndarray:
@@ -270,57 +254,114 @@ def hindsight(rows: Sequence[Row], data: str) -> str:
 
 
 def table(rows: Sequence[Row]) -> str:
-    """Mean test error (%) ± standard deviation over splits, as Markdown."""
+    """Mean test error (%) ± standard deviation over splits."""
     rules = ["best", *RULES]
-    heads = ["set", "train / test", "best in hindsight", *rules]
-    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
-    for data in dict.fromkeys(row.data for row in rows):
+    lines = []
+    for data in _sets(rows):
         first = next(row for row in rows if row.data == data)
         single = errors(rows, data, "single", hindsight(rows, data))
-        cells = [data, f"{first.n_train} / {first.n_test}"]
-        for values in [single, *(errors(rows, data, rule) for rule in rules)]:
-            cells.append(f"{values.mean():.1f} ± {values.std():.1f}")
-        lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines)
+        values = [single, *(errors(rows, data, rule) for rule in rules)]
+        lines.append([data, f"{first.n_train} / {first.n_test}", *(spread(v, 1) for v in values)])
+    return markdown(["set", "train / test", "best in hindsight", *rules], lines)
 
 
 def weights_table(rows: Sequence[Row], rule: str = "l1") -> str:
-    """The kernels that a rule trusts most (first split) and the best single one, as Markdown."""
-    lines = [
-        f"| set | largest weights of {rule} | best single kernel in hindsight |",
-        "|---|---|---|",
-    ]
-    for data in dict.fromkeys(row.data for row in rows):
+    """The kernels that a rule trusts most (first split) and the best single one."""
+    lines = []
+    for data in _sets(rows):
         row = next(r for r in rows if r.data == data and r.rule == rule)
-        lines.append(f"| {data} | {row.weights} | {hindsight(rows, data)} |")
-    return "\n".join(lines)
+        lines.append([data, row.weights, hindsight(rows, data)])
+    return markdown(["set", f"largest weights of {rule}", "best single kernel in hindsight"], lines)
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run from the command line."""
-    parser = argparse.ArgumentParser(description="String kernels: learned weights or the best one.")
-    parser.add_argument("--sets", nargs="*", help="names of sets; all by default")
-    parser.add_argument("--splits", type=int, default=5)
-    parser.add_argument("--limit", type=int, default=1500)
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=None, help="folder for the tables")
-    options = parser.parse_args(arguments)
-    known = {problem.name: problem for problem in PROBLEMS}
-    unknown = sorted(set(options.sets or ()) - set(known))
-    if unknown:
-        parser.error(f"unknown sets {', '.join(unknown)}; known: {', '.join(known)}")
-    problems = [known[name] for name in options.sets or known]
-    rows = run(
-        problems, splits=options.splits, limit=options.limit, seed=options.seed, out=options.out
+def ngrams_table(rows: Sequence[Row]) -> str:
+    """Errors of the banks of n-grams."""
+    ngrams = [row for row in rows if row.rule.startswith("per_ngram")]
+    lines = []
+    for data, rule in dict.fromkeys((row.data, row.rule) for row in ngrams):
+        names = next(row.weights for row in ngrams if (row.data, row.rule) == (data, rule))
+        lines.append([rule, spread(errors(ngrams, data, rule), 1), names])
+    return markdown(["bank and rule", "error (%)", "largest weights"], lines)
+
+
+def draw_figure(rows: Sequence[Row]) -> Figure:
+    """Errors of the rules and of the best single kernel in hindsight, one panel per set."""
+    sets, rules = _sets(rows), ["best", *RULES]
+    figure, axes = panels(len(sets), sharey=True)
+    for ax, data in zip(axes[0], sets, strict=True):
+        dots(ax, rules, [errors(rows, data, rule) for rule in rules])
+        ax.axvline(errors(rows, data, "single", hindsight(rows, data)).mean(), linestyle=":")
+        ax.set_title(f"{data}, error in %", fontsize="medium")
+    return figure
+
+
+def _sets(rows: Sequence[Row]) -> list[str]:
+    return list(dict.fromkeys(row.data for row in rows))
+
+
+def run(
+    splits: int | None = None,
+    limit: int | None = None,
+    quick: bool = False,
+    seed: int = 0,
+    n_jobs: int | None = None,
+    *,
+    names: Sequence[str] = SETS,
+    out: str | Path | None = None,
+    progress: bool = False,
+) -> Record:
+    """All rules and all single kernels on all splits, or what is missing of them.
+
+    Parameters
+    ----------
+    splits : int or None, default=None
+        Random stratified splits of each set, four times as many of the smallest: five, or one of a
+        quick run.
+    limit : int or None, default=None
+        Samples of a set that are used, training and test together: 1200, or 300 of a quick run.
+    quick : bool, default=False
+    seed : int, default=0
+    n_jobs : int or None, default=None
+        Processes, -1 for all cores.
+    names : sequence of str
+        Which sets.
+    out : path or None, default=None
+        Folder in which finished splits are kept.
+    progress : bool, default=False
+        Show a progress bar.
+    """
+    splits = splits or (QUICK_SPLITS if quick else SPLITS)
+    limit = limit or (QUICK_LIMIT if quick else LIMIT)
+    tasks = [
+        (name, split, False, limit, seed)
+        for name in names
+        for split in range(splits * problem_of(name).times)
+    ]
+    if "sentiment_books" in names:
+        tasks += [("sentiment_books", split, True, limit, seed) for split in range(splits)]
+    rows = compute(
+        work,
+        tasks,
+        Row,
+        path=None if out is None else Path(out) / "sequences.jsonl",
+        n_jobs=n_jobs,
+        progress=progress,
+        title="string kernels",
     )
-    print(table(rows))
-    print(weights_table(rows))
-    if "sentiment_books" in {problem.name for problem in problems}:
-        found = run_ngrams(
-            known["sentiment_books"], splits=options.splits, limit=options.limit, seed=options.seed
-        )
-        print(ngrams_table(found))
+    tables = {
+        "Test error in %, mean ± standard deviation over splits": table(rows),
+        "What the weights say": weights_table(rows),
+    }
+    if "sentiment_books" in names:
+        tables["One kernel per word or pair of words, reviews of books"] = ngrams_table(rows)
+    return Record(
+        "sequences-quick" if quick else "sequences",
+        TITLE,
+        rows,
+        tables,
+        figure=lambda: draw_figure(rows),
+    )
 
 
 if __name__ == "__main__":
-    main()
+    main(run, "sequences", TITLE)

@@ -25,25 +25,26 @@ Run ``python -m multikernel.experiments.toy --help``.
 
 from __future__ import annotations
 
-import argparse
-import csv
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import joblib
 import numpy as np
 from scipy.stats import norm as gaussian
 from sklearn.exceptions import ConvergenceWarning
-from threadpoolctl import threadpool_limits
 
 from ..estimators import MultiKernelClassifier
 from ..kernels import Linear, per_feature
 from ..weighting import LpNorm
+from .record import Claim, Record, compute, main, markdown, panels
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Kloft's toy experiment: which norm for which sparsity (Kloft 2011, Figures 5.1 and 5.2)"
 N_FEATURES = 50
 N_TRAIN = 50
 N_VALIDATION = 1000
@@ -54,10 +55,11 @@ LEVELS = (50, 28, 18, 9, 4, 1)
 NORMS = (1.0, 4 / 3, 2.0, 4.0, float("inf"))
 COSTS = tuple(float(10.0**e) for e in np.arange(-4.0, 0.25, 0.5))
 BAYES_ERROR = float(gaussian.cdf(-RHO))
+#: Data sets per level; the thesis has 250.
+REPETITIONS, QUICK_REPETITIONS = 50, 5
 #: Quick runs: the ends and one level between, no p = inf, whole decades of C.
 QUICK_LEVELS = (50, 4, 1)
 QUICK_NORMS = NORMS[:4]
-QUICK_COSTS = COSTS[::2]
 
 
 @dataclass(frozen=True)
@@ -82,19 +84,6 @@ class Row:
     #: points of the grid whose fit ended with a ConvergenceWarning
     unconverged: int
     seconds: float
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A sentence of the thesis, and whether it holds here."""
-
-    text: str
-    printed: str
-    ours: str
-    detail: str
-
-    def __str__(self) -> str:
-        return f"{self.text}: printed {self.printed}, ours {self.ours} ({self.detail})"
 
 
 def direction(informative: int) -> np.ndarray:
@@ -193,64 +182,66 @@ def learn_path(
         yield C, *found
 
 
-def run_one(
-    informative: int,
-    repetition: int,
-    norms: Iterable[float],
-    costs: Sequence[float] = COSTS,
-    seed: int = 0,
-) -> list[Row]:
-    """All norms on one data set; the data depend on nothing but the three integers."""
+Sample = tuple[np.ndarray, np.ndarray]
+
+
+def make_samples(informative: int, repetition: int, seed: int) -> tuple[Sample, Sample, Sample]:
+    """Training, validation and test points; they follow from the three integers."""
     rng = np.random.default_rng([seed, informative, repetition])
-    X, y = make_toy(N_TRAIN, informative, rng)
-    X_val, y_val = make_toy(N_VALIDATION, informative, rng)
-    X_test, y_test = make_toy(N_TEST, informative, rng)
-    rows = []
-    # Problems of 50 points: more than one BLAS thread only makes workers wait for each other.
-    with threadpool_limits(limits=1):
-        for p in norms:
-            started = time.perf_counter()
-            best: tuple[float, float, MultiKernelClassifier] | None = None
-            gaps, failures = [], 0
-            for C, model, converged in learn_path(p, costs, X, y):
-                gaps.append(model.duality_gap_)
-                failures += not converged
-                error = float(np.mean(model.predict(X_val) != y_val))
-                if best is None or error < best[0]:
-                    best = error, C, model
-            assert best is not None
-            error, C, model = best
-            slopes, intercept = hyperplane(model)
-            size = np.linalg.norm(slopes)
-            apart = slopes / (size if size > 0 else 1.0) - direction(informative)
-            rows.append(
-                Row(
-                    seed=seed,
-                    informative=informative,
-                    repetition=repetition,
-                    p=p,
-                    n_costs=len(costs),
-                    C=C,
-                    validation_error=error,
-                    test_error=float(np.mean(model.predict(X_test) != y_test)),
-                    risk=linear_risk(slopes, intercept, informative),
-                    model_error=float(np.linalg.norm(apart)),
-                    # Block norms belong to the normalised features.
-                    effective_kernels=effective_number(np.abs(slopes) * X.std(axis=0)),
-                    gap=model.duality_gap_,
-                    worst_gap=max(gaps),
-                    unconverged=failures,
-                    seconds=round(time.perf_counter() - started, 3),
-                )
-            )
-    return rows
+    sizes = (N_TRAIN, N_VALIDATION, N_TEST)
+    train, validation, test = (make_toy(n, informative, rng) for n in sizes)
+    return train, validation, test
+
+
+def learn(
+    p: float, costs: Sequence[float], informative: int, train: Sample, held: Sample, test: Sample
+) -> dict[str, float]:
+    """One norm: trained on the first sample, C chosen on the second, tested on the third."""
+    started = time.perf_counter()
+    best: tuple[float, float, MultiKernelClassifier] | None = None
+    gaps, failures = [], 0
+    for C, model, converged in learn_path(p, costs, *train):
+        gaps.append(model.duality_gap_)
+        failures += not converged
+        error = float(np.mean(model.predict(held[0]) != held[1]))
+        if best is None or error < best[0]:
+            best = error, C, model
+    assert best is not None
+    error, C, model = best
+    slopes, intercept = hyperplane(model)
+    size = np.linalg.norm(slopes)
+    apart = slopes / (size if size > 0 else 1.0) - direction(informative)
+    return {
+        "C": C,
+        "validation_error": error,
+        "test_error": float(np.mean(model.predict(test[0]) != test[1])),
+        "risk": linear_risk(slopes, intercept, informative),
+        "model_error": float(np.linalg.norm(apart)),
+        # Block norms belong to the normalised features.
+        "effective_kernels": effective_number(np.abs(slopes) * train[0].std(axis=0)),
+        "gap": model.duality_gap_,
+        "worst_gap": max(gaps),
+        "unconverged": failures,
+        "seconds": round(time.perf_counter() - started, 3),
+    }
+
+
+def work(informative: int, repetition: int, p: float, step: int, seed: int) -> list[Row]:
+    """One norm on one data set, with every so many-th C of the grid."""
+    costs = COSTS[::step]
+    samples = make_samples(informative, repetition, seed)
+    found = learn(p, costs, informative, *samples)
+    return [Row(seed, informative, repetition, p, len(costs), **found)]  # type: ignore[arg-type]
+
+
+# -- tables ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class ToyResult:
+class Found:
     """Rows of finished repetitions, with the tables and verdicts drawn from them."""
 
-    rows: tuple[Row, ...]
+    rows: Sequence[Row]
 
     @property
     def levels(self) -> list[int]:
@@ -260,77 +251,65 @@ class ToyResult:
     def norms(self) -> list[float]:
         return sorted({row.p for row in self.rows})
 
-    def values(self, informative: int, p: float, field: str = "test_error") -> dict[int, float]:
-        """One field of all repetitions of a cell, by repetition."""
-        return {
-            row.repetition: float(getattr(row, field))
-            for row in self.rows
-            if row.informative == informative and row.p == p
-        }
+    def values(self, informative: int, p: float, field: str = "test_error") -> np.ndarray:
+        """One field of all repetitions of a cell, in their order."""
+        cell = (informative, p)
+        return np.array([getattr(r, field) for r in self.rows if (r.informative, r.p) == cell])
 
     def mean(self, informative: int, p: float, field: str = "test_error") -> float:
-        values = list(self.values(informative, p, field).values())
-        return float(np.mean(values)) if values else float("nan")
+        return float(self.values(informative, p, field).mean())
 
     def standard_error(self, informative: int, p: float, field: str = "test_error") -> float:
-        return _standard_error(list(self.values(informative, p, field).values()))
+        return _standard_error(self.values(informative, p, field))
 
     def difference(self, informative: int, p: float, q: float) -> tuple[float, float]:
-        """Mean and standard error of error(p) - error(q), over data sets that both have seen."""
-        left, right = self.values(informative, p), self.values(informative, q)
-        apart = [left[r] - right[r] for r in left.keys() & right.keys()]
-        return (float(np.mean(apart)) if apart else float("nan")), _standard_error(apart)
-
-    # -- what to read -----------------------------------------------------------------------------
+        """Mean and standard error of error(p) - error(q), on the same data sets."""
+        apart = self.values(informative, p) - self.values(informative, q)
+        return float(apart.mean()), _standard_error(apart)
 
     def table(self, field: str = "test_error", scale: float = 100.0, digits: int = 1) -> str:
-        """Means ± standard errors, one line per level; Markdown."""
-        norms = self.norms
-        lines = [
-            "| noise | " + " | ".join(f"p = {name_of(p)}" for p in norms) + " |",
-            "|---|" + "---|" * len(norms),
-        ]
+        """Means ± standard errors, one line per level."""
+        lines = []
         for k in self.levels:
             cells = []
-            for p in norms:
-                if not self.values(k, p):
-                    cells.append("")
-                    continue
+            for p in self.norms:
                 mean = scale * self.mean(k, p, field)
                 error = scale * self.standard_error(k, p, field)
                 cells.append(f"{mean:.{digits}f} ± {error:.{digits}f}")
-            lines.append(f"| {noise_of(k)} | " + " | ".join(cells) + " |")
-        return "\n".join(lines)
+            lines.append([noise_of(k), *cells])
+        return markdown(["noise", *(f"p = {name_of(p)}" for p in self.norms)], lines)
 
-    def __str__(self) -> str:
-        counts = ", ".join(
-            f"{len({row.repetition for row in self.rows if row.p == p})} for p = {name_of(p)}"
-            for p in self.norms
+    def notes(self) -> str:
+        """What did not converge."""
+        gaps, short = [], []
+        for p in self.norms:
+            rows = [row for row in self.rows if row.p == p]
+            gaps.append(f"{max(row.gap for row in rows):.1e} for p = {name_of(p)}")
+            failed, fits = sum(r.unconverged for r in rows), sum(r.n_costs for r in rows)
+            short.append(f"{failed} of {fits} for p = {name_of(p)}")
+        return (
+            f"{len({row.repetition for row in self.rows})} data sets per level. Largest relative "
+            f"duality gap of a chosen machine: {', '.join(gaps)}. Points of the grid of C whose "
+            f"machine is above the tolerance: {', '.join(short)}."
         )
-        gaps = ", ".join(f"{self._worst_gap(p):.1e} for p = {name_of(p)}" for p in self.norms)
-        failed = {p: sum(row.unconverged for row in self.rows if row.p == p) for p in self.norms}
-        fits = {p: sum(row.n_costs for row in self.rows if row.p == p) for p in self.norms}
-        short = ", ".join(f"{failed[p]} of {fits[p]} for p = {name_of(p)}" for p in self.norms)
-        parts = [
-            f"Test error in % (Bayes {100 * BAYES_ERROR:.2f}), mean ± standard error",
-            self.table(),
-            f"Repetitions: {counts}.",
-            "Model error ||w/|w| - w_Bayes/|w_Bayes| ||",
-            self.table("model_error", 1.0, 2),
-            "Effective number of kernels",
-            self.table("effective_kernels", 1.0),
-            f"Largest relative duality gap of a chosen machine: {gaps}.",
-            f"Points of the grid of C whose machine is above the tolerance: {short}.",
-            "Claims\n" + "\n".join(f"- {claim}" for claim in self.claims()),
-        ]
-        return "\n\n".join(parts)
 
-    def _worst_gap(self, p: float) -> float:
-        return max(row.gap for row in self.rows if row.p == p)
-
-    def to_csv(self, path: str | Path) -> None:
-        """All rows, one line each."""
-        write_rows(Path(path), self.rows)
+    def figure(self) -> Figure:
+        """Figures 5.1 and 5.2: test error and model error against noise, a line per norm."""
+        figure, axes = panels(2)
+        for ax, field, label in (
+            (axes[0, 0], "test_error", "test error"),
+            (axes[0, 1], "model_error", "model error"),
+        ):
+            noise = [1 - k / N_FEATURES for k in self.levels]
+            for p in self.norms:
+                means = [self.mean(k, p, field) for k in self.levels]
+                bars = [self.standard_error(k, p, field) for k in self.levels]
+                ax.errorbar(noise, means, np.nan_to_num(bars), marker=".", label=name_of(p))
+            ax.set_xlabel("part of the features that are noise")
+            ax.set_title(label, fontsize="medium")
+        axes[0, 0].axhline(BAYES_ERROR, color="grey", linestyle=":")
+        axes[0, 0].legend(title="p")
+        return figure
 
     # -- claims -----------------------------------------------------------------------------------
 
@@ -341,78 +320,47 @@ class ToyResult:
         two standard errors, else "undecided". Claims about the order of all norms go by the means
         in the tables.
         """
-        out = []
         levels, norms = self.levels, self.norms
-        sparsest, dense = 1, 50
+        sparsest, dense, middle, big = 1, 50, 4 / 3, max(norms)
+        out = []
+
+        def say(text: str, holds: bool, detail: str, printed: str = "yes") -> None:
+            out.append(Claim(text, printed, "yes" if holds else "no", detail))
+
         if sparsest in levels and 1.0 in norms:
             out.append(self._best("p = 1 is best at 98 % noise", sparsest, 1.0))
             out.append(self._near("p = 1 has 4 % error at 98 % noise", sparsest, 1.0, 0.04))
-            if float("inf") in norms:
-                inf = float("inf")
-                out.append(self._near("p = inf has 43 % error at 98 % noise", sparsest, inf, 0.43))
+            if np.isinf(big):
+                out.append(self._near("p = inf has 43 % error at 98 % noise", sparsest, big, 0.43))
         if 1.0 in norms:
             denser = [k for k in levels if k != sparsest]
-            best = [k for k in denser if self._winner(k) == 1.0]
-            out.append(
-                Claim(
-                    "p = 1 is best at no other level",
-                    "yes",
-                    "no" if best else "yes",
-                    "best p: "
-                    + ", ".join(f"{name_of(self._winner(k))} at {noise_of(k)}" for k in denser),
-                )
-            )
-        middle = 4 / 3
+            winners = ", ".join(f"{name_of(self._winner(k))} at {noise_of(k)}" for k in denser)
+            never = all(self._winner(k) != 1.0 for k in denser)
+            say("p = 1 is best at no other level", never, f"best p: {winners}")
         if middle in norms:
             for k in (18, 9, 4):
                 if k in levels:
                     out.append(self._best(f"p = 4/3 is best at {noise_of(k)} noise", k, middle))
             worst = max(self.mean(k, middle) for k in levels)
-            out.append(
-                Claim(
-                    "p = 4/3 stays below 12 % error at every level",
-                    "yes",
-                    "yes" if worst < 0.12 else "no",
-                    f"largest mean {100 * worst:.1f} %",
-                )
-            )
+            text = "p = 4/3 stays below 12 % error at every level"
+            say(text, worst < 0.12, f"largest mean {100 * worst:.1f} %")
             # Not in the text, but what it calls robust.
             last = [k for k in levels if max(norms, key=lambda p: self.mean(k, p)) == middle]
-            out.append(
-                Claim(
-                    "p = 4/3 is worst at no level",
-                    "implied",
-                    "no" if last else "yes",
-                    "worst at " + ", ".join(map(noise_of, last)) if last else "no level",
-                )
+            detail = "worst at " + ", ".join(map(noise_of, last)) if last else "no level"
+            say("p = 4/3 is worst at no level", not last, detail, "implied")
+        if dense in levels and big > 2:
+            out.append(self._best("the largest p is best at 0 % noise", dense, big))
+            low, error = self.mean(dense, big), self.standard_error(dense, big)
+            say(
+                "the largest p comes near the Bayes error at 0 % noise, but not to it",
+                not low - BAYES_ERROR < 2 * error,
+                f"p = {name_of(big)}: {100 * low:.1f} ± {100 * error:.1f} %, "
+                f"Bayes {100 * BAYES_ERROR:.1f} %",
             )
-        if dense in levels:
-            big = max(norms)
-            if big > 2:
-                out.append(self._best("the largest p is best at 0 % noise", dense, big))
-                low, error = self.mean(dense, big), self.standard_error(dense, big)
-                reached = low - BAYES_ERROR < 2 * error
-                out.append(
-                    Claim(
-                        "the largest p comes near the Bayes error at 0 % noise, but not to it",
-                        "yes",
-                        "no" if reached else "yes",
-                        f"p = {name_of(big)}: {100 * low:.1f} ± {100 * error:.1f} %, "
-                        f"Bayes {100 * BAYES_ERROR:.1f} %",
-                    )
-                )
-        edges = {min(COSTS), max(COSTS)}
-        at_edge = {
-            p: float(np.mean([row.C in edges for row in self.rows if row.p == p])) for p in norms
-        }
-        out.append(
-            Claim(
-                "the best C lies inside the grid",
-                "yes",
-                "no" if any(at_edge.values()) else "yes",
-                "at an end: " + ", ".join(f"{at_edge[p]:.0%} for p = {name_of(p)}" for p in norms),
-            )
-        )
+        ends = {min(COSTS), max(COSTS)}
+        at_end = {p: np.mean([row.C in ends for row in self.rows if row.p == p]) for p in norms}
+        detail = ", ".join(f"{at_end[p]:.0%} for p = {name_of(p)}" for p in norms)
+        say("the best C lies inside the grid", not any(at_end.values()), f"at an end: {detail}")
         agree = [self._order(k, "test_error") == self._order(k, "model_error") for k in levels]
         out.append(
             Claim(
@@ -425,17 +373,14 @@ class ToyResult:
         return out
 
     def _winner(self, k: int) -> float:
-        return min(self._tried(k), key=lambda p: self.mean(k, p))
+        return min(self.norms, key=lambda p: self.mean(k, p))
 
     def _order(self, k: int, field: str) -> list[float]:
-        return sorted(self._tried(k), key=lambda p: self.mean(k, p, field))
-
-    def _tried(self, k: int) -> list[float]:
-        return [p for p in self.norms if self.values(k, p)]
+        return sorted(self.norms, key=lambda p: self.mean(k, p, field))
 
     def _best(self, text: str, k: int, p: float) -> Claim:
         """Is p best at level k? The strongest rival decides."""
-        rivals = {q: self.difference(k, p, q) for q in self._tried(k) if q != p}
+        rivals = {q: self.difference(k, p, q) for q in self.norms if q != p}
         # The rival against which p does worst, in standard errors.
         scores = {q: d / max(s, 1e-12) for q, (d, s) in rivals.items() if np.isfinite(s)}
         if not scores:
@@ -467,55 +412,30 @@ def noise_of(informative: int) -> str:
     return f"{100 * (1 - informative / N_FEATURES):.0f} %"
 
 
-def _standard_error(values: list[float]) -> float:
+def _standard_error(values: np.ndarray) -> float:
     if len(values) < 2:
         return float("nan")
     return float(np.std(values, ddof=1) / np.sqrt(len(values)))
 
 
-# -- running and keeping ---------------------------------------------------------------------------
-
-
-def write_rows(path: Path, rows: Iterable[Row]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("w", newline="") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Row)])
-        writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
-
-
-def read_rows(path: Path) -> list[Row]:
-    """Rows of a file; a line that an interrupted run left unfinished is passed over."""
-    if not path.exists():
-        return []
-    kinds: dict[str, Any] = {
-        field.name: int if field.type == "int" else float for field in fields(Row)
-    }
-    rows = []
-    with path.open(newline="") as file:
-        for record in csv.DictReader(file):
-            try:
-                rows.append(Row(**{name: kind(record[name]) for name, kind in kinds.items()}))
-            except (KeyError, TypeError, ValueError):
-                continue
-    return rows
+# -- running --------------------------------------------------------------------------------------
 
 
 def run(
-    repetitions: int = 50,
+    repetitions: int | None = None,
     quick: bool = False,
     seed: int = 0,
     n_jobs: int | None = None,
     *,
     out: str | Path | None = None,
     progress: bool = False,
-) -> ToyResult:
+) -> Record:
     """Run the experiment, or what is missing of it.
 
     Parameters
     ----------
-    repetitions : int, default=50
-        Data sets per level; the thesis has 250.
+    repetitions : int or None, default=None
+        Data sets per level: 50, or 5 of a quick run; the thesis has 250.
     quick : bool, default=False
         Three levels, whole decades of C, no p = inf.
     seed : int, default=0
@@ -523,81 +443,46 @@ def run(
     n_jobs : int or None, default=None
         Processes, -1 for all cores; BLAS has one thread in each.
     out : path or None, default=None
-        Folder for ``toy.csv`` (``toy-quick.csv``): rows are added as they are finished, and those
-        that are there already are not computed again.
+        Folder in which finished machines are kept.
     progress : bool, default=False
         Show a progress bar.
-
-    Returns
-    -------
-    ToyResult
-        ``print`` it for tables and claims.
 
     Examples
     --------
     >>> result = run(repetitions=1, quick=True)
-    >>> print(result.claims()[0].text)
+    >>> print(result.claims[0].text)
     p = 1 is best at 98 % noise
-    >>> result.mean(1, 1.0) < 0.1 < result.mean(1, 4.0)
+    >>> found = Found(result.rows)
+    >>> found.mean(1, 1.0) < 0.1 < found.mean(1, 4.0)
     True
     """
-    levels, norms, costs = (
-        (QUICK_LEVELS, QUICK_NORMS, QUICK_COSTS) if quick else (LEVELS, NORMS, COSTS)
+    repetitions = repetitions or (QUICK_REPETITIONS if quick else REPETITIONS)
+    levels, norms, step = (QUICK_LEVELS, QUICK_NORMS, 2) if quick else (LEVELS, NORMS, 1)
+    rows = compute(
+        work,
+        [(k, r, p, step, seed) for k in levels for r in range(repetitions) for p in norms],
+        Row,
+        path=None if out is None else Path(out) / "toy.jsonl",
+        n_jobs=n_jobs,
+        progress=progress,
+        title="toy experiment",
     )
-    path = None if out is None else Path(out) / ("toy-quick.csv" if quick else "toy.csv")
-    kept: dict[tuple[int, int, float], Row] = {}
-    if path is not None:
-        earlier = read_rows(path)
-        kept = {
-            (row.informative, row.repetition, row.p): row
-            for row in earlier
-            if row.seed == seed and row.n_costs == len(costs)
-        }
-        # Written again, so that what is added does not follow half a line.
-        write_rows(path, earlier)
-    tasks: list[tuple[int, int, list[float]]] = []
-    wanted: set[tuple[int, int, float]] = set()
-    for repetition in range(repetitions):
-        wanted |= {(k, repetition, p) for k in levels for p in norms}
-        for k in levels:
-            todo = [p for p in norms if (k, repetition, p) not in kept]
-            if todo:
-                tasks.append((k, repetition, todo))
-    pool = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    results = pool(joblib.delayed(run_one)(k, r, part, costs, seed) for k, r, part in tasks)
-    for rows in _tracked(results, len(tasks), progress):
-        kept |= {(row.informative, row.repetition, row.p): row for row in rows}
-        if path is not None:
-            with path.open("a", newline="") as file:
-                writer = csv.DictWriter(file, [field.name for field in fields(Row)])
-                writer.writerows(asdict(row) for row in rows)
-    chosen = sorted(wanted & kept.keys(), key=lambda key: (-key[0], key[1], key[2]))
-    return ToyResult(tuple(kept[key] for key in chosen))
-
-
-def _tracked(results: Iterable[Any], total: int, progress: bool) -> Iterable[Any]:
-    if not progress:
-        return results
-    from rich.progress import track
-
-    return track(results, "toy experiment", total=total)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m multikernel.experiments.toy",
-        description="Kloft's toy experiment: which norm for which sparsity.",
+    found = Found(rows)
+    bayes = f"Test error in % (Bayes {100 * BAYES_ERROR:.2f}), mean ± standard error"
+    return Record(
+        "toy-quick" if quick else "toy",
+        TITLE,
+        rows,
+        {
+            bayes: found.table(),
+            "Model error ||w/|w| - w_Bayes/|w_Bayes| ||": found.table("model_error", 1.0, 2),
+            "Effective number of kernels": found.table("effective_kernels", 1.0),
+        },
+        found.claims(),
+        found.notes(),
+        found.figure,
     )
-    parser.add_argument("--quick", action="store_true", help="three levels, few C, no p = inf")
-    parser.add_argument("--repetitions", type=int, default=None, help="data sets per level")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--jobs", type=int, default=-1, help="processes, -1 for all cores")
-    parser.add_argument("--out", type=Path, default=None, help="folder to keep results in")
-    given = parser.parse_args(arguments)
-    repetitions = given.repetitions or (5 if given.quick else 50)
-    result = run(repetitions, given.quick, given.seed, given.jobs, out=given.out, progress=True)
-    print(result)
 
 
 if __name__ == "__main__":
-    main()
+    main(run, "toy", TITLE)

@@ -42,10 +42,7 @@ def write_archive(description: Any, arrays: list[np.ndarray], path: Path) -> Pat
     """Write the archive beside its place and move it there when it is complete."""
     import skops.io  # type: ignore[import-untyped]
 
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; name a file to write the model to.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} to.")
+    check_place(path)
     # Through ASCII the text cannot be hurt by any encoding on the way.
     content = {"description": json.dumps(description, allow_nan=False), "arrays": arrays}
     buffer = io.BytesIO(skops.io.dumps(content, compression=zipfile.ZIP_DEFLATED))
@@ -58,6 +55,16 @@ def write_archive(description: Any, arrays: list[np.ndarray], path: Path) -> Pat
         }
         archive.writestr(HEADER, json.dumps(header, indent=1))
     write_atomically(path, buffer.getvalue())
+    return path
+
+
+def check_place(path: str | os.PathLike[str]) -> Path:
+    """The path, if a file can be written there; asked before any work is done for it."""
+    path = Path(path)
+    if path.is_dir():
+        raise IsADirectoryError(f"{path} is a folder; name a file to write to.")
+    if not path.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} to.")
     return path
 
 

@@ -584,7 +584,7 @@ def _half_pass(
 
     def unit(panels: NDArray[np.int64]) -> tuple[Array, Array]:
         row_sums = np.zeros((p, 0 if centre else n_padded))
-        gram = np.zeros((n_rows, n_rows))
+        gram = np.zeros((n_rows if products else 2, n_rows))
         _passes.half_panels(
             plan,
             panels,
@@ -615,12 +615,16 @@ def _half_pass(
             gram += unit_gram
     assert row_sums is not None and gram is not None
 
-    upper = np.triu(gram[:p, :p])
+    if products:
+        upper = np.triu(gram[:p, :p])
+        found, with_target = upper + np.triu(upper, 1).T, gram[:p, p:]
+    else:
+        found, with_target = gram[0, :p].copy(), gram[1:, :p].T
     return Statistics(
         row_sums=row_sums[:, :n],
         diagonals=diagonal[:, :n],
-        a=gram[:p, p] * scale**2 if targets is not None else None,
-        products=upper + np.triu(upper, 1).T if products else np.diag(upper).copy(),
+        a=with_target[:, 0] * scale**2 if targets is not None else None,
+        products=found,
     )
 
 

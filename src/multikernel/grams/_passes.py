@@ -256,13 +256,14 @@ def half_panels(
     """Tiles (I, J), J >= I, of some row panels I.
 
     The slab has a row per kernel and, if there are targets, one for ``Y Y'``, so that `gram`
-    receives ``<K_k, K_l>`` and ``<K_k, Y Y'>`` alike.  Strictly upper pairs go through the slab
+    receives ``<K_k, K_l>`` and ``<K_k, Y Y'>`` alike; without `products` it has two rows only,
+    ``<K_k, K_k>`` and ``<K_k, Y Y'>``.  Strictly upper pairs go through the slab
     and count twice; the n diagonal entries are kept aside and enter in float64 at the end of their
     panel.
     """
     n_tiles, depth, tile = packed.shape
     p = plan.kind.shape[0]
-    n_rows = gram.shape[0]
+    n_rows = gram.shape[1]
     t = packed_targets.shape[1]
     n_padded = n_tiles * tile
     points, target_points = packed.ravel(), packed_targets.ravel()
@@ -277,7 +278,7 @@ def half_panels(
     target_base = np.empty(block_size, dtype=packed.dtype)
     column_sums = np.zeros(p * tile, dtype=packed.dtype)
     on_diagonal = np.zeros(n_rows * tile)
-    half_gram = np.zeros(n_rows * n_rows)
+    half_gram = np.zeros(flat_gram.shape[0])
 
     for i_tile in panels:
         i0 = i_tile * tile
@@ -442,13 +443,13 @@ def _slab_norms(
     gram: NDArray[np.float64],
     n_rows: int,
 ) -> None:
-    """The diagonal of ``slab slab'``, and its column of the targets."""
+    """The diagonal of ``slab slab'`` in the first row, its column of the targets in the second."""
     target = slab[p * stride : p * stride + length]
     for k in range(p):
         y = slab[k * stride : k * stride + length]
-        gram[k * n_rows + k] += _dot(y, y)
+        gram[k] += _dot(y, y)
         if with_target:
-            gram[k * n_rows + p] += _dot(y, target)
+            gram[n_rows + k] += _dot(y, target)
 
 
 # Entries, combinations, and products with vectors.

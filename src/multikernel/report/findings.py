@@ -1,7 +1,6 @@
 """Numbers behind the pictures, read off a fitted model and a sample.
 
-What needs an n x n matrix is computed on at most so many points, drawn with a fixed seed; every
-finding says on how many.
+Every finding says on how many points it was computed.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..grams.protocol import Grams
+from .sample import draw_rows, n_rows, one_kernel, prepared_grams, take
 from .weights import Weights
 
 #: Points for the alignments of kernels with each other, for spectra and for scatter plots.
@@ -24,75 +23,6 @@ STABILITY_POINTS = 2000
 MOST_KERNELS = 60
 #: Spectra that are drawn beside the learned one.
 MOST_SPECTRA = 12
-
-
-# -- the kernels on a sample ----------------------------------------------------------------------
-
-
-def draw_rows(n: int, most: int) -> np.ndarray:
-    """At most so many of n rows, in order, the same ones each time."""
-    if n <= most:
-        return np.arange(n)
-    return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
-
-
-def n_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)
-
-
-def prepared_grams(source: Any, X: Any, rows: np.ndarray) -> Grams:
-    """The bank of an estimator, or a bank, on some rows: centred and of unit variance.
-
-    An estimator's own centring and normalisation are kept, except that pictures of alignments and
-    spectra are always about centred kernels.
-    """
-    if hasattr(source, "_check_X"):
-        from ..bounds.sample import training_grams
-
-        checked = source._check_X(X, reset=False)
-        if source._is_precomputed:
-            if checked.shape[0] != checked.shape[1]:
-                raise ValueError(
-                    "With kernels='precomputed' pictures of kernels need the training array of "
-                    f"shape (n, n, p); got {checked.shape}."
-                )
-            part = checked[np.ix_(rows, rows)]
-        else:
-            part = checked[rows]
-        how = getattr(source, "normalize", None) or "multiplicative"
-        return training_grams(source, part).corrected(True, how)
-
-    from ..grams.memory import MemoryBudget
-    from ..kernels.bank import as_bank
-
-    part = X.iloc[rows] if hasattr(X, "iloc") else np.asarray(X)[rows] if _is_list(X) else X[rows]
-    bank = as_bank(source).adapt(part)
-    plan = bank.plan(part)
-    return plan.grams(part, budget=MemoryBudget.of(None)).corrected(True, "multiplicative")
-
-
-def _is_list(X: Any) -> bool:
-    return isinstance(X, (list, tuple))
-
-
-def one_kernel(grams: Grams, k: int) -> np.ndarray:
-    """The matrix of a single kernel, shape (n, n)."""
-    weights = np.zeros(grams.p)
-    weights[k] = 1.0
-    return grams.combine(weights).dense()
-
-
-def target_columns(estimator: Any, y: Any) -> np.ndarray | None:
-    """Targets as columns: -1 and +1 for classes, numbers else; None without targets."""
-    if y is None or hasattr(estimator, "offset_"):
-        return None
-    y = np.asarray(y)
-    classes = getattr(estimator, "classes_", None)
-    if classes is None:
-        return np.asarray(y, dtype=np.float64).reshape(len(y), -1)
-    if len(classes) == 2:
-        return np.where(y == classes[1], 1.0, -1.0)[:, None]
-    return np.where(y[:, None] == np.asarray(classes), 1.0, -1.0)
 
 
 # -- alignments -----------------------------------------------------------------------------------
@@ -153,9 +83,10 @@ def find_alignments(
     A = np.divide(M, norms, out=np.zeros_like(M), where=norms > 0)
     places, groups = cluster(A)
     target = None if Y is None else summary.alignments[chosen][places]
+    names = getattr(source, "kernel_names_", grams.names)
     return Alignments(
         chosen[places],
-        [grams.names[int(k)] for k in chosen[places]],
+        [names[int(k)] for k in chosen[places]],
         A[np.ix_(places, places)],
         target,
         groups[places],
@@ -188,11 +119,12 @@ class Spectra:
     Attributes
     ----------
     kernels : list of int
-        Positions in the bank of the base kernels shown.
+        Positions in the bank of the base kernels shown; -1 for the one kernel whose spectrum was
+        replaced.
     names : list of str
     values : array of shape (m, n_points)
     learned : array of shape (n_points,) or None
-        Of the learned combination; None for a vote, which has none.
+        Of the learned combination; None for votes and ensembles, which have none.
     n_points, n_all : int
     """
 
@@ -214,18 +146,25 @@ def find_spectra(estimator: Any, X: Any) -> Spectra:
     weights = Weights.of(estimator)
     rows = draw_rows(n_rows(X), SPECTRUM_POINTS)
     grams = prepared_grams(estimator, X, rows)
-    shown = [int(k) for k in weights.order[:MOST_SPECTRA]]
-    values = np.stack([_spectrum(one_kernel(grams, k)) for k in shown])
+    names: list[str]
+    if getattr(estimator, "family", None) == "spectral":
+        # Its members are single eigenvectors: what there is to compare with is the kernel itself.
+        shown, names = [-1], ["the kernel as it was"]
+        own = np.asarray(estimator.eigenvalues_) / estimator.trace_
+        values = _spectrum(grams.combine(own).dense())[None, :]
+    else:
+        shown = [int(k) for k in weights.order[:MOST_SPECTRA]]
+        names = [weights.names[k] for k in shown]
+        values = np.stack([_spectrum(one_kernel(grams, k)) for k in shown])
     learned = None
     if has_combination(estimator) and weights.n_used:
         learned = _spectrum(grams.combine(weights.mean).dense())
-    names = [weights.names[k] for k in shown]
     return Spectra(shown, names, values, learned, len(rows), n_rows(X))
 
 
 def has_combination(estimator: Any) -> bool:
-    """Whether the model is a machine on one combined kernel; a vote is not."""
-    return not hasattr(estimator, "terms_")
+    """Whether the model is a machine on one combined kernel; votes and ensembles are not."""
+    return not hasattr(estimator, "terms_") and not hasattr(estimator, "weights_gap_")
 
 
 def _spectrum(K: np.ndarray) -> np.ndarray:
@@ -369,6 +308,9 @@ def find_stability(estimator: Any, X: Any, y: Any, n_folds: int = 5) -> Stabilit
     """Fit the model again without each fold, with its kernels and parameters as they are."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
+    if getattr(estimator, "family", None) == "spectral":
+        raise ValueError("other points have other eigenvectors, whose weights cannot be compared")
+
     rows = draw_rows(n_rows(X), STABILITY_POINTS)
     labels = None if y is None else np.asarray(y)[rows]
     stratified = hasattr(estimator, "classes_") and labels is not None
@@ -386,7 +328,7 @@ def find_stability(estimator: Any, X: Any, y: Any, n_folds: int = 5) -> Stabilit
         for train, _ in splitter.split(np.zeros((len(rows), 1)), labels):
             part = rows[train]
             model = same_model(estimator)
-            model.fit(_take(estimator, X, part), None if y is None else np.asarray(y)[part])
+            model.fit(take(estimator, X, part), None if y is None else np.asarray(y)[part])
             found.append(Weights.of(model).shares)
     return Stability(np.stack(found), len(rows), n_rows(X))
 
@@ -408,17 +350,10 @@ def same_model(estimator: Any) -> Any:
         known = cls().get_params(deep=False)
         options = {key: value for key, value in (options | chosen).items() if key in known}
     options["verbose"] = 0
-    if options.get("kernels") is None:
-        options["kernels"] = estimator.bank_  # widths chosen on the whole sample stay
+    kernels = "kernels" if "kernels" in options else "kernel"
+    if options[kernels] is None:
+        options[kernels] = estimator.bank_  # widths chosen on the whole sample stay
     return cls(**options)
-
-
-def _take(estimator: Any, X: Any, rows: np.ndarray) -> Any:
-    if estimator._is_precomputed:
-        return np.asarray(X)[np.ix_(rows, rows)]
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return [X[int(i)] for i in rows] if _is_list(X) else X[rows]
 
 
 def find_histories(estimator: Any) -> list[tuple[str, np.ndarray]]:
@@ -431,3 +366,13 @@ def find_histories(estimator: Any) -> list[tuple[str, np.ndarray]]:
         if len(gaps):
             found.append((f"machine {j}" if len(machines) > 1 else "relative duality gap", gaps))
     return found
+
+
+def find_certificate(estimator: Any, X: Any, y: Any, delta: float = 0.05, **options: Any) -> Any:
+    """The certificate of an estimator, or its own reason for having none."""
+    from ..bounds import certificate
+    from ..estimators.base import MultiKernelEstimator
+
+    if type(estimator).certificate is not MultiKernelEstimator.certificate:
+        return estimator.certificate(X, y, delta)
+    return certificate(estimator, X, y, delta, **options)

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from .._version import __version__
+from ..files.archive import check_place
 from . import sections, svg, validation
-from .findings import n_rows
+from .sample import n_rows, unlabelled
 from .sections import Model
 from .weights import Weights
 
@@ -76,7 +77,7 @@ def write_report(
     >>> write_report(model, X, y, folder / "iris.html", title="Iris").name
     'iris.html'
     """
-    path = pathlib.Path(path)
+    path = check_place(path)
     board = validation.check_leaderboard(cv_results)
     weights = Weights.of(estimator)
     estimator._check_X(X, reset=False)
@@ -122,7 +123,7 @@ def _template(name: str) -> str:
 def _section(model: Model, name: str, heading: str, make: Callable[[Model], str]) -> str:
     try:
         body = make(model)
-    except (ValueError, TypeError, np.linalg.LinAlgError) as error:
+    except (ValueError, TypeError, NotImplementedError, np.linalg.LinAlgError) as error:
         # One section that does not apply to this model must not cost the others.
         body = f'<p class="absent">Not shown: {escape(str(error))}</p>'
     head = f'<h2 id="{name}-h">{heading}</h2>'
@@ -133,8 +134,8 @@ def _lead(model: Model) -> str:
     weights = model.weights
     p, used = len(weights.names), weights.n_used
     rule = getattr(model.estimator, "weighting_", getattr(model.estimator, "weighting", None))
-    by = f" by <em>{escape(str(rule))}</em>" if rule is not None else ""
-    text = f"{p:,} kernel{'s' if p > 1 else ''} on {n_rows(model.X):,} points, weighed{by}. "
+    by = f", weighed by <em>{escape(str(rule))}</em>" if rule is not None else ""
+    text = f"{p:,} kernel{'s' if p > 1 else ''} on {n_rows(model.X):,} points{by}. "
     if not used:
         return text + "No kernel got any weight."
     first = int(weights.order[0])
@@ -172,17 +173,26 @@ def _tiles(model: Model) -> str:
         tiles.append(("cross-validated score", f"{fits.best_score_:.4f}", folds))
     elif hasattr(fits, "score") and model.y is not None:
         what = "accuracy" if hasattr(fits, "classes_") else "R²"
-        score = f"{fits.score(model.X, model.y):.4f}"
+        score = f"{_score(model):.4f}"
         tiles.append((f"{what} on these points", score, "the training sample, not new points"))
-    n, support = n_rows(model.X), len(fits.support_)
-    part = f"{100 * support / n:.0f} % of {n:,}"
-    tiles.append(("points with a coefficient", f"{support:,}", part))
+    if hasattr(fits, "support_"):
+        n, support = n_rows(model.X), len(fits.support_)
+        part = f"{100 * support / n:.0f} % of {n:,}"
+        tiles.append(("points with a coefficient", f"{support:,}", part))
     tiles.append(("duality gap", f"{float(fits.duality_gap_):.1g}", "relative, proven by the fit"))
     cells = "".join(
         f"<div><dt>{what}</dt><dd>{value}<small>{more}</small></dd></div>"
         for what, value, more in tiles
     )
     return f'<dl class="tiles">{cells}</dl>'
+
+
+def _score(model: Model) -> float:
+    """On the points that came with a target."""
+    known = np.flatnonzero(~unlabelled(model.estimator, model.y))
+    if len(known) == n_rows(model.X):
+        return float(model.estimator.score(model.X, model.y))
+    return float(np.mean(model.estimator.predict(model.X)[known] == np.asarray(model.y)[known]))
 
 
 def _parameters(model: Model) -> str:

@@ -19,11 +19,12 @@ from ..bounds.bound_factor import axes
 from .findings import (
     effective_rank,
     find_alignments,
+    find_certificate,
     find_histories,
     find_path,
     find_spectra,
-    target_columns,
 )
+from .sample import target_columns
 from .svg import short
 from .weights import Weights
 
@@ -290,6 +291,4 @@ def certificate(estimator: Any, X: Any, y: Any = None, ax: Any = None, *, machin
     -------
     matplotlib axes
     """
-    from ..bounds import certificate as certify
-
-    return certify(estimator, X, y).plot(ax, machine=machine)
+    return find_certificate(estimator, X, y).plot(ax, machine=machine)

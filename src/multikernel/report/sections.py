@@ -15,8 +15,8 @@ from .findings import (
     find_embeddings,
     find_spectra,
     has_combination,
-    target_columns,
 )
+from .sample import target_columns, unlabelled
 from .weights import Weights, view_of
 
 #: The first table has at most 40 kernels, and of those without weight no more than make it 12; the
@@ -66,25 +66,26 @@ def percent(share: float) -> str:
 
 def weights_section(model: Model) -> str:
     weights = model.weights
-    aligned = target_alignments(model.estimator)
+    beside = _beside(model.estimator)
     order = weights.order
-    rows = [_weight_row(model, int(k), aligned) for k in order[: _n_first(weights)]]
-    table = _weight_table(rows, weights.what, aligned is not None)
+    rows = [_weight_row(model, int(k), beside) for k in order[: _n_first(weights)]]
+    table = _weight_table(rows, weights.what, beside)
     used = [int(k) for k in order if weights.shares[k] > 0]
     switches = (
         '<p class="buttons"><button type="button" data-show="all">Show all kernels</button>'
         '<button type="button" data-show="used" '
         f'data-used="{" ".join(model.key(k) for k in used)}">Only kernels in use</button></p>'
     )
+    signed = " Negative weights are hatched; shares are of absolute values."
     parts = [
         "<p>Each bar is a kernel's share of the total weight. A kernel has the same colour in all "
-        "pictures.</p>",
+        f"pictures.{signed if np.any(weights.mean < 0) else ''}</p>",
         switches,
     ]
     views = weights.views
     if views:
         parts = ["<h3>By view</h3>", _view_table(weights), "<h3>By kernel</h3>", *parts]
-    parts += [table, _other_kernels(model, aligned)]
+    parts += [table, _other_kernels(model, beside)]
     if weights.machines:
         parts.append(_machines(model))
     return "".join(parts)
@@ -103,8 +104,17 @@ def target_alignments(estimator: Any) -> np.ndarray | None:
     return found.mean(axis=0) if found.ndim == 2 else found
 
 
-def _weight_table(rows: list[str], what: str, aligned: bool) -> str:
-    more = '<th scope="col" class="num opt">alignment with target</th>' if aligned else ""
+def _beside(estimator: Any) -> tuple[str, np.ndarray] | None:
+    """What is known about every kernel alone."""
+    aligned = target_alignments(estimator)
+    if aligned is not None:
+        return "alignment with target", aligned
+    scores = getattr(estimator, "kernel_scores_", None)
+    return None if scores is None else ("score alone, held out", np.asarray(scores))
+
+
+def _weight_table(rows: list[str], what: str, beside: tuple[str, np.ndarray] | None) -> str:
+    more = "" if beside is None else f'<th scope="col" class="num opt">{beside[0]}</th>'
     return (
         '<div class="scroll"><table class="weights"><thead><tr><th scope="col">kernel</th>'
         f'<th scope="col" class="num opt">{what}</th><th scope="col" class="num">share</th>'
@@ -113,24 +123,26 @@ def _weight_table(rows: list[str], what: str, aligned: bool) -> str:
     )
 
 
-def _weight_row(model: Model, k: int, aligned: np.ndarray | None) -> str:
+def _weight_row(model: Model, k: int, beside: tuple[str, np.ndarray] | None) -> str:
     weights = model.weights
     share, top = float(weights.shares[k]), float(weights.shares.max())
     name = escape(weights.names[k])
     colour = svg.colour(int(model.ranks[k]))
     width = 100 * share / top if top > 0 else 0.0
     zero = ' class="zero"' if share == 0 else ""
-    more = "" if aligned is None else f'<td class="num opt">{aligned[k]:.3f}</td>'
+    more = "" if beside is None else f'<td class="num opt">{beside[1][k]:.3f}</td>'
+    minus = " minus" if weights.mean[k] < 0 else ""
     return (
         f'<tr{zero} data-s="{model.key(k)}"><th scope="row"><span class="key {colour}" '
         f'data-key="{model.key(k)}"><span class="spot"></span>{name}</span></th>'
         f'<td class="num opt">{svg.number(float(weights.mean[k]))}</td>'
         f'<td class="num">{percent(share)}</td><td class="bar"><span class="track">'
-        f'<span class="fill {colour}" style="width:{width:.2f}%"></span></span></td>{more}</tr>'
+        f'<span class="fill {colour}{minus}" style="width:{width:.2f}%"></span></span></td>{more}'
+        "</tr>"
     )
 
 
-def _other_kernels(model: Model, aligned: np.ndarray | None) -> str:
+def _other_kernels(model: Model, beside: tuple[str, np.ndarray] | None) -> str:
     weights = model.weights
     rest = weights.order[_n_first(weights) :]
     if not len(rest):
@@ -138,12 +150,12 @@ def _other_kernels(model: Model, aligned: np.ndarray | None) -> str:
     used = int(np.count_nonzero(weights.shares[rest]))
     said = f"{used:,} in use, {percent(float(weights.shares[rest].sum()))} of the weight"
     listed = rest[:LISTED_KERNELS]
-    rows = [_weight_row(model, int(k), aligned) for k in listed]
+    rows = [_weight_row(model, int(k), beside) for k in listed]
     left = len(rest) - len(listed)
     more = f'<p class="note">{left:,} more are not listed.</p>' if left else ""
     return (
         f"<details><summary>{len(rest):,} other kernels: {said if used else 'no weight'}</summary>"
-        f"{_weight_table(rows, weights.what, aligned is not None)}{more}</details>"
+        f"{_weight_table(rows, weights.what, beside)}{more}</details>"
     )
 
 
@@ -249,10 +261,10 @@ def spectrum_section(model: Model) -> str:
     places = np.unique(np.geomspace(1, found.n_points, 70).astype(int)) - 1
     entries = []
     for k, name, values in zip(found.kernels, found.names, found.values, strict=True):
-        rank = int(model.ranks[k])
+        rank, key = (0, "base") if k < 0 else (int(model.ranks[k]), model.key(k))
         colour, dashes = svg.colour(rank), svg.dash(rank)
-        _spectrum_line(chart, values, places, least, colour, name, model.key(k), dashes)
-        entries.append((model.key(k), colour, dashes, name))
+        _spectrum_line(chart, values, places, least, colour, name, key, dashes)
+        entries.append((key, colour, dashes, name))
     if found.learned is not None:
         title = "learned combination"
         _spectrum_line(chart, found.learned, places, least, "ink bold", title, "learned", "")
@@ -261,7 +273,7 @@ def spectrum_section(model: Model) -> str:
         "Eigenvalues of the centred kernel matrices, each divided by its trace. The table says how "
         "many equal ones would be spread as evenly, and how many make up 90 % of the trace."
     )
-    if len(found.names) < len(model.weights.names):
+    if min(found.kernels) >= 0 and len(found.names) < len(model.weights.names):
         caption += f" The {len(found.names)} kernels with the largest weights are shown."
     caption += sampled(found.n_points, found.n_all)
     rows = list(zip(found.names, found.values, strict=True))
@@ -315,9 +327,16 @@ def embedding_section(model: Model) -> str:
         caption = f"<b>{escape(embedding.title)}</b><br>{percent(first)} and {percent(second)} of "
         caption += "the variance"
         figures.append(figure(picture, caption))
-    text = "The first two kernel principal components; colours are the target."
+    text = "The first two kernel principal components; colours are "
+    if model.y is None or hasattr(model.estimator, "offset_"):
+        text += "the machine's own answers."
+    elif unlabelled(model.estimator, model.y).any():
+        text += "the target, and for points that came without it what was found."
+    else:
+        text += "the target."
     if not has_combination(model.estimator):
-        text += " A vote has no combined kernel, so that there is no picture of one."
+        what = "A vote" if hasattr(model.estimator, "terms_") else "An ensemble"
+        text += f" {what} has no combined kernel, so that there is no picture of one."
     elif model.weights.machines:
         text += " The combination is that of the mean weights over classes."
     text += sampled(len(rows), len(np.asarray(model.y)) if model.y is not None else len(rows))
@@ -331,7 +350,10 @@ def _colours(model: Model, rows: np.ndarray) -> tuple[list[str], list[str | None
         labels = np.where(inside, "inside", "outside")
         levels = np.array(["inside", "outside"])
     elif hasattr(model.estimator, "classes_"):
-        labels, levels = np.asarray(model.y)[rows], np.asarray(model.estimator.classes_)
+        y = np.asarray(model.y)
+        if unlabelled(model.estimator, y).any():
+            y = model.estimator.transduction_
+        labels, levels = y[rows], np.asarray(model.estimator.classes_)
     else:
         y = np.asarray(model.y, dtype=np.float64).reshape(len(model.y), -1)[rows, 0]
         low, high = np.quantile(y, [0.02, 0.98])

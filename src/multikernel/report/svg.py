@@ -21,7 +21,13 @@ DASHES = ("", "6 3", "2 3", "9 3 2 3")
 
 
 def short(name: str, most: int = 30) -> str:
-    """A name that fits beside a drawing."""
+    """A name that fits beside a drawing; of a view and its kernel, something of both."""
+    if len(name) <= most:
+        return name
+    view, colon, kernel = name.partition(": ")
+    if colon and len(view) > most // 3:
+        room = max(most // 3, most - len(kernel) - 2)
+        name = f"{view[: room - 1].rstrip()}…: {kernel}"
     return name if len(name) <= most else f"{name[: most - 1].rstrip()}…"
 
 
@@ -187,7 +193,8 @@ class Chart:
 
 def wrap(width: float, height: float, label: str, parts: Sequence[str], cls: str = "") -> str:
     return (
-        f'<svg class="chart {cls}" viewBox="0 0 {width:g} {height:g}" role="group" '
+        f'<svg class="chart {cls}" style="--w:{width:.0f}px" viewBox="0 0 {width:g} {height:g}" '
+        f'role="group" '
         f'aria-label="{escape(label)}">{"".join(parts)}</svg>'
     )
 
@@ -269,8 +276,7 @@ def heatmap(
     height = top + n * tall + (before[n - 1] if n else 0) + 6
     parts.insert(0, f'<g class="heat" data-columns="{m + bool(beside)}">')
     parts.append("</g>")
-    svg = wrap(wide, height, label, parts, "heatmap")
-    return svg.replace("<svg ", f'<svg style="max-width:{wide:.0f}px" ', 1)
+    return wrap(wide, height, label, parts, "heatmap")
 
 
 def _cell(

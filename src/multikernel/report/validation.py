@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from . import svg
-from .findings import Path, find_histories, find_path, find_stability, n_rows
+from .findings import Path, find_certificate, find_histories, find_path, find_stability
+from .sample import n_rows
 from .sections import Model, figure, percent, sampled
 
 #: Sign vectors behind the certificate's complexities; the error that they leave is in the bounds.
@@ -257,19 +258,26 @@ def convergence_section(model: Model) -> str:
     histories = find_histories(model.estimator)
     gap = float(model.estimator.duality_gap_)
     reached = f"The proven relative duality gap of the machine is {gap:.2g}."
+    weights_gap = getattr(model.estimator, "weights_gap_", None)
+    if weights_gap is not None and not histories:
+        return (
+            f"<p>{reached.replace('the machine', 'the machines')} Their weights were found after "
+            f"them, from held-out predictions, to a relative gap of {weights_gap:.2g}.</p>"
+        )
     if not histories:
         return (
             f"<p>{reached} The weights were found before the machine, in one step, so that there "
             "is no path to show.</p>"
         )
     values = svg.finite(np.concatenate([gaps for _, gaps in histories]))
-    floor = max(float(values[values > 0].min(initial=1.0)) / 2, 1e-16)
-    longest = max(len(gaps) for _, gaps in histories)
+    positive, longest = values[values > 0], max(len(gaps) for _, gaps in histories)
     tol = getattr(model.estimator, "tol", None)
+    # A gap of zero has no place on a logarithmic axis: it is drawn below all others.
+    floor = max(float(positive.min()) / 2, 1e-16) if len(positive) else float(tol or 1e-15) / 10
     low = min([floor, *([float(tol) / 2] if tol else [])])
     chart = svg.Chart(
         (1, max(longest, 2)),
-        (low, max(float(values.max()) * 1.5, low * 10)),
+        (low, max(float(values.max()) * 1.5, low * 10, 3.0 * float(tol or 0.0))),
         label="Relative duality gap by iteration",
         x_label="iteration",
         y_label="relative duality gap",
@@ -294,15 +302,15 @@ def convergence_section(model: Model) -> str:
 
 
 def certificate_section(model: Model) -> str:
-    from ..bounds import certificate
-
+    if hasattr(model.estimator, "bound_"):
+        return _margins(model.estimator)
     n = n_rows(model.X)
     if n > CERTIFICATE_POINTS:
         return (
             f"<p>Not computed for {n:,} points, where it takes long: <code>multikernel.bounds"
             ".certificate(estimator, X, y)</code>.</p>"
         )
-    found = certificate(model.estimator, model.X, model.y, n_draws=CERTIFICATE_DRAWS)
+    found = find_certificate(model.estimator, model.X, model.y, n_draws=CERTIFICATE_DRAWS)
     risk, level = found.risk(), f"{1 - found.delta:.0%}"
     if np.isinf(risk):
         hopeful = found.risk(proven=False)
@@ -311,8 +319,9 @@ def certificate_section(model: Model) -> str:
             verdict += f" If they were met, the smallest bound would be {hopeful:.3g}"
             verdict += ", which says nothing either." if hopeful >= 1 else "."
     elif risk >= 1:
-        verdict = f"The best proven bound on the error is {risk:.3g}. This is vacuous: an error is "
-        verdict += "at most 1 anyway."
+        of = "" if len(found.machines) == 1 else f" of any of the {len(found.machines)} machines"
+        verdict = f"The best proven bound on the error{of} is {risk:.3g}. This is vacuous: an "
+        verdict += "error is at most 1 anyway."
     else:
         what = found.machines[0].statement if len(found.machines) == 1 else "some machine fails"
         verdict = f"Proven with probability {level}: {what} ≤ {risk:.3g}."
@@ -326,7 +335,7 @@ def certificate_section(model: Model) -> str:
     machine = found.machines[0]
     picture = _bounds_chart(machine)
     table = _bounds_table(machine)
-    parts.append(f'<div class="pair">{picture}<div>{table}</div></div>' if picture else table)
+    parts.append(picture + table)
     if len(found.machines) > 1:
         parts.append(
             f'<p class="note">Shown for the first of {len(found.machines)} machines, '
@@ -337,6 +346,27 @@ def certificate_section(model: Model) -> str:
         f"<pre>{escape(str(found))}</pre></details>"
     )
     return "".join(parts)
+
+
+def _margins(estimator: Any) -> str:
+    """What a spectral class has instead: margins at a fixed trace, and what they leave open."""
+    margins, bounds = np.atleast_1d(estimator.margin_), np.atleast_1d(estimator.bound_)
+    names = [str(c) for c in estimator.classes_]
+    names = [f"{c} against the rest" for c in names] if len(bounds) > 1 else [" and ".join(names)]
+    rows = "".join(
+        f'<tr><th scope="row">{escape(name)}</th><td class="num">{margin:.3g}</td>'
+        f'<td class="num">{bound:.3g}</td></tr>'
+        for name, margin, bound in zip(names, margins, bounds, strict=True)
+    )
+    return (
+        "<p>The kernel was chosen after the points were seen, so that bounds for kernels named in "
+        "advance do not apply. What is known is the margin M at the trace c, and with it the "
+        "complexity √c / (M n) of the transductive bound of Bousquet and Herrmann; <code>"
+        "multikernel.bounds.transductive_bound</code> adds the rest of it.</p>"
+        '<div class="scroll"><table><thead><tr><th scope="col">classes</th><th scope="col" '
+        'class="num">margin M</th><th scope="col" class="num">complexity √c / (M n)</th></tr>'
+        f"</thead><tbody>{rows}</tbody></table></div>"
+    )
 
 
 def _bounds_chart(machine: Any) -> str:

@@ -14,6 +14,12 @@ from .frame import DataError, Frame, as_texts, is_text, missing
 #: More different texts than this, or one in two rows, is no category.
 MOST_LEVELS = 200
 
+WHEN_FITTING = "Fill them with --impute median, leave columns out with --drop, or repair the data."
+WHEN_FITTED = (
+    "The model was fitted without gaps and does not know what to fill them with: repair the data, "
+    "or fit again with --impute median."
+)
+
 
 @dataclass(frozen=True)
 class Column:
@@ -89,7 +95,7 @@ class TableEncoder:
         for name in (*categorical, *texts):
             frame.require(name)
         if impute is None:
-            refuse_missing(frame, frame.names)
+            refuse_missing(frame, frame.names, WHEN_FITTING)
         found = [
             _describe(name, values, name in set(categorical), name in set(texts), impute)
             for name, values in frame.columns.items()
@@ -141,7 +147,7 @@ class TableEncoder:
             return self._widen(frame)
         for column in self.columns:
             frame.require(column.name, "column that the model was fitted on,")
-        refuse_missing(frame, [c.name for c in self.columns if c.fill is None])
+        refuse_missing(frame, [c.name for c in self.columns if c.fill is None], WHEN_FITTED)
         parts = [self._one(column, frame.columns[column.name]) for column in self.columns]
         if not self.has_texts:
             return np.column_stack(parts)
@@ -203,7 +209,7 @@ class TableEncoder:
         return sp.hstack([X, missing_columns], format="csr") if X.shape[1] < width else X
 
 
-def refuse_missing(frame: Frame, names: Iterable[str]) -> None:
+def refuse_missing(frame: Frame, names: Iterable[str], advice: str) -> None:
     """Count what is missing in each column, and say so."""
     counts = {name: int(missing(frame.columns[name]).sum()) for name in names}
     counts = {name: count for name, count in counts.items() if count}
@@ -212,8 +218,7 @@ def refuse_missing(frame: Frame, names: Iterable[str]) -> None:
         more = f" and {len(counts) - 20} more columns" if len(counts) > 20 else ""
         raise DataError(
             f"Missing values in {len(counts)} of {len(list(frame.columns))} columns "
-            f"({len(frame)} rows): {listed}{more}. Fill them with --impute median, leave columns "
-            "out with --drop, or repair the data."
+            f"({len(frame)} rows): {listed}{more}. {advice}"
         )
 
 

@@ -75,6 +75,8 @@ def read_frame(path: str | PathLike[str], *, format: str | None = None) -> Frame
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"There is no data file {str(path)!r}.")
+    if path.is_dir():
+        raise DataError(f"{path} is a folder; name a data file.")
     kind = file_format(path, format)
     readers = {
         "csv": lambda: _read_text(path, None),
@@ -253,14 +255,33 @@ def _read_libsvm(path: Path) -> Frame:
 # -- writing --------------------------------------------------------------------------------------
 
 
+def check_writable(path: Path) -> str:
+    """The format that :func:`write_columns` would write to a path, if it can."""
+    from ..files.archive import check_place
+
+    check_place(path)
+    if path.suffix.lower() == ".json":
+        return "json"
+    known = [ending for ending, kind in FORMATS.items() if kind != "libsvm"]
+    ending = path.suffixes[-2:][0] if path.suffix.lower() in OPENERS else path.suffix
+    kind = FORMATS.get(ending.lower(), "")
+    if kind not in ("csv", "tsv") and (kind in ("", "libsvm") or ending != path.suffix):
+        raise DataError(
+            f"Tables are not written to files like {path.name!r}. Known endings: "
+            f"{', '.join(known)}, .json (CSV and TSV also with .gz, .bz2 or .xz)."
+        )
+    if kind in ("parquet", "arrow"):
+        _pyarrow(path)
+    return kind
+
+
 def write_columns(columns: Mapping[str, Sequence[Any] | np.ndarray], path: Path) -> None:
     """Write columns in the format that the file's name says (all but LIBSVM; also JSON)."""
+    kind = check_writable(path)
     plain = {name: np.asarray(values).tolist() for name, values in columns.items()}
-    if path.suffix.lower() == ".json":
+    if kind == "json":
         path.write_text(json.dumps(plain), encoding="utf-8")
-        return
-    kind = file_format(path)
-    if kind in ("csv", "tsv"):
+    elif kind in ("csv", "tsv"):
         opener = OPENERS.get(path.suffix.lower(), open)
         with opener(path, "wt", encoding="utf-8", newline="") as file:
             writer = csv.writer(file, delimiter="," if kind == "csv" else "\t")
@@ -269,7 +290,7 @@ def write_columns(columns: Mapping[str, Sequence[Any] | np.ndarray], path: Path)
     elif kind == "npz":
         arrays: dict[str, Any] = {name: np.asarray(values) for name, values in plain.items()}
         np.savez_compressed(path, **arrays)
-    elif kind in ("parquet", "arrow"):
+    else:
         table = _pyarrow(path).table(plain)
         if kind == "parquet":
             import pyarrow.parquet  # type: ignore[import-untyped]
@@ -279,5 +300,3 @@ def write_columns(columns: Mapping[str, Sequence[Any] | np.ndarray], path: Path)
             import pyarrow.feather  # type: ignore[import-untyped]
 
             pyarrow.feather.write_feather(table, str(path), compression="uncompressed")
-    else:
-        raise DataError(f"{path.name}: tables are not written as LIBSVM files; use CSV.")

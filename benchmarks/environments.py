@@ -1,0 +1,67 @@
+"""Peers in environments of their own, so that their pins do not touch ours.
+
+Environments lie in ``~/.cache/multikernel-bench`` (or where ``MULTIKERNEL_BENCH_CACHE`` says) and
+are made once; a change of pins makes them anew. A peer that cannot be installed is a row of the
+table that says why.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+SHARED = ("numpy==2.4.6", "scipy==1.17.1", "scikit-learn==1.9.1")
+#: What each peer is installed from. The index of PyTorch has builds without CUDA, a tenth the size.
+PINS: dict[str, tuple[str, ...]] = {
+    "mklpy": (
+        *("--extra-index-url", "https://download.pytorch.org/whl/cpu", "--retries", "0"),
+        *("MKLpy==0.6", "torch==2.13.0", "cvxopt==1.3.3", *SHARED),
+    ),
+    "himalaya": ("himalaya==0.4.11", "packaging==26.3", *SHARED),
+    "multimodal": ("scikit-multimodallearn==0.1.0", "cvxopt==1.3.3", *SHARED),
+    "mklaren": ("mklaren==1.2", "cvxopt==1.3.3", *SHARED),
+}
+#: Runners that use the environment of the library itself.
+OWN = ("ours", "sklearn", "numpy")
+#: Why installations failed in this run; they are not tried again for every method of a peer.
+_FAILED: dict[str, str] = {}
+
+
+class InstallationError(Exception):
+    """A peer's environment could not be made; the message says why, in one line."""
+
+
+def cache() -> Path:
+    named = os.environ.get("MULTIKERNEL_BENCH_CACHE")
+    return Path(named) if named else Path.home() / ".cache" / "multikernel-bench"
+
+
+def python(peer: str) -> Path:
+    """The interpreter that runs a peer, in an environment that is made if it is not there."""
+    if peer in OWN:
+        return Path(sys.executable)
+    folder = cache() / peer
+    interpreter, stamp = folder / "bin" / "python", folder / "pins.txt"
+    wanted = "\n".join(PINS[peer])
+    if peer in _FAILED:
+        raise InstallationError(_FAILED[peer])
+    if stamp.exists() and stamp.read_text() == wanted:
+        return interpreter
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    print(f"Installing {peer} into {folder} ...", flush=True)
+    for command in (
+        [sys.executable, "-m", "venv", str(folder)],
+        [str(interpreter), "-m", "pip", "install", "--quiet", *PINS[peer]],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode:
+            lines = [x for x in (done.stderr or done.stdout).splitlines() if x.strip()]
+            errors = [x for x in lines if "ERROR" in x] or lines or ["no message"]
+            _FAILED[peer] = errors[-1].strip()
+            raise InstallationError(_FAILED[peer])
+    stamp.write_text(wanted)
+    return interpreter
