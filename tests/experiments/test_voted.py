@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -81,47 +83,82 @@ def test_labels_of_validation_and_test_points_are_not_looked_at(method):
     assert np.mean((clean.validation > 0) == (y[validation] > 0)) > 0.5
 
 
-def test_test_labels_do_not_enter_the_choice():
+def test_test_labels_do_not_enter_the_choice(monkeypatch):
     X, y = sample()
-    parts = voted.folds(len(y), 0, "made up")
-    outcomes = [voted.run_fold("VKRG", X, y, parts, i, TINY) for i in range(5)]
-    chosen, error = voted.choose(outcomes, y, parts)
-    each = [voted.error_of(o.validation, y[parts[(i + 1) % 5]]) for i, o in enumerate(outcomes)]
+    monkeypatch.setattr(voted, "load", lambda name: (X, y))
+    monkeypatch.setattr(Grids, "quick", classmethod(lambda cls: TINY))
+    task = voted.Task("musk", "VKRG", quick=True)
+    parts = [voted.run_part(task, i)[2] for i in range(5)]
+    chosen, error = voted.choose(parts)
+    # By hand, from the decisions.
+    cut = voted.folds(len(y), 0, "musk")
+    outcomes = [voted.run_fold("VKRG", X, y, cut, i, TINY) for i in range(5)]
+    each = [voted.error_of(o.validation, y[cut[(i + 1) % 5]]) for i, o in enumerate(outcomes)]
     mean = np.mean(each, axis=0)
     assert error == mean.min() == mean[chosen]
-    # Other decisions at the test points change nothing.
-    from dataclasses import replace
-
-    worse = [replace(o, test=-o.test) for o in outcomes]
-    assert voted.choose(worse, y, parts) == (chosen, error)
+    tests = [voted.error_of(o.test, y[cut[i]])[chosen] for i, o in enumerate(outcomes)]
+    row = voted.assemble(task, parts)
+    np.testing.assert_allclose(row.numbers("errors"), 100 * np.array(tests), atol=1e-4)
+    # Other errors at the test points change nothing.
+    worse = [replace(part, test=1.0 - part.test) for part in parts]
+    assert voted.choose(worse) == (chosen, error)
 
 
 def test_run_resumes_and_prints(tmp_path, monkeypatch):
     calls = []
+    original = voted.run_fold
 
-    def load(name):
-        calls.append(name)
-        return sample(seed=len(name))
+    def run_fold(method, *rest):
+        calls.append(method)
+        return original(method, *rest)
 
-    monkeypatch.setattr(voted, "load", load)
+    monkeypatch.setattr(voted, "load", lambda name: sample(seed=len(name)))
+    monkeypatch.setattr(voted, "run_fold", run_fold)
     monkeypatch.setattr(Grids, "quick", classmethod(lambda cls: TINY))
     first = voted.run(["musk"], ["L2", "VKRT"], quick=True, out=tmp_path)
-    assert len(calls) == 2
+    assert len(calls) == 10
     path = tmp_path / "voted-quick.csv"
     with path.open("a") as file:
         file.write("musk,L1,0,1,12;")  # interrupted
+    voted.run_part(voted.Task("musk", "L1", quick=True), 3, tmp_path / "folds")
     both = voted.run(["musk"], ["L2", "VKRT", "L1"], quick=True, out=tmp_path)
-    assert len(calls) == 3
+    assert calls.count("L1") == 5  # one assignment was there already
     assert both.rows[:2] == first.rows
     assert voted.run(["musk"], ["L2", "VKRT", "L1"], quick=True, out=tmp_path) == both
-    assert len(calls) == 3
+    assert len(calls) == 15
     text = str(both)
     assert "| musk |" in text and "15.34 (2.23)" in text and "251.8" in text
     assert "VKRT / VKRD against L2, 1 sets" in text and "nothing to compare" in text
     row = both.rows[0]
+    away = (row.numbers("errors").mean() - 15.34) / 2.23
+    assert f"| 15.34 (2.23) | {away:+.1f} |" in text
     assert len(row.numbers("errors")) == 5 and row.fits == 5 * 4
     with pytest.raises(ValueError, match=r"data must be among.*got 'mask'"):
         voted.run(["mask"])
+
+
+def test_some_points_only(tmp_path, monkeypatch):
+    """A part of the points is drawn, five folds of it, and its rows are kept apart."""
+    parts = voted.folds(60, 0, "musk", 35)
+    assert [len(part) for part in parts] == [7] * 5
+    assert len(np.unique(np.concatenate(parts))) == 35
+    monkeypatch.setattr(voted, "load", lambda name: sample())
+    monkeypatch.setattr(Grids, "quick", classmethod(lambda cls: TINY))
+    some = voted.run(["musk"], ["L2"], quick=True, points=35, out=tmp_path)
+    every = voted.run(["musk"], ["L2"], quick=True, out=tmp_path)
+    assert [r.points for r in (*some.rows, *every.rows)] == [35, 0]
+    wrong = some.rows[0].numbers("errors") * 7 / 100  # out of seven
+    np.testing.assert_allclose(wrong, np.round(wrong), atol=1e-4)
+    assert voted.run(["musk"], ["L2"], quick=True, points=35, out=tmp_path) == some
+
+
+def test_files_without_the_number_of_points_are_read(tmp_path):
+    path = tmp_path / "voted.csv"
+    row = voted.Row("musk", "L2", 0, 0, "1;2;3;4;5", "1;2;3;4;5", "C=1", 3.0, 0, 60, 1.0)
+    voted.write_rows(path, [row])
+    lines = [line.rsplit(",", 1)[0] for line in path.read_text().splitlines()]
+    path.write_text("\n".join(lines) + "\n")
+    assert voted.read_rows(path) == [row]
 
 
 def test_real_sets_have_the_printed_sizes(requires_data):

@@ -188,9 +188,9 @@ class VotedKernelClassifier(VotedCommon):
     sparsity_penalty : float, default=0.001
         The parameter beta; lambda and beta must not both be zero.
     solver : {"auto", "columns", "lp", "descent"}, default="auto"
-        Column generation, the whole linear program, or coordinate descent that column generation
-        finishes; all lead to the same optimum. ``"auto"`` is ``"columns"``, and ``"lp"`` where the
-        columns are few (at most 400).
+        Column generation, the whole linear program in HiGHS, or coordinate descent that column
+        generation finishes; all lead to the same optimum. ``"auto"`` is ``"columns"``, with all
+        columns from the start where they are few (at most 400).
     fit_intercept : bool, default=False
         A free constant, one column without penalty; the paper has none.
     class_weight : dict, "balanced" or None, default=None

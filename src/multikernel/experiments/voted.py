@@ -27,6 +27,9 @@ What the text leaves open, and what is done here:
 * *Large C.* The support vector machines start from the solution at the next smaller C and stop
   after 100,000 steps; how many stopped there is reported.
 
+* *Size.* ``--points`` takes a random part of sets that have more: votes with small penalties on
+  thousands of points can take minutes each.
+
 Run ``python -m multikernel.experiments.voted --help``.
 """
 
@@ -70,6 +73,8 @@ class Row:
     failures: int
     fits: int
     seconds: float
+    #: at most so many points were drawn from the set; 0 for all
+    points: int = 0
 
     def numbers(self, field: str) -> np.ndarray:
         return np.array([float(v) for v in getattr(self, field).split(";")])
@@ -89,10 +94,10 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     return X, y.astype(np.float64)
 
 
-def folds(n: int, seed: int, name: str) -> list[np.ndarray]:
-    """Five random parts; they depend on the seed and the name of the set alone."""
+def folds(n: int, seed: int, name: str, points: int = 0) -> list[np.ndarray]:
+    """Five random parts of all points, or of some; they depend on the seed and the name alone."""
     rng = np.random.default_rng([seed, *name.encode()])
-    return [np.sort(part) for part in np.array_split(rng.permutation(n), 5)]
+    return [np.sort(part) for part in np.array_split(rng.permutation(n)[: points or n], 5)]
 
 
 def roles(parts: Sequence[np.ndarray], i: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -121,14 +126,47 @@ def run_fold(
     return METHODS[method](Z[train], y[train], Z[validation], Z[test], grids)
 
 
-def choose(
-    outcomes: Sequence[Outcome], y: np.ndarray, parts: Sequence[np.ndarray]
-) -> tuple[int, float]:
+@dataclass(frozen=True)
+class Part:
+    """What one assignment tells about every setting of a method.
+
+    Attributes
+    ----------
+    settings : array of str of shape (n_settings,)
+    validation, test : arrays of shape (n_settings,)
+        Errors.
+    support : array of shape (n_settings,)
+        Training points with a coefficient.
+    failures : array of shape ()
+        Settings that stopped before their tolerance.
+    seconds : array of shape ()
+        Of CPU time.
+    """
+
+    settings: np.ndarray
+    validation: np.ndarray
+    test: np.ndarray
+    support: np.ndarray
+    failures: np.ndarray
+    seconds: np.ndarray
+
+    @classmethod
+    def read(cls, file: Path) -> Part:
+        with np.load(file) as stored:
+            return cls(**{field.name: stored[field.name] for field in fields(cls)})
+
+    def write(self, file: Path) -> None:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        half = file.with_suffix(".half")
+        with half.open("wb") as stream:
+            np.savez(stream, **{field.name: getattr(self, field.name) for field in fields(self)})
+        half.replace(file)  # there at once or not at all
+
+
+def choose(parts: Sequence[Part]) -> tuple[int, float]:
     """The setting with the smallest mean validation error, and that error."""
-    errors = np.mean(
-        [error_of(o.validation, y[roles(parts, i)[1]]) for i, o in enumerate(outcomes)], axis=0
-    )
-    support = np.mean([o.support for o in outcomes], axis=0)
+    errors = np.mean([part.validation for part in parts], axis=0)
+    support = np.mean([part.support for part in parts], axis=0)
     best = np.flatnonzero(errors <= errors.min() + 1e-12)
     chosen = int(best[np.argmin(support[best])])
     return chosen, float(errors[chosen])
@@ -139,28 +177,62 @@ def error_of(decisions: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.asarray(np.mean(np.where(decisions > 0, 1.0, -1.0) != y, axis=1))
 
 
-def run_one(name: str, method: str, quick: bool = False, seed: int = 0) -> Row:
-    """One method on one data set, all five assignments."""
-    started = time.perf_counter()
-    X, y = load(name)
-    parts = folds(len(y), seed, name)
-    grids = Grids.quick() if quick else Grids()
+@dataclass(frozen=True)
+class Task:
+    """One method on one data set."""
+
+    data: str
+    method: str
+    quick: bool = False
+    seed: int = 0
+    points: int = 0
+
+    def file(self, folder: Path, i: int) -> Path:
+        """Where the outcome of one assignment is kept."""
+        kind = "quick" if self.quick else "full"
+        return folder / f"{self.data}-{self.method}-{kind}-{self.points}-{self.seed}-{i}.npz"
+
+
+def run_part(task: Task, i: int, folder: Path | None = None) -> tuple[Task, int, Part]:
+    """One assignment of the folds, or what a folder holds of it."""
+    if folder is not None and (file := task.file(folder, i)).exists():
+        return task, i, Part.read(file)
+    started = time.process_time()
+    X, y = load(task.data)
+    parts = folds(len(y), task.seed, task.data, task.points)
     with threadpool_limits(limits=1):
-        outcomes = [run_fold(method, X, y, parts, i, grids) for i in range(5)]
-    chosen, validation = choose(outcomes, y, parts)
-    errors = [float(error_of(o.test, y[parts[i]])[chosen]) for i, o in enumerate(outcomes)]
+        grids = Grids.quick() if task.quick else Grids()
+        outcome = run_fold(task.method, X, y, parts, i, grids)
+    _, validation, test = roles(parts, i)
+    part = Part(
+        np.array(outcome.settings),
+        error_of(outcome.validation, y[validation]),
+        error_of(outcome.test, y[test]),
+        outcome.support,
+        np.array(outcome.failures),
+        np.array(time.process_time() - started),
+    )
+    if folder is not None:
+        part.write(file)
+    return task, i, part
+
+
+def assemble(task: Task, parts: Sequence[Part]) -> Row:
+    """The row of a method from its five assignments."""
+    chosen, validation = choose(parts)
     return Row(
-        data=name,
-        method=method,
-        seed=seed,
-        quick=int(quick),
-        errors=";".join(f"{100 * e:.4f}" for e in errors),
-        supports=";".join(str(int(o.support[chosen])) for o in outcomes),
-        setting=outcomes[0].settings[chosen],
+        data=task.data,
+        method=task.method,
+        seed=task.seed,
+        quick=int(task.quick),
+        errors=";".join(f"{100 * part.test[chosen]:.4f}" for part in parts),
+        supports=";".join(str(int(part.support[chosen])) for part in parts),
+        setting=str(parts[0].settings[chosen]),
         validation_error=round(100 * validation, 4),
-        failures=sum(o.failures for o in outcomes),
-        fits=sum(len(o.settings) for o in outcomes),
-        seconds=round(time.perf_counter() - started, 1),
+        failures=sum(int(part.failures) for part in parts),
+        fits=sum(len(part.settings) for part in parts),
+        seconds=round(sum(float(part.seconds) for part in parts), 1),
+        points=task.points,
     )
 
 
@@ -178,19 +250,31 @@ class VotedResult:
         return found[0] if found else None
 
     def table(self, methods: Sequence[str], field: str = "errors") -> str:
-        """Ours and printed, one line per data set; Markdown."""
-        lines = [
-            "| data | " + " | ".join(f"{m} | printed" for m in methods) + " |",
-            "|---|" + "---|" * (2 * len(methods)),
-        ]
+        """Ours beside the printed, one line per data set; Markdown.
+
+        Errors have the difference besides, in printed standard deviations.
+        """
+        heads = ["", "printed", "Δ / sd"] if field == "errors" else ["", "printed"]
+        head = " | ".join(" | ".join([method, *heads[1:]]) for method in methods)
+        lines = [f"| data | {head} |", "|---|" + "---|" * (len(heads) * len(methods))]
         for data in self._sets(methods):
             cells = []
             for method in methods:
-                row = self.row(data, method)
-                cells.append("" if row is None else _cell(row.numbers(field), field))
-                cells.append(_printed(data, method, field))
+                cells += self._cells(data, method, field)
             lines.append(f"| {data} | " + " | ".join(cells) + " |")
         return "\n".join(lines)
+
+    def _cells(self, data: str, method: str, field: str) -> list[str]:
+        row, printed = self.row(data, method), PRINTED[data].get(method)
+        values = None if row is None else row.numbers(field)
+        ours = "" if values is None else _cell(values, field)
+        if printed is None:
+            return [ours, "", ""] if field == "errors" else [ours, ""]
+        mean, sd, support = printed
+        if field != "errors":
+            return [ours, f"{support:.1f}"]
+        away = "" if values is None else f"{(values.mean() - mean) / sd:+.1f}"
+        return [ours, f"{mean:.2f} ({sd:.2f})", away]
 
     def _sets(self, methods: Sequence[str]) -> list[str]:
         return [d for d in PRINTED if any(self.row(d, m) is not None for m in methods)]
@@ -251,14 +335,6 @@ def _cell(values: np.ndarray, field: str) -> str:
     return f"{values.mean():.1f}"
 
 
-def _printed(data: str, method: str, field: str) -> str:
-    found = PRINTED[data].get(method)
-    if found is None:
-        return ""
-    mean, sd, support = found
-    return f"{mean:.2f} ({sd:.2f})" if field == "errors" else f"{support:.1f}"
-
-
 # -- running and keeping --------------------------------------------------------------------------
 
 
@@ -271,6 +347,7 @@ def read_rows(path: Path) -> list[Row]:
     with path.open(newline="") as file:
         for record in csv.DictReader(file):
             try:
+                record["points"] = record.get("points") or "0"  # older files have no such column
                 row = Row(**{f.name: kinds[f.type](record[f.name]) for f in fields(Row)})
                 if len(row.numbers("errors")) == len(row.numbers("supports")) == 5:
                     rows.append(row)
@@ -295,6 +372,7 @@ def run(
     seed: int = 0,
     n_jobs: int | None = None,
     *,
+    points: int = 0,
     out: str | Path | None = None,
     progress: bool = False,
 ) -> VotedResult:
@@ -312,9 +390,12 @@ def run(
         For the folds.
     n_jobs : int or None, default=None
         Processes, -1 for all cores.
+    points : int, default=0
+        Take so many random points of each set that has more; 0 for all.
     out : path or None, default=None
-        Folder for ``voted.csv`` (``voted-quick.csv``): rows are added as they are finished, and
-        those that are there already are not computed again.
+        Folder for ``voted.csv`` (``voted-quick.csv``), and for single assignments of the folds in
+        ``folds``: both are added to as they are finished, and what is there already is not
+        computed again.
     progress : bool, default=False
         Show a progress bar.
 
@@ -336,19 +417,28 @@ def run(
     kept: dict[tuple[str, str], Row] = {}
     if path is not None:
         earlier = read_rows(path)
-        kept = {(r.data, r.method): r for r in earlier if r.seed == seed and r.quick == int(quick)}
+        kept = {
+            (r.data, r.method): r
+            for r in earlier
+            if r.seed == seed and r.quick == int(quick) and r.points == points
+        }
         write_rows(path, earlier)  # written again: nothing follows half a line
-    tasks = [pair for pair in wanted if pair not in kept]
+    tasks = [Task(*pair, quick, seed, points) for pair in wanted if pair not in kept]
+    folder = None if out is None else Path(out) / "folds"
     pool = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    results = pool(joblib.delayed(run_one)(name, method, quick, seed) for name, method in tasks)
-    for row in _tracked(results, len(tasks), progress):
-        kept[row.data, row.method] = row
-        if path is not None:
-            write_rows(path, [row], "a")
+    results = pool(joblib.delayed(run_part)(task, i, folder) for task in tasks for i in range(5))
+    done: dict[Task, dict[int, Part]] = {task: {} for task in tasks}
+    for task, i, part in _tracked(results, 5 * len(tasks), progress):
+        done[task][i] = part
+        if len(done[task]) == 5:
+            row = assemble(task, [done[task][j] for j in range(5)])
+            kept[row.data, row.method] = row
+            if path is not None:
+                write_rows(path, [row], "a")
     return VotedResult(tuple(kept[pair] for pair in wanted))
 
 
-def _tracked(results: Iterable[Row], total: int, progress: bool) -> Iterator[Row]:
+def _tracked(results: Iterable[Any], total: int, progress: bool) -> Iterator[Any]:
     if not progress:
         yield from results
         return
@@ -366,11 +456,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--data", nargs="*", default=None, help="sets by the paper's names")
     parser.add_argument("--methods", nargs="*", default=None, choices=list(METHODS))
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--points", type=int, default=0, help="random points of each set, 0: all")
     parser.add_argument("--jobs", type=int, default=-1, help="processes, -1 for all cores")
     parser.add_argument("--out", type=Path, default=None, help="folder to keep results in")
     given = parser.parse_args(arguments)
     result = run(
-        given.data, given.methods, given.quick, given.seed, given.jobs, out=given.out, progress=True
+        given.data,
+        given.methods,
+        given.quick,
+        given.seed,
+        given.jobs,
+        points=given.points,
+        out=given.out,
+        progress=True,
     )
     print(result)
 

@@ -163,10 +163,11 @@ class DenseGrams(BlockGrams):
         omega = self._omega()
         OY = np.zeros((1, self.n)) if Yc is None else np.ascontiguousarray((omega[:, None] * Yc).T)
         row_sums = np.zeros((self.p, self.n))
+        panels = [slice(0, self.n)] if self._whole else self._half_panels()
 
         def one(k: int) -> tuple[float, float]:
             square = product = 0.0
-            for rows in self._half_panels():
+            for rows in panels:
                 part = loops.panel_statistics(
                     self._panel(k, rows), rows.start, omega, OY, row_sums[k]
                 )

@@ -290,7 +290,11 @@ class Sigmoid(VectorKernel):
 
 @dataclass(frozen=True, repr=False)
 class Callable(VectorKernel):
-    """Any symmetric function ``func(X, Z)`` that returns a matrix of shape (n_X, n_Z).
+    """Any function ``func(X, Z)`` that returns a matrix of shape (n_X, n_Z).
+
+    Combinations of kernels need a symmetric one. Voted kernels
+    (:class:`multikernel.VotedKernelClassifier`) ask nothing of it: their functions are
+    ``x -> func(x, x_j)``, one for each training point ``x_j``.
 
     Parameters
     ----------

@@ -15,8 +15,8 @@ with b = 0 unless an intercept is asked for. Its dual is
 over the kernels. Coefficients are kept as ``alpha_kj y_j``, with which y_j drops out of f.
 
 Three ways lead there: column generation (:mod:`.voted_generation`), the same program with every
-column from the start, and the paper's coordinate descent (:mod:`.voted_descent`), which may stall
-and is then carried to the end by column generation.
+column from the start in HiGHS, and the paper's coordinate descent (:mod:`.voted_descent`), which
+may stall and is then carried to the end by column generation.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def solve(
     penalties : array of shape (p,)
         Lambda_k; positive, except for kernels that are zero on the sample.
     solver : {"auto", "columns", "lp", "descent"}
-        ``"auto"`` is ``"columns"``, and ``"lp"`` where there are few of them.
+        ``"auto"`` is ``"columns"``, with all of them from the start where they are few.
     tol : float
         Relative duality gap to stop at.
     max_iter : int

@@ -4,10 +4,10 @@ The master program is kept in its dual form,
 
     max sum_i z_i,   0 <= z_i <= c_i,   |sum_i z_i y_i K_k(x_i, x_j)| <= Lambda_k, (k, j) in pool,
 
-one HiGHS model in which a column of the vote is a row: new rows, other penalties and dropped rows
-all leave a basis from which the dual simplex method goes on, and the coefficients are the rows'
-multipliers. Other values of lambda and beta only move the rows' bounds, so that a whole grid of
-them is walked with one pool.
+in which a column of the vote is a row: new rows, other penalties and dropped rows all leave a basis
+from which the dual simplex method goes on, and the coefficients are the rows' multipliers. Other
+values of lambda and beta only move the rows' bounds, so that a whole grid of them is walked with
+one pool.
 
     pool = {}
     repeat
@@ -16,16 +16,16 @@ them is walked with one pool.
         stop if F(alpha) - bound <= tol F(alpha), or no column is violated
         forget columns that have been idle; add the most violated, one kernel for each point
 
-**Scaling.** A row is divided by a power of two near its largest entry, and z is counted in units of
-the objective: polynomials of degree ten, whose entries spread over many orders of magnitude, and
-penalties of 1e-8 both reach the simplex method as numbers around one. Powers of two make the way
-back exact.
+**Scaling.** A row is divided by a power of two near its largest entry, and the masters scale points
+and units besides (:mod:`.voted_simplex`, :mod:`.voted_master`): polynomials of degree ten, whose
+entries spread over many orders of magnitude, and penalties of 1e-8 both reach the simplex method as
+numbers around one. Powers of two make the way back exact.
 """
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from scipy.linalg import LinAlgError, LinAlgWarning, lu_factor, lu_solve
 from .._threads import one_blas_thread
 from .voted import Bound, Report, VotedProblem, VotedSolution, gap_of, lower_bound
 from .voted_columns import Terms
+from .voted_master import DenseMaster, HighsMaster, Master, Vertex
 
 #: A pool row is forgotten after so many rounds without a coefficient.
 IDLE = 2
@@ -43,32 +44,11 @@ BATCH, POINTS_PER_COLUMN = 50, 20
 ENTRY_BYTES = 40.0
 #: A column within this of its penalty is not worth a round.
 SLACK = 1e-10
-#: Entries that small against the largest of their column are left out of the master.
+#: Coefficients that small against the largest are zero.
 TINY = 1e-12
 
-#: What is asked of HiGHS, one after the other, until it answers; the second is its usual self.
-ATTEMPTS: tuple[dict[str, Any], ...] = (
-    {},
-    {"simplex_strategy": 1, "dual_simplex_cost_perturbation_multiplier": 1.0, "solver": "simplex"},
-    {"dual_simplex_cost_perturbation_multiplier": 0.0},
-    {"simplex_strategy": 4},
-    {"solver": "ipm"},
-)
-#: Smallest bounds of the rows, tried in turn where HiGHS can do nothing with smaller ones.
-FLOORS = (0.0, 1e-9, 1e-8, 1e-7, 1e-6)
-#: How far the unit of z may fall at once, and how often it may move before an answer is taken.
-RESOLUTION, RESCALINGS = 2.0**-30, 4
 #: Problems with so few columns have all of them in their pool from the start.
 FEW = 400
-
-
-@dataclass(frozen=True)
-class Vertex:
-    """An optimum of the master: z (n,), scaled coefficients (n_columns,), intercept."""
-
-    z: np.ndarray
-    alpha: np.ndarray
-    intercept: float
 
 
 class ColumnPool:
@@ -78,7 +58,8 @@ class ColumnPool:
     ----------
     problem : VotedProblem
     whole : bool or None, default=None
-        Whether to begin with all columns, the whole linear program; None for "if they are few".
+        True for all columns from the start, the whole linear program, in HiGHS; None for all of
+        them if they are few.
     """
 
     def __init__(self, problem: VotedProblem, whole: bool | None = None) -> None:
@@ -87,10 +68,10 @@ class ColumnPool:
         self.kernels = np.empty(0, dtype=np.intp)
         self.points = np.empty(0, dtype=np.intp)
         self.scales = np.empty(0)
-        self.A = np.empty((0, n))  # y_i K_k(x_i, x_j) / scale, one row for each column of the vote
         self.idle = np.empty(0, dtype=np.intp)
+        self.alpha, self.intercept = np.empty(0), 0.0  # of the last vertex, scaled
         self.inside = np.zeros((problem.columns.p, n), dtype=bool)
-        self.master = Master(problem)
+        self.master: Master = HighsMaster(problem) if whole else DenseMaster(problem)
         if whole is None:
             room = problem.columns.budget.allows(ENTRY_BYTES * n * self.inside.size)
             whole = room and self.inside.size <= FEW
@@ -99,6 +80,11 @@ class ColumnPool:
 
     def __len__(self) -> int:
         return len(self.kernels)
+
+    @property
+    def A(self) -> np.ndarray:
+        """``y_i K_k(x_i, x_j) / scale``, one row for each column of the vote."""
+        return self.master.A[self.master.first :]
 
     # -- columns in and out -----------------------------------------------------------------------
 
@@ -124,7 +110,7 @@ class ColumnPool:
         self.points = np.append(self.points, points[some])
         self.scales = np.append(self.scales, scales)
         self.idle = np.append(self.idle, np.zeros(len(rows), dtype=np.intp))
-        self.A = np.concatenate([self.A, rows])
+        self.alpha = np.append(self.alpha, np.zeros(len(rows)))
 
     def add_all(self) -> None:
         """Every column there is: the whole linear program."""
@@ -135,13 +121,14 @@ class ColumnPool:
     def forget(self) -> None:
         """Drop the columns that have had no coefficient for some rounds."""
         old = self.idle >= IDLE
+        old &= ~self.master.basis()[0][self.master.first :]
         if np.count_nonzero(old) < max(20, len(self) // 20):
             return
         self.master.drop(np.flatnonzero(old))
         self.inside[self.kernels[old], self.points[old]] = False
         keep = ~old
         self.kernels, self.points = self.kernels[keep], self.points[keep]
-        self.scales, self.idle, self.A = self.scales[keep], self.idle[keep], self.A[keep]
+        self.scales, self.idle, self.alpha = self.scales[keep], self.idle[keep], self.alpha[keep]
 
     def choose(self, ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The most violated columns outside the pool, for each point that of one kernel.
@@ -171,10 +158,11 @@ class ColumnPool:
         best = Bound(np.zeros(self.problem.columns.n), 0.0, np.empty(0))
         fallen = np.inf  # the master's value when columns were last forgotten
         for iteration in range(1, max_iter + 1):
-            vertex = self._optimum(penalties)
+            vertex = self._vertex(penalties[self.kernels] / self.scales)
+            final = iteration == max_iter or not vertex.solved
             terms, objective, bound, gap = self._judge(penalties, vertex, best)
             kernels, points = self.choose(bound.ratios)
-            if gap <= tol or not len(kernels) or iteration == max_iter:
+            if vertex.solved and (gap <= tol or not len(kernels) or final):
                 vertex = self._refine(penalties, vertex)
                 best = max(best, bound, key=lambda b: b.value)
                 terms, objective, bound, gap = self._judge(penalties, vertex, best)
@@ -193,7 +181,7 @@ class ColumnPool:
             history.append(entry)
             if report is not None:
                 report(entry)
-            if gap <= tol or not len(kernels) or iteration == max_iter:
+            if gap <= tol or not len(kernels) or final:
                 break
             self.idle = np.where(vertex.alpha != 0, np.minimum(self.idle, 0), self.idle + 1)
             # While the value falls nothing that was forgotten can be met in a circle.
@@ -204,6 +192,15 @@ class ColumnPool:
         return VotedSolution(
             terms, vertex.intercept, objective, best.value, gap, best.z, iteration, history
         )
+
+    def _vertex(self, limits: np.ndarray) -> Vertex:
+        """The master's optimum; where rounding keeps it from that, the best of the last two."""
+        vertex = self.master.solve(limits)
+        if not vertex.solved:
+            before = replace(vertex, alpha=self.alpha, intercept=self.intercept)
+            vertex = min(vertex, before, key=lambda one: self._value(one, limits))
+        self.alpha, self.intercept = vertex.alpha, vertex.intercept
+        return vertex
 
     def _judge(
         self, penalties: np.ndarray, vertex: Vertex, best: Bound
@@ -218,21 +215,6 @@ class ColumnPool:
         bound = lower_bound(problem, penalties, vertex.z)
         return terms, objective, bound, gap_of(problem, objective, max(bound.value, best.value))
 
-    def _optimum(self, penalties: np.ndarray) -> Vertex:
-        """The optimum of the master, with z counted in good units."""
-        limits = penalties[self.kernels] / self.scales
-        vertex = self.master.solve(limits)
-        for _ in range(RESCALINGS):
-            unit = self.master.unit
-            share = self.master.value / float(self.problem.costs.sum())
-            if 0.125 * unit <= share <= 8.0 * unit:
-                break
-            # z is far from its unit, and tolerances are absolute: count in others. What is below
-            # the tolerance may be anything, and is approached in steps.
-            self.master.rescale(max(share, RESOLUTION * unit))
-            vertex = self.master.solve(limits)
-        return vertex
-
     def _refine(self, penalties: np.ndarray, vertex: Vertex) -> Vertex:
         """The same vertex from its basis, with all entries and in full precision.
 
@@ -246,8 +228,8 @@ class ColumnPool:
         tight, inner = self.master.basis()
         if not tight.any() or np.count_nonzero(tight) != np.count_nonzero(inner):
             return vertex
-        rows = np.vstack([problem.y[None], self.A]) if first else self.A
-        bounds = np.append(np.zeros(first), np.copysign(self.master.limits, self.A @ z))
+        rows = self.master.A
+        bounds = np.append(np.zeros(first), np.copysign(limits, self.A @ z))
         square = rows[np.ix_(tight, inner)]
         try:
             with one_blas_thread(len(square)), warnings.catch_warnings():
@@ -274,126 +256,3 @@ class ColumnPool:
         margins = vertex.alpha @ self.A + self.problem.y * vertex.intercept
         slack = float(self.problem.costs @ np.maximum(0.0, 1.0 - margins))
         return slack + float(limits @ np.abs(vertex.alpha))
-
-
-class Master:
-    """``max sum z`` over the box and the rows of a pool, kept warm in HiGHS.
-
-    With ``u = unit mean(c)`` the variables are ``z / u``, so that they and the rows' bounds
-    ``limit / u`` stay near one as the objective falls.
-    """
-
-    def __init__(self, problem: VotedProblem) -> None:
-        import highspy
-
-        self.problem, self.n = problem, problem.columns.n
-        self.infinity = highspy.kHighsInf
-        self.optimal = highspy.HighsModelStatus.kOptimal
-        self.lp: Any = highspy.Highs()
-        options: dict[str, bool | int | float | str] = {
-            "output_flag": False,
-            "threads": 1,
-            "solver": "simplex",
-            "presolve": "off",  # it would throw the basis away
-            "simplex_scale_strategy": 0,  # rows and units are scaled here
-            "simplex_dual_edge_weight_strategy": 1,  # Devex: rows are dense, steepest edges dear
-            "small_matrix_value": TINY,
-            "primal_feasibility_tolerance": 1e-10,
-            "dual_feasibility_tolerance": 1e-10,
-        }
-        for name, option in options.items():
-            self.lp.setOptionValue(name, option)
-        nothing, none = np.empty(0), np.empty(0, dtype=np.int32)
-        starts = np.zeros(self.n, dtype=np.int32)
-        ones, zeros = np.ones(self.n), np.zeros(self.n)
-        self.lp.addCols(self.n, -ones, zeros, ones, 0, starts, none, nothing)
-        self.first = 0
-        if problem.fit_intercept:
-            everyone = np.arange(self.n, dtype=np.int32)
-            self.lp.addRow(0.0, 0.0, self.n, everyone, problem.y)
-            self.first = 1
-        self.size = 0
-        self.limits = np.empty(0)
-        self.value = float(problem.costs.sum())
-        self.rescale(1.0)
-
-    def rescale(self, unit: float) -> None:
-        """Count z in other units; a power of two, so that nothing is rounded."""
-        self.unit = float(np.exp2(np.round(np.log2(unit))))
-        mean = float(np.exp2(np.round(np.log2(self.problem.costs.mean()))))
-        self.u = self.unit * mean
-        everyone = np.arange(self.n, dtype=np.int32)
-        box = self.problem.costs / self.u
-        self.lp.changeColsBounds(self.n, everyone, np.zeros(self.n), box)
-
-    def add(self, rows: np.ndarray) -> None:
-        q = len(rows)
-        if not q:
-            return
-        large = np.abs(rows) > TINY
-        which, index = np.nonzero(large)
-        starts = np.searchsorted(which, np.arange(q)).astype(np.int32)
-        free = np.full(q, self.infinity)
-        self.lp.addRows(
-            q,
-            -free,
-            free,
-            len(index),
-            starts,
-            index.astype(np.int32),
-            np.ascontiguousarray(rows[large]),
-        )
-        self.size += q
-
-    def drop(self, rows: np.ndarray) -> None:
-        self.lp.deleteRows(len(rows), (rows + self.first).astype(np.int32))
-        self.size -= len(rows)
-
-    def solve(self, limits: np.ndarray) -> Vertex:
-        """The optimum under these bounds of the rows."""
-        for floor in FLOORS:
-            # What HiGHS cannot tell from zero it is spared; the certificate is of the true limits.
-            self.limits = np.maximum(limits, floor * self.u)
-            if self.size:
-                rows = np.arange(self.first, self.first + self.size, dtype=np.int32)
-                bounds = self.limits / self.u
-                self.lp.changeRowsBounds(self.size, rows, -bounds, bounds)
-            if self._run():
-                break
-        else:
-            status = self.lp.modelStatusToString(self.lp.getModelStatus())
-            raise RuntimeError(
-                f"HiGHS could not solve the linear program of a vote: {status}. Larger penalties, "
-                "or kernels of comparable size, make it better conditioned."
-            )
-        solution = self.lp.getSolution()
-        z = np.array(solution.col_value) * self.u
-        # The multiplier of a row is minus the coefficient of its column.
-        multipliers = -np.array(solution.row_dual)
-        self.value = float(z.sum())
-        intercept = float(multipliers[0]) if self.first else 0.0
-        return Vertex(z, multipliers[self.first :], intercept)
-
-    def _run(self) -> bool:
-        """The dual simplex method from the last basis; something sturdier where it gives up."""
-        for options in ATTEMPTS:
-            for name, option in options.items():
-                self.lp.setOptionValue(name, option)
-            if options:
-                self.lp.clearSolver()  # the basis may have become too badly conditioned
-            self.lp.run()
-            solved = self.lp.getModelStatus() == self.optimal
-            if solved:
-                break
-        for name, option in ATTEMPTS[1].items():
-            self.lp.setOptionValue(name, option)
-        return bool(solved)
-
-    def basis(self) -> tuple[np.ndarray, np.ndarray]:
-        """Masks of the rows that hold with equality (n_rows,) and of the z inside their box."""
-        import highspy
-
-        basis, basic = self.lp.getBasis(), highspy.HighsBasisStatus.kBasic
-        tight = np.array([status != basic for status in basis.row_status])
-        inner = np.array([status == basic for status in basis.col_status])
-        return tight, inner
