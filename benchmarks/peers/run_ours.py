@@ -59,7 +59,8 @@ def weights(problem: Problem, watch: Stopwatch, rule_name: str, dtype: str = "fl
     kernels, X = bank(problem), problem.X.astype(dtype)
     with watch("fit"):
         plan = kernels.plan(X)
-        grams = plan.grams(X, budget=MemoryBudget.of(None)).corrected(True, "multiplicative")
+        grams = plan.grams(X, budget=MemoryBudget.of(None), dtype=X.dtype)
+        grams = grams.corrected(True, "multiplicative")
         summary = grams.summary(y - y.mean(), products=rule_name == "alignf")
         mu = alignf(summary.M, summary.a) if rule_name == "alignf" else summary.alignments
         mu = mu / mu.sum()

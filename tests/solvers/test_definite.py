@@ -79,3 +79,14 @@ def test_a_fit_that_asks_for_more_digits_is_checked_in_double_precision(rule):
     model = mk.MultiKernelClassifier(mk.precomputed([K]), rule, C=100, center=False, normalize=None)
     with pytest.raises(NotPSDError):
         model.fit(mk.sample_ids(120), y)
+
+
+def test_low_rank_matrices_rounded_to_single_precision_are_definite(rng):
+    X = rng.standard_normal((400, 30))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    K = (X @ X.T).astype(np.float32).astype(np.float64)
+    K = (K + K.T) / 2
+    assert np.linalg.eigvalsh(K)[0] < -1e-9  # it is not, to the letter
+    grams, gram = combined(K)
+    assert extreme_eigenvalues(gram)[0] == 0.0  # by the factor, without eigenvalues
+    assert require_psd(grams, np.ones(1), gram, warn=False) == 0.0

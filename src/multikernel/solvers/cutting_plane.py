@@ -48,8 +48,8 @@ NEWTON_LIMIT = 5000
 
 
 @dataclass(frozen=True)
-class Visit:
-    """One machine, the weights it was trained at, and what it proves."""
+class Judged:
+    """Weights and coefficients, whichever way they were found, and what they prove."""
 
     theta: np.ndarray
     coef: np.ndarray
@@ -60,8 +60,6 @@ class Visit:
     regulariser: float
     primal: float
     dual: float
-    support: np.ndarray
-    products: np.ndarray  # K_k s at the support, (p, |support|, t)
 
     def found(
         self, learner: Learner, history: list[dict[str, Any]], gap: float | None = None
@@ -75,6 +73,18 @@ class Visit:
     @property
     def gap(self) -> float:
         return max(self.primal - self.dual, 0.0)
+
+    def meets(self, tol: float) -> bool:
+        """Small against the objective, and against the regulariser where nearly all is loss."""
+        return self.gap <= tol * abs(self.primal) and self.gap <= 10 * tol * self.regulariser
+
+
+@dataclass(frozen=True)
+class Visit(Judged):
+    """One machine, trained at its weights."""
+
+    support: np.ndarray
+    products: np.ndarray  # K_k s at the support, (p, |support|, t)
 
 
 def solve_cutting_planes(
@@ -308,23 +318,38 @@ def train(
     start: np.ndarray | None = None,
 ) -> Visit:
     """The machine at theta with primal and dual value of the joint problem."""
+    machine = learner.fit(gram, target, start=start)
+    coef = machine.coef
+    values = gram.matvec(coef) if machine.values is None else machine.values
+    support, KS = grams.support_matvecs(coef)
+    a = np.maximum(np.einsum("knt,nt->k", KS, coef[support]), 0.0)
+    judged = judge(target, rule, learner, theta, gram, coef, values, a)
+    return Visit(**vars(judged), support=support, products=KS)
+
+
+def judge(
+    target: Target,
+    rule: Regulariser,
+    learner: Learner,
+    theta: np.ndarray,
+    gram: CombinedGram,
+    coef: np.ndarray,
+    values: np.ndarray,
+    a: np.ndarray,
+) -> Judged:
+    """Primal and dual value of the joint problem; values are ``K s``, ``a_k = s'K_k s``."""
     C, loss = learner.costs(target), learner.loss
     # A free intercept takes up the mean of the outputs; left in, it would cost the dual its digits.
     centred = target.kind == "regression" and learner.fit_intercept
     mean = np.average(target.Y, axis=0, weights=C) if centred else np.zeros(target.Y.shape[1])
     Y = target.Y - mean
-    machine = learner.fit(gram, target, start=start)
-    coef = machine.coef
-    values = gram.matvec(coef) if machine.values is None else machine.values
     intercept = loss.intercept(values, Y, C) if learner.fit_intercept else 0.0 * mean
-    support, KS = grams.support_matvecs(coef)
-    a = np.maximum(np.einsum("knt,nt->k", KS, coef[support]), 0.0)
     constant = float(loss.dual(coef, Y, C).sum())
     regulariser = rule.primal(theta, a)
     primal = regulariser + float(loss.value(values, Y, C, intercept).sum())
     dual = constant - rule.dual(theta, a)
     b = intercept + mean
-    return Visit(theta, coef, b, gram, a, constant, regulariser, primal, dual, support, KS)
+    return Judged(theta, coef, b, gram, a, constant, regulariser, primal, dual)
 
 
 def curvature_root(visit: Visit, target: Target, learner: Learner) -> np.ndarray | None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, eigh
+from scipy.linalg import LinAlgError, cholesky, eigvalsh
 from scipy.linalg.lapack import spotrf
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
@@ -24,6 +24,8 @@ from .problem import Machine, Solution, Target
 PSD_TOLERANCE = 1e-8
 #: Up to this many samples a Cholesky factor is the quickest proof of definiteness.
 DENSE_LIMIT = 12_000
+#: Up to this many samples all eigenvalues are computed where that proof fails.
+EIGEN_LIMIT = 1000
 #: From this many samples on, weights are first learned on an eighth of them, or on so many.
 COARSE_FROM, FEWEST = 800, 200
 #: Up to this many samples nothing here is large enough to be worth a second thread of BLAS.
@@ -106,6 +108,13 @@ def find(
     report: Report | None = None,
 ) -> Found:
     """The bare problem: weights and machine, without warnings or alignments."""
+    if isinstance(weighting, LpNorm) and weighting.solver == "auto":
+        from . import features
+
+        if features.is_for(grams, target, weighting, learner):
+            return features.find_by_features(
+                grams, target, weighting, learner, warm=warm, report=report
+            )
     if warm is None and isinstance(weighting, JointWeighting) and grams.n >= COARSE_FROM:
         warm = coarse_weights(grams, target, weighting, learner)
     if isinstance(weighting, LpNorm):
@@ -339,29 +348,36 @@ def extreme_eigenvalues(gram: CombinedGram) -> tuple[float, float]:
     if n <= DENSE_LIMIT:
         shifted = gram.dense().copy()
         bound = float(np.linalg.norm(shifted))  # at most root n times the largest eigenvalue
-        shifted[np.diag_indices(n)] += 0.01 * PSD_TOLERANCE * bound
+        # Matrices of low rank that were rounded to single precision need all that is allowed.
+        large = 0.9 * _rayleigh(gram.matvec, n, 5)
+        shifted[np.diag_indices(n)] += PSD_TOLERANCE * max(0.01 * bound, large)
         try:
             cholesky(shifted.T, lower=True, overwrite_a=True, check_finite=False)
             return 0.0, bound
         except LinAlgError:
             pass
+    if n <= EIGEN_LIMIT:
+        values = eigvalsh(gram.dense(), check_finite=False)
+        return float(values[0]), float(values[-1])
     operator = LinearOperator((n, n), matvec=gram.matvec, dtype=np.float64)
     return _lanczos(operator, "SA"), _lanczos(operator, "LA")
 
 
 def _lanczos(operator: LinearOperator, which: str) -> float:
     n = operator.shape[0]
-    if n <= 64:
-        values = eigh(operator @ np.eye(n), eigvals_only=True)
-        return float(values[0] if which == "SA" else values[-1])
     start = np.random.default_rng(0).standard_normal(n)
     try:
         found = eigsh(operator, k=1, which=which, tol=1e-3, v0=start, return_eigenvectors=False)
     except ArpackNoConvergence:
-        # The Rayleigh quotient of a few power steps is on the right side, if not at the end.
-        v = start
-        for _ in range(50):
-            v = operator @ v
-            v /= np.linalg.norm(v)
-        found = [v @ (operator @ v)]
+        # On the right side, if not at the end.
+        return _rayleigh(operator.matvec, n, 50)
     return float(found[0])
+
+
+def _rayleigh(matvec: Callable[[np.ndarray], np.ndarray], n: int, steps: int) -> float:
+    """A Rayleigh quotient after some power steps: at most the largest eigenvalue."""
+    v = np.random.default_rng(0).standard_normal(n)
+    for _ in range(steps):
+        v = matvec(v)
+        v /= max(float(np.linalg.norm(v)), np.finfo(np.float64).tiny)
+    return float(v @ matvec(v))

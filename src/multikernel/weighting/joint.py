@@ -76,6 +76,9 @@ class LpNorm(JointWeighting):
         ranks the kernels have; or interleaved chunking, any p, for losses with a box for a dual.
         ``"auto"`` takes cutting planes below p = 2 (beyond 1,250 kernels: below 4/3), interior
         points above, and never chunking, which was slower wherever it was tried.
+        At p = 1 over kernels of rank one, with one output and the hinge, epsilon-insensitive or
+        squared loss, it finds the sparse linear function instead that the machine then is, by
+        linear programs or least squares over a growing set of features.
 
     Examples
     --------
@@ -155,7 +158,8 @@ class L1(LpNorm):
     max_iter : int, default=500
         Limit on machines trained.
     solver : {"auto", "alternation", "cutting-planes", "chunking"}, default="auto"
-        As in :class:`LpNorm`; cutting planes by default.
+        As in :class:`LpNorm`; by default cutting planes, or over kernels of rank one linear
+        programs or least squares.
 
     Examples
     --------

@@ -108,6 +108,8 @@ def encode(cells: Sequence[Any], unit: str, who: str) -> Sequences:
     who : str
         What the column is called in an error.
     """
+    if unit == "letter" and set(map(type, cells)) == {str}:
+        return _encode_letters(cells)  # what most columns are, without a look at every cell
     tokens = [is_tokens(cell) for cell in cells]
     for row, (cell, listed) in enumerate(zip(cells, tokens, strict=True)):
         if not listed and not isinstance(cell, str):

@@ -45,7 +45,9 @@ class Table:
             return cls(columns, [str(name) for name in X.columns])
         if isinstance(X, str):
             raise ValueError(f"X must hold one sequence per sample; got one string, {X[:40]!r}.")
-        if isinstance(X, (list, tuple)) and all(np.isscalar(v) or is_tokens(v) for v in X):
+        if isinstance(X, (list, tuple)) and (
+            set(map(type, X)) == {str} or all(np.isscalar(v) or is_tokens(v) for v in X)
+        ):
             return cls([_column(_objects(X))])
         array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
         if array.ndim == 1:
