@@ -34,9 +34,9 @@ import numpy as np
 from sklearn.feature_extraction.text import CountVectorizer
 from threadpoolctl import threadpool_limits
 
+from multikernel._mirror import mirror
 from multikernel.kernels.sequences import Mismatch, Spectrum, WeightedDegree
 from multikernel.kernels.sequences._bits import LANES, PANEL, planes
-from multikernel.kernels.sequences._mirror import mirror
 from multikernel.kernels.sequences.encoding import common_codes
 from multikernel.kernels.sequences.table import Table
 

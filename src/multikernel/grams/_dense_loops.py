@@ -51,20 +51,6 @@ def add_four_panels(
 
 
 @_compiled
-def mirror(K: Array) -> None:
-    """Copy the lower triangle to the upper one, in tiles that fit the cache."""
-    n = len(K)
-    tile = 32
-    for top in range(0, n, tile):
-        bottom = min(top + tile, n)
-        for left in range(0, bottom, tile):
-            right = min(left + tile, bottom)
-            for j in range(left, right):
-                for i in range(max(top, j + 1), bottom):
-                    K[j, i] = K[i, j]
-
-
-@_compiled
 def _row_sums(row: Array, stop: int, omega: Array, y: Array) -> tuple[float, float, float]:
     total = 0.0
     square = 0.0

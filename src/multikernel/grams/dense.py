@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._mirror import mirror
 from ..kernels.base import Kernel
 from ..kernels.precomputed import Precomputed, check_symmetric_matrix
 from . import _dense_loops as loops
@@ -154,7 +155,7 @@ class DenseGrams(BlockGrams):
                 loops.add_panel(self._panel(k, rows), rows.start, weights[k], out[rows])
 
         run_in_order(one, self._half_panels(), self.n_jobs)
-        loops.mirror(out)
+        mirror(out)
         return out
 
     def raw_statistics(self, Yc: np.ndarray | None, products: bool) -> RawStatistics:

@@ -13,8 +13,8 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from ..._mirror import mirror
 from . import _feature_loops
-from ._mirror import mirror
 from .encoding import Coded
 
 #: A feature held by this part of all pairs costs as much in a dense product as in lists.

@@ -7,9 +7,9 @@ from math import pi, sqrt
 
 import numpy as np
 
+from ..._mirror import mirror
 from ..base import check_number
 from . import _bits, _oligo_loops
-from ._mirror import mirror
 from .base import SequenceKernel
 from .encoding import Coded
 from .features import pattern_ids

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from ..._mirror import mirror
 from . import _rational_loops
-from ._mirror import mirror
 from .base import SequenceKernel
 from .encoding import Coded, Sequences, common_codes, fold
 from .transducers import Transducer, compose
