@@ -260,3 +260,41 @@ def test_zero_kernels(rng):
         assert not grams.block(slice(0, 6))[0].any()
         found = grams.summary(rng.normal(size=(6, 1)))
         assert found.alignments[0] == found.norms[0] == found.M[0, 0] == 0.0
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 130])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_an_expected_combination_changes_nothing(rng, n, dtype):
+    """Statistics and sum in one reading are those of two, whatever the number of kernels."""
+    A = rng.normal(size=(7, n, 3))
+    bank = mk.precomputed([(a @ a.T).astype(dtype) for a in A])
+    Y, omega = rng.normal(size=(n, 2)), rng.uniform(0.5, 2.0, n)
+    raw = rng.uniform(0.1, 1.0, 7)
+    for weights in (None, omega):
+        plain, told = (dense(bank, mk.sample_ids(n), weights=weights) for _ in range(2))
+        told.expect(raw)
+        for part in ("row_sums", "squares", "a", "diagonals"):
+            want, got = (getattr(g.statistics(Y), part) for g in (plain, told))
+            np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13 * np.abs(want).max())
+        for asked in (3.0 * raw, raw, raw + 1.0):  # used once; then, and for others, made anew
+            np.testing.assert_allclose(
+                told.raw_combine(asked), plain.raw_combine(asked), rtol=1e-12, atol=1e-12
+            )
+        told.expect(raw)  # too late: nothing reads the bank again
+        np.testing.assert_array_equal(told.raw_combine(raw), plain.raw_combine(raw))
+
+
+def test_support_products_of_points_in_any_order(rng):
+    """Points of a pool may come in any order and more than once; odd counts leave a rest."""
+    A = rng.normal(size=(3, 40, 5))
+    pool = [a @ a.T for a in A]
+    for count in (1, 2, 3, 4, 5, 23):
+        rows = rng.integers(0, 40, count)
+        grams = dense(mk.precomputed(pool), rows[:, None]).corrected(False, None)
+        V = rng.normal(size=(count, 2))
+        V[::3, 0] = 0.0
+        support, got = grams.support_matvecs(V)
+        want = np.stack([K[np.ix_(rows, rows)] @ V for K in pool])[:, support]
+        # A kernel of rank one minus its mean may vanish on one point.
+        keep = ~grams.degenerate
+        assert_close(got[keep], want[keep], 1e-12, "products")

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import multikernel as mk
+from multikernel.grams.dense import DenseGrams
 from multikernel.grams.memory import MemoryBudget
 from multikernel.learners.oneclass import OneClassSVM
 from multikernel.learners.ridge import Ridge
@@ -56,9 +57,10 @@ def test_the_same_optimum(problem, rule, monkeypatch):
         kind = np.digitize(f, [-0.3, 0.7])
         target = Target(np.where(kind[:, None] == np.arange(3), 1.0, -1.0), "classification")
     grams = grams_of(X, weights, center=problem != "one class")
-    begun = loop.find(grams, target, rule, learner)
+    assert loop.coarse_weights(grams, target, rule, learner) is not None
+    begun = loop.learn(grams, target, rule, learner)
     monkeypatch.setattr(loop, "COARSE_FROM", 10**9)
-    cold = loop.find(grams, target, rule, learner)
+    cold = loop.learn(grams, target, rule, learner)
     assert begun.machine.gap <= 1e-6 and cold.machine.gap <= 1e-6
     np.testing.assert_allclose(begun.machine.objective, cold.machine.objective, rtol=2e-6)
 
@@ -67,10 +69,44 @@ def test_the_start_is_near_the_answer():
     X, f = sample()
     grams, target = grams_of(X), Target(np.where(f > 0.4, 1.0, -1.0)[:, None], "classification")
     rule = mk.LpNorm(4 / 3, tol=1e-6)
-    few = loop.coarse_weights(grams, target, rule, SVM(1.0))
+    few = loop.coarse_weights(grams, target, rule, SVM(1.0)).weights
     all_points = loop.find(grams, target, rule, SVM(1.0)).weights
     start = rule.regulariser(grams, target).start()
     assert np.linalg.norm(few - all_points) < 0.7 * np.linalg.norm(start - all_points)
+
+
+def test_the_first_combination_comes_with_the_statistics(monkeypatch):
+    """The bank is read once for both, and the answer is the same to the last digits."""
+    X, f = sample()
+    matrices = [k(X) for k in mk.gaussians([0.03, 0.1, 0.3, 1.0, 3.0])]
+    ids, y = mk.sample_ids(N), np.where(f > 0.4, 1, -1)
+    bank = mk.precomputed(matrices)
+
+    def fit(center, normalize):
+        taken.clear()
+        return mk.MultiKernelClassifier(
+            bank, mk.LpNorm(1.3, tol=1e-6), center=center, normalize=normalize
+        ).fit(ids, y)
+
+    taken = []
+    combine = DenseGrams.raw_combine
+
+    def watched(self, weights):
+        had = self._ready
+        out = combine(self, weights)
+        taken.append(had is not None and out is had)
+        return out
+
+    monkeypatch.setattr(DenseGrams, "raw_combine", watched)
+    for center, normalize in ((False, None), (True, "multiplicative"), (True, "trace")):
+        begun = fit(center, normalize)
+        assert [k for k, was in enumerate(taken) if was] == [len(taken) - begun.n_iter_]
+        with monkeypatch.context() as patch:
+            patch.setattr(DenseGrams, "expect", lambda self, weights: None)
+            plain = fit(center, normalize)
+            assert not any(taken)
+        np.testing.assert_allclose(begun.kernel_weights_, plain.kernel_weights_, rtol=1e-8)
+        np.testing.assert_allclose(begun.kernel_alignments_, plain.kernel_alignments_, rtol=1e-12)
 
 
 def test_rules_that_few_points_tell_nothing_about():

@@ -428,7 +428,7 @@ def test_coarse_weights_are_not_asked_for(monkeypatch):
     def never(*args: Any) -> None:
         raise AssertionError("weights on a part of the points are of no use here")
 
-    monkeypatch.setattr(loop, "coarse_weights", never)
+    monkeypatch.setattr(loop, "Ahead", never)
     X, f = counts(15, n=loop.COARSE_FROM, p=50)
     assert mk.MultiKernelClassifier(mk.per_feature(mk.Linear()), "l1").fit(X, f > 0).n_iter_ > 1
 

@@ -18,6 +18,15 @@ _compiled = njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"}
 
 
 @njit(nogil=True, cache=True)
+def gather_half(matrix: Array, points: Array, out: Array) -> None:
+    """The lower triangle of ``matrix[points][:, points]``; the upper one is left as it is."""
+    for i in range(len(points)):
+        row = matrix[points[i]]
+        for j in range(i + 1):
+            out[i, j] = row[points[j]]
+
+
+@njit(nogil=True, cache=True)
 def gather(matrix: Array, rows: Array, columns: Array, out: Array) -> None:
     """``matrix[rows][:, columns]``."""
     for i in range(len(rows)):
@@ -40,13 +49,29 @@ def add_panel(panel: Array, first: int, weight: float, out: Array) -> None:
 def add_four_panels(
     a: Array, b: Array, c: Array, d: Array, first: int, weights: Array, out: Array
 ) -> None:
-    """The same for four matrices at once: a quarter of the traffic with ``out``."""
-    for i in range(a.shape[0]):
-        row_a, row_b, row_c, row_d = a[i], b[i], c[i], d[i]
+    """The same for four matrices and two rows at once: less traffic with ``out``, more streams.
+
+    The first of two rows is added up to one column beyond the diagonal.
+    """
+    height = a.shape[0]
+    for i in range(0, height - 1, 2):
+        a0, b0, c0, d0 = a[i], b[i], c[i], d[i]
+        a1, b1, c1, d1 = a[i + 1], b[i + 1], c[i + 1], d[i + 1]
+        into, below = out[i], out[i + 1]
+        for j in range(first + i + 2):
+            into[j] += (weights[0] * a0[j] + weights[1] * b0[j]) + (
+                weights[2] * c0[j] + weights[3] * d0[j]
+            )
+            below[j] += (weights[0] * a1[j] + weights[1] * b1[j]) + (
+                weights[2] * c1[j] + weights[3] * d1[j]
+            )
+    if height % 2:
+        i = height - 1
+        a0, b0, c0, d0 = a[i], b[i], c[i], d[i]
         into = out[i]
         for j in range(first + i + 1):
-            into[j] += (weights[0] * row_a[j] + weights[1] * row_b[j]) + (
-                weights[2] * row_c[j] + weights[3] * row_d[j]
+            into[j] += (weights[0] * a0[j] + weights[1] * b0[j]) + (
+                weights[2] * c0[j] + weights[3] * d0[j]
             )
 
 
@@ -137,25 +162,74 @@ def panel_statistics(
 
 
 @_compiled
-def row_dots(matrix: Array, rows: Array, v: Array, out: Array) -> None:
-    """``out_a = matrix[rows_a] . v``; four rows at once, for one stream leaves memory waiting."""
+def four_panel_statistics(
+    a: Array,
+    b: Array,
+    c: Array,
+    d: Array,
+    first: int,
+    omega: Array,
+    targets: Array,
+    row_sums: Array,
+    parts: Array,
+) -> None:
+    """The same of four matrices in one call; what was returned is added to ``parts`` (4, 2)."""
+    square, product = panel_statistics(a, first, omega, targets, row_sums[0])
+    parts[0, 0] += square
+    parts[0, 1] += product
+    square, product = panel_statistics(b, first, omega, targets, row_sums[1])
+    parts[1, 0] += square
+    parts[1, 1] += product
+    square, product = panel_statistics(c, first, omega, targets, row_sums[2])
+    parts[2, 0] += square
+    parts[2, 1] += product
+    square, product = panel_statistics(d, first, omega, targets, row_sums[3])
+    parts[3, 0] += square
+    parts[3, 1] += product
+
+
+@_compiled
+def support_dots(matrix: Array, rows: Array, v: Array, out: Array) -> None:
+    """``out_a = matrix[rows_a] . v`` for rising rows and a v that is zero at all other points.
+
+    An entry left of the diagonal serves its row and, by symmetry, its column, so that one half of
+    the rows is read; four of them at once, for one stream leaves memory waiting.
+    """
+    if not len(rows):
+        return
+    column = np.zeros(rows[-1] + 1)
     fours = len(rows) - len(rows) % 4
     for a in range(0, fours, 4):
-        first, second = matrix[rows[a]], matrix[rows[a + 1]]
+        i = rows[a]
+        first, second = matrix[i], matrix[rows[a + 1]]
         third, fourth = matrix[rows[a + 2]], matrix[rows[a + 3]]
+        va, vb, vc, vd = v[i], v[rows[a + 1]], v[rows[a + 2]], v[rows[a + 3]]
         s = t = u = w = 0.0
-        for j in range(len(v)):
-            s += first[j] * v[j]
-            t += second[j] * v[j]
-            u += third[j] * v[j]
-            w += fourth[j] * v[j]
+        for j in range(i):
+            x = v[j]
+            s += first[j] * x
+            t += second[j] * x
+            u += third[j] * x
+            w += fourth[j] * x
+            column[j] += (va * first[j] + vb * second[j]) + (vc * third[j] + vd * fourth[j])
         out[a], out[a + 1], out[a + 2], out[a + 3] = s, t, u, w
+        for b in range(a, a + 4):  # the corner at the diagonal
+            row = matrix[rows[b]]
+            for c in range(a, b):
+                out[b] += row[rows[c]] * v[rows[c]]
+                column[rows[c]] += row[rows[c]] * v[rows[b]]
+            out[b] += row[rows[b]] * v[rows[b]]
     for a in range(fours, len(rows)):
-        row = matrix[rows[a]]
-        total = 0.0
-        for j in range(len(v)):
+        i = rows[a]
+        row = matrix[i]
+        x = v[i]
+        total = row[i] * x
+        for j in range(i):
             total += row[j] * v[j]
+            column[j] += x * row[j]
         out[a] = total
+    for a in range(len(rows)):
+        out[a] += column[rows[a]]
 
 
 @_compiled

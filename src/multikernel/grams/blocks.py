@@ -248,6 +248,10 @@ class BlockGrams(Grams):
         return self._degenerate
 
     @property
+    def units(self) -> np.ndarray:
+        return self.correction.scale
+
+    @property
     def correction(self) -> Correction:
         """The affine correction that centring and normalisation amount to."""
         if self._correction is None:

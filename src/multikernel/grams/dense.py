@@ -17,6 +17,8 @@ from .protocol import run_in_order
 
 #: Rows that are added up in the cache while the matrices of a bank pass by.
 HALF_PANEL_BYTES = 1 << 19
+#: Weights that differ by this part are the same.
+SAME = 1e-13
 
 
 class DenseGrams(BlockGrams):
@@ -59,6 +61,9 @@ class DenseGrams(BlockGrams):
         # that is the whole pool in order is read by plain slices, without a copy.
         self._read, self._where = matrices, rows
         self._whole = matrices is not None and np.array_equal(rows, np.arange(len(matrices[0])))
+        # Weights that will be asked for, and their combination once it is there.
+        self._expected: np.ndarray | None = None
+        self._ready: np.ndarray | None = None
         if matrices is None:
             budget.require(
                 8.0 * self.p * self.n * (self.panels()[0].stop + 1),
@@ -142,6 +147,14 @@ class DenseGrams(BlockGrams):
     def raw_combine(self, weights: np.ndarray) -> np.ndarray:
         if self.matrices is None:
             return super().raw_combine(weights)
+        expected, ready = self._expected, self._ready
+        self._expected = self._ready = None
+        if expected is not None and ready is not None:
+            factor = float(weights.sum() / expected.sum())
+            if np.allclose(factor * expected, weights, rtol=SAME, atol=0.0):
+                if abs(factor - 1.0) > SAME:
+                    ready *= factor
+                return ready
         out = np.zeros((self.n, self.n))
         used = np.flatnonzero(weights).tolist()
 
@@ -166,6 +179,10 @@ class DenseGrams(BlockGrams):
         row_sums = np.zeros((self.p, self.n))
         panels = [slice(0, self.n)] if self._whole else self._half_panels()
 
+        if self._expected is not None and self._whole and self.n_jobs == 1:
+            parts = self._statistics_and_sum(omega, OY, row_sums, self._expected)
+            return self._raw(row_sums, parts, Yc)
+
         def one(k: int) -> tuple[float, float]:
             square = product = 0.0
             for rows in panels:
@@ -176,6 +193,9 @@ class DenseGrams(BlockGrams):
             return square, product
 
         parts = np.array(run_in_order(one, range(self.p), self.n_jobs)).reshape(self.p, 2)
+        return self._raw(row_sums, parts, Yc)
+
+    def _raw(self, row_sums: np.ndarray, parts: np.ndarray, Yc: np.ndarray | None) -> RawStatistics:
         return RawStatistics(
             row_sums=row_sums,
             diagonals=self.raw_diagonals(),
@@ -183,6 +203,32 @@ class DenseGrams(BlockGrams):
             products=None,
             a=None if Yc is None else parts[:, 1],
         )
+
+    def _statistics_and_sum(
+        self, omega: np.ndarray, OY: np.ndarray, row_sums: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
+        """Squares and products with the target, (p, 2), and the combination, from one reading.
+
+        While four kernels' rows are in the cache they are gone over twice.
+        """
+        parts = np.zeros((self.p, 2))
+        out = np.zeros((self.n, self.n))
+        fours = self.p - self.p % 4
+        for rows in self._half_panels():
+            for k in range(0, fours, 4):
+                a, b, c, d = (self._panel(j, rows) for j in range(k, k + 4))
+                four = slice(k, k + 4)
+                loops.four_panel_statistics(
+                    a, b, c, d, rows.start, omega, OY, row_sums[four], parts[four]
+                )
+                loops.add_four_panels(a, b, c, d, rows.start, weights[four], out[rows])
+            for k in range(fours, self.p):
+                panel = self._panel(k, rows)
+                parts[k] += loops.panel_statistics(panel, rows.start, omega, OY, row_sums[k])
+                loops.add_panel(panel, rows.start, weights[k], out[rows])
+        mirror(out)
+        self._ready = out
+        return parts
 
     def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
         if self._read is None:
@@ -202,18 +248,18 @@ class DenseGrams(BlockGrams):
         if self._read is None:
             return super().raw_support_matvecs(V, support)
         # Points of the sample need not come in the order of the matrix, nor only once.
+        rows, place = np.unique(self._where[support], return_inverse=True)
         pool = np.zeros((V.shape[1], len(self._read[0])))
         for t in range(V.shape[1]):
             np.add.at(pool[t], self._where[support], V[support, t])
-        out = np.empty((self.p, V.shape[1], len(support)))
+        out = np.empty((self.p, V.shape[1], len(rows)))
 
         def one(k: int) -> None:
-            K, rows = self._floats(k), self._where[support]
             for t in range(V.shape[1]):
-                loops.row_dots(K, rows, pool[t], out[k, t])
+                loops.support_dots(self._floats(k), rows, pool[t], out[k, t])
 
         run_in_order(one, range(self.p), self.n_jobs)
-        return out.transpose(0, 2, 1)
+        return out.transpose(0, 2, 1)[:, place]
 
     # -- compiled passes over given matrices ------------------------------------------------------
 
@@ -252,13 +298,19 @@ class DenseGrams(BlockGrams):
             n_jobs=self.n_jobs,
         )
 
+    def expect(self, weights: np.ndarray) -> None:
+        # 'spherical' changes entries, not kernels.
+        if self.matrices is not None and self.how != "spherical":
+            self._expected, self._ready = weights, None
+
     def keep(self) -> None:
         if self.matrices is None or self._whole:
             return
         if self.budget.allows(2.0 * self.p * self.n**2 * self.dtype.itemsize):
             own = np.empty((self.p, self.n, self.n), dtype=self.dtype)
             for k, K in enumerate(self.matrices):
-                loops.gather(K, self.sample, self.sample, own[k])
+                loops.gather_half(K, self.sample, own[k])
+                mirror(own[k])
             self._read, self._where, self._whole = list(own), np.arange(self.n), True
 
     def points(self, rows: np.ndarray) -> Any:

@@ -302,6 +302,21 @@ class Grams(ABC):
     def take(self, rows: np.ndarray, weights: np.ndarray | None = None) -> Grams:
         """The *uncorrected* bank on some of the points, with what is already computed reused."""
 
+    @property
+    def units(self) -> np.ndarray:
+        """What normalising multiplies each kernel by, shape (p,); zero for constant ones.
+
+        Ones where that is not known: then it cannot be used, but does no harm.
+        """
+        return np.ones(self.p)
+
+    def expect(self, weights: np.ndarray) -> None:  # noqa: B027
+        """A hint: ``combine`` will be asked for a multiple of these weights, after the statistics.
+
+        They are weights of the kernels as they came. Whoever reads all of the bank for the
+        statistics may add it up on the way.
+        """
+
     def keep(self) -> None:  # noqa: B027
         """Bring what passes will read many times to where it is read quickly, if that is cheap."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, eigvalsh
@@ -20,14 +20,17 @@ from ..weighting.base import Weighting
 from ..weighting.joint import JointWeighting, LpNorm
 from .problem import Machine, Solution, Target
 
+if TYPE_CHECKING:
+    from ..grams.rankone import RankOneGrams
+
 #: An eigenvalue above minus this part of the largest counts as rounding, not as negative.
 PSD_TOLERANCE = 1e-8
 #: Up to this many samples a Cholesky factor is the quickest proof of definiteness.
 DENSE_LIMIT = 12_000
 #: Up to this many samples all eigenvalues are computed where that proof fails.
 EIGEN_LIMIT = 1000
-#: From this many samples on, weights are first learned on an eighth of them, or on so many.
-COARSE_FROM, FEWEST = 800, 200
+#: From this many samples on, weights are first learned on one in so many, but not on fewer.
+COARSE_FROM, ONE_IN, FEWEST = 800, 24, 100
 #: Up to this many samples nothing here is large enough to be worth a second thread of BLAS.
 ONE_THREAD = 4000
 
@@ -65,9 +68,18 @@ def learn(
     report : callable or None
         Told about every alternation of a joint rule.
     """
-    # First of all: the one pass that brings everything the rest will ask about the sample.
+    with one_blas_thread(grams.n, ONE_THREAD):
+        ahead = coarse_weights(grams, target, weighting, learner) if warm is None else None
+    if ahead is not None and by_cuts(grams, weighting):
+        grams.expect(ahead.raw)
+    # The one pass that brings everything the rest will ask about the sample.
     summary = grams.summary(target.Y, products=weighting.needs_products)
     refuse_constant_kernels(grams)
+    if ahead is not None:
+        warm = ahead.weights
+        if by_cuts(grams, weighting):
+            # What was expected, to the last digit; the solver brings it to the right length.
+            warm = np.divide(ahead.raw, grams.units, out=np.zeros(grams.p), where=grams.units > 0)
 
     def finish(found: Found) -> Solution:
         aligned = combined_alignment(found, summary, target)
@@ -108,15 +120,10 @@ def find(
     report: Report | None = None,
 ) -> Found:
     """The bare problem: weights and machine, without warnings or alignments."""
-    if isinstance(weighting, LpNorm) and weighting.solver == "auto":
-        from . import features
+    if by_features(grams, target, weighting, learner):
+        from .features import find_by_features
 
-        if features.is_for(grams, target, weighting, learner):
-            return features.find_by_features(
-                grams, target, weighting, learner, warm=warm, report=report
-            )
-    if warm is None and isinstance(weighting, JointWeighting) and grams.n >= COARSE_FROM:
-        warm = coarse_weights(grams, target, weighting, learner)
+        return find_by_features(grams, target, weighting, learner, warm=warm, report=report)
     if isinstance(weighting, LpNorm):
         solve = lp_solver(weighting.method(grams.p))
         warm = None if weighting.p == 2 else warm
@@ -127,6 +134,22 @@ def find(
     gram = grams.combine(weights)
     require_psd(grams, weights, gram, warn=weighting.signed_weights)
     return Found(weights, learner.fit(gram, target), gram, [])
+
+
+def by_features(
+    grams: Grams, target: Target, weighting: Weighting, learner: Learner
+) -> TypeGuard[RankOneGrams]:
+    """Whether the weights are those of features, for which there is a way of its own."""
+    if not isinstance(weighting, LpNorm) or weighting.solver != "auto":
+        return False
+    from .features import is_for
+
+    return is_for(grams, target, weighting, learner)
+
+
+def by_cuts(grams: Grams, weighting: Weighting) -> bool:
+    """Whether cutting planes will be used, to which only the proportion of warm weights counts."""
+    return isinstance(weighting, LpNorm) and weighting.method(grams.p) == "cutting-planes"
 
 
 def lp_solver(method: str) -> Callable[..., Found]:
@@ -146,18 +169,31 @@ def lp_solver(method: str) -> Callable[..., Found]:
     return alternate
 
 
+@dataclass(frozen=True)
+class Ahead:
+    """Weights to begin at, (p,), and the same for kernels that were not normalised."""
+
+    weights: np.ndarray
+    raw: np.ndarray
+
+
 def coarse_weights(
-    grams: Grams, target: Target, weighting: JointWeighting, learner: Learner
-) -> np.ndarray | None:
-    """Weights of the same problem on every eighth point or so, to begin near; None if that fails.
+    grams: Grams, target: Target, weighting: Weighting, learner: Learner
+) -> Ahead | None:
+    """Weights of the same problem on few of the points, to begin at; None if there are none.
 
     Weights are few and points are many: a small part of the work brings most of the way, and what
     is proven in the end is proven about all points. Losses count for as many points as they
     stand for.
     """
-    if not weighting.few_points_will_do:
+    if (
+        not isinstance(weighting, JointWeighting)
+        or not weighting.few_points_will_do
+        or grams.n < COARSE_FROM
+        or by_features(grams, target, weighting, learner)
+    ):
         return None
-    some = min(max(FEWEST, grams.n // 8), grams.n // 2)
+    some = min(max(FEWEST, grams.n // ONE_IN), grams.n // 2)
     rows = np.sort(np.random.default_rng(0).permutation(grams.n)[:some])
     part = grams.take(rows, None if target.weights is None else target.weights[rows])
     few = target.take(rows)
@@ -167,8 +203,12 @@ def coarse_weights(
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             part.keep()
-            corrected = part.corrected(grams.center, grams.how)
-            return find(corrected, few, weighting, learner).weights
+            part = part.corrected(grams.center, grams.how)
+            ahead = coarse_weights(part, few, weighting, learner)
+            warm = None if ahead is None else ahead.weights
+            weights = find(part, few, weighting, learner, warm=warm).weights
+            weights = near(weights, weighting.start(part, few, learner))
+            return Ahead(weights, weights * part.units)
     except Stopped:
         # What was reached is not an answer to the question.
         raise KeyboardInterrupt from None
@@ -179,7 +219,7 @@ def coarse_weights(
 
 def near(warm: np.ndarray, start: np.ndarray) -> np.ndarray:
     """Weights of a similar problem, with none so near zero that it could not leave."""
-    return 0.99 * warm + 0.01 * start
+    return warm if np.all(warm >= 0.005 * start) else 0.99 * warm + 0.01 * start
 
 
 def refuse_constant_kernels(grams: Grams, *, warn: bool = True) -> None:
@@ -302,12 +342,15 @@ def require_psd(
     if np.all(grams.known_psd[used]) and np.all(weights >= 0):
         return 0.0
     if quick and gram.n <= DENSE_LIMIT:
-        K = gram.dense().astype(np.float32)
-        # Rounding in the factor of a matrix with this diagonal, were all of it in one direction.
-        slack = 0.5 * len(K) * float(np.finfo(np.float32).eps) * float(K.diagonal().max())
-        K[np.diag_indices(len(K))] += np.float32(slack)
-        if slack > 0 and spotrf(K.T, lower=1, overwrite_a=1, clean=0)[1] == 0:
-            return 2.0 * slack
+        # Rounding in the factor of a matrix with this diagonal: were all of it in one direction,
+        # and as it is mostly.
+        unit = float(np.finfo(np.float32).eps) * float(gram.dense().diagonal().max())
+        most, likely = 0.5 * gram.n * unit, 4.0 * np.sqrt(gram.n) * unit
+        for shift in (min(likely, most), most):
+            K = gram.dense().astype(np.float32)
+            K[np.diag_indices(len(K))] += np.float32(shift)
+            if unit > 0 and spotrf(K.T, lower=1, overwrite_a=1, clean=0)[1] == 0:
+                return most + shift
     lowest, largest = extreme_eigenvalues(gram)
     if lowest >= -PSD_TOLERANCE * largest:
         return 0.0
