@@ -7,6 +7,30 @@ import numpy as np
 
 
 @numba.njit(cache=True, nogil=True)
+def number(
+    codes: np.ndarray, offsets: np.ndarray, size: int, pattern: np.ndarray, ids: np.ndarray
+) -> None:
+    """The symbols at rising distances from each position as one number in base ``size``.
+
+    -1 where the pattern leaves the sequence, and where a code is negative: an unknown symbol.
+    """
+    for row in range(len(offsets) - 1):
+        last = max(offsets[row], offsets[row + 1] - pattern[-1])
+        inside, into = codes[offsets[row] : offsets[row + 1]], ids[offsets[row] : last]
+        known = np.zeros(len(into), dtype=codes.dtype)
+        into[:] = 0
+        for distance in pattern:
+            some = inside[distance:]
+            for p in range(len(into)):
+                into[p] = into[p] * size + some[p]
+                known[p] |= some[p]
+        for p in range(len(into)):
+            if known[p] < 0:
+                into[p] = -1
+        ids[last : offsets[row + 1]] = -1
+
+
+@numba.njit(cache=True, nogil=True)
 def tally(
     ids: np.ndarray,
     values: np.ndarray,
@@ -93,8 +117,9 @@ def scatter(
             if same:
                 stops[u] += 1
             value = held.dtype.type(values[e])
-            for s in range(starts[u], stops[u]):
-                row[holders[s]] += value * held[s]
+            some, sizes = holders[starts[u] : stops[u]], held[starts[u] : stops[u]]
+            for s in range(len(some)):
+                row[some[s]] += value * sizes[s]
         _hand_over(row, i + 1 if same else len(row), fresh, out[i])
 
 
@@ -155,6 +180,6 @@ def scatter_counts(
             if same:
                 stops[u] += int(values[e])
             value = row.dtype.type(values[e])
-            for s in range(starts[u], stops[u]):
-                row[holders[s]] += value
+            for holder in holders[starts[u] : stops[u]]:
+                row[holder] += value
         _hand_over(row, i + 1 if same else len(row), fresh, out[i])

@@ -27,6 +27,8 @@ REPEATED = 1.5
 MANY_NUMBERS = 2**20
 #: float32 holds every whole number up to here.
 EXACT_SINGLE = 2**24
+#: The largest number in two bytes.
+SHORT = 2**16 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +75,17 @@ def pattern_ids(
     Equal numbers mean equal symbols, in all samples and for all patterns (of one length); -1 where
     a pattern leaves the sequence or meets an unknown symbol.
     """
-    codes = np.concatenate([sample.codes for sample in samples]).astype(np.int64)
-    ends = [np.repeat(sample.offsets[1:], sample.lengths) for sample in samples]
-    room = np.concatenate([end - np.arange(len(end)) for end in ends])
-    n_rows = sum(len(sample) for sample in samples)
+    codes = np.concatenate([sample.codes for sample in samples])
+    lengths = np.concatenate([sample.lengths for sample in samples])
     # Numbers in base `size`, as long as a number and a row together fit into a word.
-    if max(size, 1) ** len(patterns[0]) * max(n_rows, 1) < 2**62:
-        ids = [_numbers(codes, room, size, pattern) for pattern in patterns]
+    if max(size, 1) ** len(patterns[0]) * max(len(lengths), 1) < 2**62:
+        ids = list(np.empty((len(patterns), len(codes)), dtype=np.int64))
+        for pattern, out in zip(patterns, ids, strict=True):
+            distances = np.array(pattern, dtype=np.int64)
+            _feature_loops.number(codes, _starts(lengths), size, distances, out)
     else:
-        ids = _occurring_numbers(codes, room, size, patterns)
+        ends = np.repeat(np.cumsum(lengths), lengths)
+        ids = _occurring_numbers(codes, ends - np.arange(len(codes)), size, patterns)
     cuts = np.cumsum([len(sample.codes) for sample in samples])[:-1]
     return [np.split(each, cuts) for each in ids]
 
@@ -91,17 +95,6 @@ def _symbol(codes: np.ndarray, distance: int) -> np.ndarray:
     out = np.full(len(codes), -1, dtype=np.int64)
     out[: max(len(codes) - distance, 0)] = codes[distance:]
     return out
-
-
-def _numbers(codes: np.ndarray, room: np.ndarray, size: int, pattern: Sequence[int]) -> np.ndarray:
-    ids = np.zeros(len(codes), dtype=np.int64)
-    good = room > pattern[-1]
-    for distance in pattern:
-        symbol = _symbol(codes, distance)
-        good &= symbol >= 0
-        ids = ids * size + symbol
-    ids[~good] = -1
-    return ids
 
 
 def _occurring_numbers(
@@ -129,7 +122,7 @@ def collect(x: Coded, ids: Sequence[np.ndarray], values: Sequence[float] | None 
     values : sequence of positive floats, one per pattern, optional
         What one occurrence adds; 1 by default.
     """
-    numbers = np.stack(list(ids))
+    numbers = ids[0][None] if len(ids) == 1 else np.stack(list(ids))
     n_ids = int(numbers.max(initial=-1)) + 1
     if n_ids > MANY_NUMBERS:
         # Too many for a table of sums: number those that occur.
@@ -140,11 +133,12 @@ def collect(x: Coded, ids: Sequence[np.ndarray], values: Sequence[float] | None 
         occurring, rank = None, numbers
     each = np.ones(len(numbers)) if values is None else np.asarray(values, dtype=np.float64)
     size = n_ids if occurring is None else len(occurring)
-    index = np.empty(np.count_nonzero(numbers >= 0), dtype=np.int64)
-    totals = np.empty(len(index))
+    index, totals = np.empty(numbers.size, dtype=np.int64), np.empty(numbers.size)
     ends = np.empty(len(x), dtype=np.int64)
     filled = _feature_loops.tally(rank, each, x.offsets, np.zeros(size), index, totals, ends)
-    index, totals = index[:filled].copy(), totals[:filled].copy()
+    index, totals = index[:filled], totals[:filled]
+    if filled < 0.5 * numbers.size:  # else a copy is not worth the memory it frees
+        index, totals = index.copy(), totals.copy()
     if occurring is not None:
         index = occurring[index]
     return Features(index, totals, np.concatenate([[0], ends]), values is None)
@@ -152,10 +146,13 @@ def collect(x: Coded, ids: Sequence[np.ndarray], values: Sequence[float] | None 
 
 def renumber(samples: Sequence[Features]) -> tuple[list[Features], int]:
     """The same features numbered 0, 1, ... without gaps, in all samples alike."""
-    every = np.concatenate([sample.index for sample in samples])
+    indices = [sample.index for sample in samples]
+    every = indices[0] if len(indices) == 1 else np.concatenate(indices)
     top = int(every.max(initial=-1)) + 1
     if top <= 4 * len(every) + 1024:
         used = np.bincount(every, minlength=top) > 0
+        if used.all():
+            return list(samples), top
         new = np.cumsum(used) - 1
         return (
             [Features(new[s.index], s.values, s.offsets, s.whole) for s in samples],
@@ -179,17 +176,18 @@ def gram(x: Features, z: Features) -> np.ndarray:
         z = x
     else:
         (x, z), count = renumber([x, z])
-    held = np.bincount(x.index, minlength=count) * np.bincount(z.index, minlength=count)
+    held = np.bincount(x.index, minlength=count)
+    held = held * (held if z is x else np.bincount(z.index, minlength=count))
     common = held > DENSE_SHARE * len(x) * len(z)
     # Sums of whole numbers are exact in single precision up to a bound.
-    bound = np.bincount(x.rows, x.values, len(x)).max() * z.values.max()
+    bound = np.diff(x.offsets).max() * x.values.max() * z.values.max()
     dtype = np.float32 if x.whole and z.whole and bound < EXACT_SINGLE else np.float64
     out = np.empty((len(x), len(z)))
     rare = ~common & (held > 0)
     if common.any():
         _fill_dense(x, z, np.flatnonzero(common), count, dtype, out)
     if rare.any() or not common.any():
-        _add_rare(x, z, rare, dtype, out, fresh=not common.any())
+        _add_rare(x, z, rare, bound, dtype, out, fresh=not common.any())
     if z is x:
         mirror(out)
     return out
@@ -218,18 +216,27 @@ def _written_out(x: Features, place: np.ndarray, width: int, dtype: type) -> np.
 
 
 def _add_rare(
-    x: Features, z: Features, rare: np.ndarray, dtype: type, out: np.ndarray, *, fresh: bool
+    x: Features,
+    z: Features,
+    rare: np.ndarray,
+    bound: float,
+    dtype: type,
+    out: np.ndarray,
+    *,
+    fresh: bool,
 ) -> None:
     """Products of features that few sequences hold, through lists of the holders.
+
+    No sum is larger than the bound.
 
     Rare patterns mostly occur once: then a list of occurrences is hardly longer than one of
     holders, and needs no values beside it.
     """
     same = z is x
-    row: np.ndarray = np.zeros(len(z), dtype=dtype)
     # Unsigned: no test for negative indices; and as short as can be, for the cache.
-    kind = np.uint16 if len(z) <= np.iinfo(np.uint16).max else np.uint32
+    kind = np.uint16 if len(z) <= SHORT else np.uint32
     if x.whole and z.whole and z.values.sum() <= REPEATED * len(z.values):
+        row: np.ndarray = np.zeros(len(z), dtype=np.uint16 if bound <= SHORT else dtype)
         starts = _starts(np.bincount(z.index, z.values, len(rare)) * rare)
         holders = np.empty(starts[-1], dtype=kind)
         _feature_loops.list_occurrences(z.index, z.values, z.offsets, rare, starts, holders)
@@ -237,6 +244,7 @@ def _add_rare(
             x.index, x.values, x.offsets, rare, starts, holders, same, fresh, row, out
         )
         return
+    row = np.zeros(len(z), dtype=dtype)
     starts = _starts(np.bincount(z.index, minlength=len(rare)) * rare)
     holders = np.empty(starts[-1], dtype=kind)
     held = np.empty(starts[-1], dtype=dtype)
