@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -343,6 +345,28 @@ def test_a_grid_with_warm_starts_equals_cold_starts(fit_intercept):
         assert found.gap <= 1e-9
         assert found.objective == pytest.approx(objective(K, y, penalties, found), rel=1e-9)
         certificate(K, y, penalties, found, fit_intercept)
+
+
+def test_what_rounding_stopped_is_tried_from_the_other_side(monkeypatch):
+    """A master that gives up once on the way leaves no setting short of its tolerance."""
+    X, y = sample(80, noise=0.8)
+    problem = make_problem(list(mk.gaussians([0.1, 5.0])), X, y)
+    grid = [np.full(2, beta) for beta in (1e-2, 1e-3, 1e-4)]
+    want = solve_grid(problem, grid, tol=1e-9)
+    before, failures = ColumnPool._vertex, []
+
+    def fails_once(self, limits):
+        vertex = before(self, limits)
+        if failures:
+            return vertex
+        failures.append(1)
+        return replace(vertex, solved=False)
+
+    monkeypatch.setattr(ColumnPool, "_vertex", fails_once)
+    found = solve_grid(problem, grid, tol=1e-9)
+    assert all(one.gap <= 1e-9 for one in found)
+    for one, other in zip(want, found, strict=True):
+        assert other.objective == pytest.approx(one.objective, rel=1e-8)
 
 
 def test_the_bound_of_any_point_is_valid(rng):
