@@ -360,7 +360,7 @@ def test_what_rounding_stopped_is_tried_from_the_other_side(monkeypatch):
         if failures:
             return vertex
         failures.append(1)
-        return replace(vertex, solved=False)
+        return replace(vertex, z=0.0 * vertex.z, alpha=0.0 * vertex.alpha, solved=False)
 
     monkeypatch.setattr(ColumnPool, "_vertex", fails_once)
     found = solve_grid(problem, grid, tol=1e-9)
