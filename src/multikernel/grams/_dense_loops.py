@@ -75,6 +75,26 @@ def add_four_panels(
             )
 
 
+@njit(nogil=True, cache=True)
+def centred_half(
+    panel: Array, first: int, row_means: Array, grand_mean: float, root: Array, out: Array
+) -> None:
+    """``sqrt(omega_i omega_j) (K_ij - r_i - r_j + g)``, from column 0 to the panel's last row.
+
+    Entries before the panel's square on the diagonal stand for two, and are multiplied by the root
+    of that: sums of products over the results of all panels are those over the whole matrix.
+    """
+    two = np.sqrt(2.0)
+    for i in range(panel.shape[0]):
+        row, into = panel[i], out[i]
+        shift = grand_mean - row_means[first + i]
+        twice = two * root[first + i]
+        for j in range(first):
+            into[j] = twice * root[j] * (row[j] - row_means[j] + shift)
+        for j in range(first, first + panel.shape[0]):
+            into[j] = root[first + i] * root[j] * (row[j] - row_means[j] + shift)
+
+
 @_compiled
 def _row_sums(row: Array, stop: int, omega: Array, y: Array) -> tuple[float, float, float]:
     total = 0.0

@@ -102,6 +102,7 @@ class BlockGrams(Grams):
         self._targets: np.ndarray | None = None  # what `a` of the statistics belongs to
         self._correction: Correction | None = None
         self._degenerate: np.ndarray | None = None
+        self._centred: np.ndarray | None = None  # products that had to be taken again
 
     # -- what an implementation supplies ----------------------------------------------------------
 
@@ -131,13 +132,13 @@ class BlockGrams(Grams):
             return sums, block_products(K, K, self.weights, rows, products), a
 
         parts = self.map(one)
-        total = _add([part[1] for part in parts])
+        total = add([part[1] for part in parts])
         return RawStatistics(
             row_sums=np.concatenate([part[0] for part in parts], axis=1),
             diagonals=self.raw_diagonals(),
             squares=np.diag(total).copy() if products else total,
             products=total if products else None,
-            a=None if Yc is None else _add([part[2] for part in parts]),  # type: ignore[misc]
+            a=None if Yc is None else add([part[2] for part in parts]),  # type: ignore[misc]
         )
 
     def raw_centred_products(
@@ -150,7 +151,7 @@ class BlockGrams(Grams):
             K = centring.apply(np.asarray(self.raw_block(rows), dtype=np.float64), rows)
             return block_products(K, K, self.weights, rows, products)
 
-        return _add(self.map(one))
+        return add(self.map(one))
 
     def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
         parts = self.map(lambda rows: np.asarray(self.raw_block(rows), dtype=np.float64) @ V)
@@ -220,13 +221,19 @@ class BlockGrams(Grams):
     def centred_products(self, products: bool) -> np.ndarray:
         """``<K_kc, K_lc>`` of the raw kernels, (p, p), or its diagonal (p,)."""
         stats = self.statistics(products=products)
+        if self._centred is not None and (self._centred.ndim == 2 or not products):
+            known = self._centred
+            return known if products or known.ndim == 1 else np.diag(known)
         r, g = self._means()
         W = self.total_weight
         R = r if self.weights is None else r * np.sqrt(self.weights)
         # <Kc, Lc> = <K, L> - 2 W sum_i omega_i r_K[i] r_L[i] + W^2 g_K g_L
         squares = stats.squares - 2 * W * np.einsum("kn,kn->k", R, R) + (W * g) ** 2
         if np.any(stats.squares > ONE_PASS_LIMIT[self.dtype] * squares):
-            return self.raw_centred_products(r, g, products)
+            # Whoever has asked for all products will do so again.
+            full = products or stats.products is not None
+            self._centred = self.raw_centred_products(r, g, full)
+            return np.diag(self._centred) if full and not products else self._centred
         if not products:
             return squares
         assert stats.products is not None
@@ -562,11 +569,11 @@ def streamed_summary(grams: Grams, Yc: np.ndarray, products: bool) -> Summary:
         return block_products(K, K, grams.weights, rows, products), a
 
     parts = grams.map(one)
-    M = _add([part[0] for part in parts])
+    M = add([part[0] for part in parts])
     return Summary(
         traces=grams.diagonals() @ omega,
         norms=np.sqrt(np.maximum(np.diag(M) if products else M, 0.0)),
-        a=_add([part[1] for part in parts]),
+        a=add([part[1] for part in parts]),
         M=M if products else None,
         target_norm=target_norm(Yc, grams.weights),
     )
@@ -583,7 +590,8 @@ def block_products(
     return np.einsum("ke,ke->k", left, L.reshape(len(L), -1))
 
 
-def _add(arrays: Sequence[np.ndarray]) -> np.ndarray:
+def add(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """The sum, always in the same order."""
     total = arrays[0].copy()
     for array in arrays[1:]:
         total += array

@@ -11,7 +11,7 @@ from .._mirror import mirror
 from ..kernels.base import Kernel
 from ..kernels.precomputed import Precomputed, check_symmetric_matrix
 from . import _dense_loops as loops
-from .blocks import BlockGrams, RawCross, RawStatistics
+from .blocks import BlockGrams, RawCross, RawStatistics, add
 from .memory import MemoryBudget
 from .protocol import run_in_order
 
@@ -172,7 +172,7 @@ class DenseGrams(BlockGrams):
         return out
 
     def raw_statistics(self, Yc: np.ndarray | None, products: bool) -> RawStatistics:
-        if self.matrices is None or products:
+        if self.matrices is None:
             return super().raw_statistics(Yc, products)
         omega = self._omega()
         OY = np.zeros((1, self.n)) if Yc is None else np.ascontiguousarray((omega[:, None] * Yc).T)
@@ -181,7 +181,7 @@ class DenseGrams(BlockGrams):
 
         if self._expected is not None and self._whole and self.n_jobs == 1:
             parts = self._statistics_and_sum(omega, OY, row_sums, self._expected)
-            return self._raw(row_sums, parts, Yc)
+            return self._raw(row_sums, parts, Yc, products)
 
         def one(k: int) -> tuple[float, float]:
             square = product = 0.0
@@ -193,16 +193,43 @@ class DenseGrams(BlockGrams):
             return square, product
 
         parts = np.array(run_in_order(one, range(self.p), self.n_jobs)).reshape(self.p, 2)
-        return self._raw(row_sums, parts, Yc)
+        return self._raw(row_sums, parts, Yc, products)
 
-    def _raw(self, row_sums: np.ndarray, parts: np.ndarray, Yc: np.ndarray | None) -> RawStatistics:
+    def _raw(
+        self, row_sums: np.ndarray, parts: np.ndarray, Yc: np.ndarray | None, products: bool
+    ) -> RawStatistics:
         return RawStatistics(
             row_sums=row_sums,
             diagonals=self.raw_diagonals(),
             squares=parts[:, 0],
-            products=None,
+            products=self._half_products(np.zeros_like(row_sums), np.zeros(self.p), True)
+            if products
+            else None,
             a=None if Yc is None else parts[:, 1],
         )
+
+    def raw_centred_products(
+        self, row_means: np.ndarray, grand_means: np.ndarray, products: bool
+    ) -> np.ndarray:
+        if self.matrices is None:
+            return super().raw_centred_products(row_means, grand_means, products)
+        return self._half_products(row_means, grand_means, products)
+
+    def _half_products(
+        self, row_means: np.ndarray, grand_means: np.ndarray, full: bool
+    ) -> np.ndarray:
+        """``<K_k, K_l>`` after centring, (p, p) or the diagonal (p,), from one half of each."""
+        root = np.sqrt(self._omega())
+
+        def one(rows: slice) -> np.ndarray:
+            K = np.empty((self.p, rows.stop - rows.start, rows.stop))
+            for k in range(self.p):
+                panel = self._panel(k, rows)
+                loops.centred_half(panel, rows.start, row_means[k], grand_means[k], root, K[k])
+            flat = K.reshape(self.p, -1)
+            return np.asarray(flat @ flat.T if full else np.einsum("ke,ke->k", flat, flat))
+
+        return add(self.map(one))
 
     def _statistics_and_sum(
         self, omega: np.ndarray, OY: np.ndarray, row_sums: np.ndarray, weights: np.ndarray
