@@ -118,6 +118,12 @@ class DenseGrams(BlockGrams):
             check_symmetric_matrix(K, name)
         return cls(matrices, rows, None, None, names, budget, weights=weights, n_jobs=n_jobs)
 
+    def corrected(self, center: bool, normalize: str | None) -> BlockGrams:
+        new = super().corrected(center, normalize)
+        if isinstance(new, DenseGrams):  # what is ready has one owner
+            new._expected = new._ready = None
+        return new
+
     @property
     def known_psd(self) -> np.ndarray:
         if self.kernels is None:
@@ -177,11 +183,26 @@ class DenseGrams(BlockGrams):
         omega = self._omega()
         OY = np.zeros((1, self.n)) if Yc is None else np.ascontiguousarray((omega[:, None] * Yc).T)
         row_sums = np.zeros((self.p, self.n))
-        panels = [slice(0, self.n)] if self._whole else self._half_panels()
-
         if self._expected is not None and self._whole and self.n_jobs == 1:
             parts = self._statistics_and_sum(omega, OY, row_sums, self._expected)
-            return self._raw(row_sums, parts, Yc, products)
+        else:
+            parts = self._statistics_alone(omega, OY, row_sums)
+        everything = None
+        if products:
+            everything = self._half_products(np.zeros_like(row_sums), np.zeros(self.p), True)
+        return RawStatistics(
+            row_sums=row_sums,
+            diagonals=self.raw_diagonals(),
+            squares=parts[:, 0],
+            products=everything,
+            a=None if Yc is None else parts[:, 1],
+        )
+
+    def _statistics_alone(
+        self, omega: np.ndarray, OY: np.ndarray, row_sums: np.ndarray
+    ) -> np.ndarray:
+        """Squares and products with the target, (p, 2); row sums are added in place."""
+        panels = [slice(0, self.n)] if self._whole else self._half_panels()
 
         def one(k: int) -> tuple[float, float]:
             square = product = 0.0
@@ -192,21 +213,7 @@ class DenseGrams(BlockGrams):
                 square, product = square + part[0], product + part[1]
             return square, product
 
-        parts = np.array(run_in_order(one, range(self.p), self.n_jobs)).reshape(self.p, 2)
-        return self._raw(row_sums, parts, Yc, products)
-
-    def _raw(
-        self, row_sums: np.ndarray, parts: np.ndarray, Yc: np.ndarray | None, products: bool
-    ) -> RawStatistics:
-        return RawStatistics(
-            row_sums=row_sums,
-            diagonals=self.raw_diagonals(),
-            squares=parts[:, 0],
-            products=self._half_products(np.zeros_like(row_sums), np.zeros(self.p), True)
-            if products
-            else None,
-            a=None if Yc is None else parts[:, 1],
-        )
+        return np.array(run_in_order(one, range(self.p), self.n_jobs)).reshape(self.p, 2)
 
     def raw_centred_products(
         self, row_means: np.ndarray, grand_means: np.ndarray, products: bool
@@ -234,7 +241,7 @@ class DenseGrams(BlockGrams):
     def _statistics_and_sum(
         self, omega: np.ndarray, OY: np.ndarray, row_sums: np.ndarray, weights: np.ndarray
     ) -> np.ndarray:
-        """Squares and products with the target, (p, 2), and the combination, from one reading.
+        """The same, and the combination, from one reading.
 
         While four kernels' rows are in the cache they are gone over twice.
         """
