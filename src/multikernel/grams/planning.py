@@ -164,12 +164,15 @@ def make_plan(
         if isinstance(entry, PerFeature):
             columns = entry.indices(n_features, feature_names)
             shown = columns if feature_names is None else [feature_names[c] for c in columns]
-            copies = [replace(entry.kernel, columns=(c,)) for c in _plain(shown)]
             start = len(names)
-            names.extend(map(repr, copies))
             if type(entry.kernel) is Linear:
+                # A hundred thousand features need names, but no kernels of their own.
+                head, tail = repr(replace(entry.kernel, columns=(0,))).split("columns=0")
+                names.extend(f"{head}columns={c!r}{tail}" for c in _plain(shown))
                 rank_one.extend((start + i, int(c)) for i, c in enumerate(columns))
                 continue
+            copies = [replace(entry.kernel, columns=(c,)) for c in _plain(shown)]
+            names.extend(map(repr, copies))
             resolved: list[Kernel] = [k.resolve(n_features, feature_names) for k in copies]
         else:
             assert isinstance(entry, Kernel)  # everything else was adapted to the sample
