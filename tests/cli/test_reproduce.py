@@ -70,19 +70,6 @@ def test_results_are_printed_and_saved(asked, tmp_path, monkeypatch):
     assert "wrote results/toy.md" in done.stderr
 
 
-def test_results_that_are_no_record_are_saved_too(monkeypatch, tmp_path):
-    class Result:
-        rows = (Row(0.25),)
-
-        def __str__(self):
-            return "a text of its own"
-
-    monkeypatch.setattr(toy, "run", lambda **options: Result())
-    succeed("reproduce", "toy", "--out", tmp_path)
-    assert (tmp_path / "toy.csv").read_text() == "error\n0.25\n"
-    assert "a text of its own" in (tmp_path / "toy.md").read_text()
-
-
 def test_all_goes_on_where_one_fails(asked, monkeypatch, tmp_path):
     known = {"spectral": "Figure 1", "toy": "which norm"}
     monkeypatch.setattr("multikernel.cli.reproduce.experiments", lambda: known)

@@ -96,14 +96,9 @@ def reproduce(
 
 def run_one(name: str, *, quick: bool, seed: int, jobs: int, out: Path, say: Out) -> Record:
     """Run an experiment, show it and save it."""
-    from ..experiments.record import Record
-
     out.mkdir(parents=True, exist_ok=True)
     module = importlib.import_module(f"multikernel.experiments.{name}")
-    found = module.run(quick=quick, seed=seed, n_jobs=jobs, out=out, progress=say.chatty)
-    if not isinstance(found, Record):  # what prints itself and has rows can be saved all the same
-        stem = f"{name}-quick" if quick else name
-        found = Record(stem, experiments()[name], found.rows, notes=str(found))
+    found: Record = module.run(quick=quick, seed=seed, n_jobs=jobs, out=out, progress=say.chatty)
     say.text(str(found))
     for path in found.save(out):
         say.note(f"wrote {path}")

@@ -35,22 +35,24 @@ Run ``python -m multikernel.experiments.voted --help``.
 
 from __future__ import annotations
 
-import argparse
-import csv
 import time
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
-import joblib
 import numpy as np
 from scipy.stats import ttest_rel
-from threadpoolctl import threadpool_limits
 
 from .. import datasets
+from .record import Claim, Record, beside, compute, dots, key_above, main, markdown, panels
 from .voted_figures import NAMES, PRINTED, TABLE_1, TABLE_2
 from .voted_methods import METHODS, Grids, Outcome
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "Voted kernels (Cortes, Goyal, Kuznetsov and Mohri, Tables 1 and 2)"
 
 #: Quick runs: two small sets, every second value of a grid, five degrees.
 QUICK_SETS = ("vertebral", "ionosphere")
@@ -58,26 +60,58 @@ QUICK_SETS = ("vertebral", "ionosphere")
 
 @dataclass(frozen=True)
 class Row:
-    """One method on one data set, its setting chosen."""
+    """What one assignment of the folds tells about every setting of a method.
+
+    Attributes
+    ----------
+    settings : list of str
+    validation, test : lists of float
+        Errors, one per setting.
+    support : list of int
+        Training points with a coefficient.
+    failures : int
+        Settings that stopped before their tolerance.
+    seconds : float
+        Of CPU time.
+    """
 
     data: str
     method: str
-    seed: int
-    quick: int
-    #: test error of each assignment in %, and support vectors, separated by ";"
-    errors: str
-    supports: str
+    fold: int
+    settings: list[str]
+    validation: list[float]
+    test: list[float]
+    support: list[int]
+    failures: int
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """One method on one data set, its setting chosen.
+
+    Attributes
+    ----------
+    errors : list of float
+        Test error of each assignment in %.
+    supports : list of int
+        Support vectors of each assignment.
+    failures, fits : int
+        Settings, over all folds, that stopped before their tolerance, and how many there were.
+    points : int
+        At most so many points were drawn from the set; 0 for all.
+    """
+
+    data: str
+    method: str
+    errors: list[float]
+    supports: list[int]
     setting: str
     validation_error: float
-    #: settings, over all folds, that stopped before their tolerance, and how many there were
     failures: int
     fits: int
     seconds: float
-    #: at most so many points were drawn from the set; 0 for all
-    points: int = 0
-
-    def numbers(self, field: str) -> np.ndarray:
-        return np.array([float(v) for v in getattr(self, field).split(";")])
+    points: int
 
 
 # -- data -----------------------------------------------------------------------------------------
@@ -126,47 +160,10 @@ def run_fold(
     return METHODS[method](Z[train], y[train], Z[validation], Z[test], grids)
 
 
-@dataclass(frozen=True)
-class Part:
-    """What one assignment tells about every setting of a method.
-
-    Attributes
-    ----------
-    settings : array of str of shape (n_settings,)
-    validation, test : arrays of shape (n_settings,)
-        Errors.
-    support : array of shape (n_settings,)
-        Training points with a coefficient.
-    failures : array of shape ()
-        Settings that stopped before their tolerance.
-    seconds : array of shape ()
-        Of CPU time.
-    """
-
-    settings: np.ndarray
-    validation: np.ndarray
-    test: np.ndarray
-    support: np.ndarray
-    failures: np.ndarray
-    seconds: np.ndarray
-
-    @classmethod
-    def read(cls, file: Path) -> Part:
-        with np.load(file) as stored:
-            return cls(**{field.name: stored[field.name] for field in fields(cls)})
-
-    def write(self, file: Path) -> None:
-        file.parent.mkdir(parents=True, exist_ok=True)
-        half = file.with_suffix(".half")
-        with half.open("wb") as stream:
-            np.savez(stream, **{field.name: getattr(self, field.name) for field in fields(self)})
-        half.replace(file)  # there at once or not at all
-
-
-def choose(parts: Sequence[Part]) -> tuple[int, float]:
+def choose(rows: Sequence[Row]) -> tuple[int, float]:
     """The setting with the smallest mean validation error, and that error."""
-    errors = np.mean([part.validation for part in parts], axis=0)
-    support = np.mean([part.support for part in parts], axis=0)
+    errors = np.mean([row.validation for row in rows], axis=0)
+    support = np.mean([row.support for row in rows], axis=0)
     best = np.flatnonzero(errors <= errors.min() + 1e-12)
     chosen = int(best[np.argmin(support[best])])
     return chosen, float(errors[chosen])
@@ -177,301 +174,259 @@ def error_of(decisions: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.asarray(np.mean(np.where(decisions > 0, 1.0, -1.0) != y, axis=1))
 
 
-@dataclass(frozen=True)
-class Task:
-    """One method on one data set."""
-
-    data: str
-    method: str
-    quick: bool = False
-    seed: int = 0
-    points: int = 0
-
-    def file(self, folder: Path, i: int) -> Path:
-        """Where the outcome of one assignment is kept."""
-        kind = "quick" if self.quick else "full"
-        return folder / f"{self.data}-{self.method}-{kind}-{self.points}-{self.seed}-{i}.npz"
-
-
-def run_part(task: Task, i: int, folder: Path | None = None) -> tuple[Task, int, Part]:
-    """One assignment of the folds, or what a folder holds of it."""
-    if folder is not None and (file := task.file(folder, i)).exists():
-        return task, i, Part.read(file)
+def work(data: str, method: str, fold: int, quick: bool, seed: int, points: int) -> list[Row]:
+    """One assignment of the folds."""
     started = time.process_time()
-    X, y = load(task.data)
-    parts = folds(len(y), task.seed, task.data, task.points)
-    with threadpool_limits(limits=1):
-        grids = Grids.quick() if task.quick else Grids()
-        outcome = run_fold(task.method, X, y, parts, i, grids)
-    _, validation, test = roles(parts, i)
-    part = Part(
-        np.array(outcome.settings),
-        error_of(outcome.validation, y[validation]),
-        error_of(outcome.test, y[test]),
-        outcome.support,
-        np.array(outcome.failures),
-        np.array(time.process_time() - started),
-    )
-    if folder is not None:
-        part.write(file)
-    return task, i, part
+    X, y = load(data)
+    parts = folds(len(y), seed, data, points)
+    outcome = run_fold(method, X, y, parts, fold, Grids.quick() if quick else Grids())
+    _, validation, test = roles(parts, fold)
+    return [
+        Row(
+            data,
+            method,
+            fold,
+            list(outcome.settings),
+            error_of(outcome.validation, y[validation]).tolist(),
+            error_of(outcome.test, y[test]).tolist(),
+            outcome.support.tolist(),
+            outcome.failures,
+            round(time.process_time() - started, 3),
+        )
+    ]
 
 
-def assemble(task: Task, parts: Sequence[Part]) -> Row:
-    """The row of a method from its five assignments."""
-    chosen, validation = choose(parts)
-    return Row(
-        data=task.data,
-        method=task.method,
-        seed=task.seed,
-        quick=int(task.quick),
-        errors=";".join(f"{100 * part.test[chosen]:.4f}" for part in parts),
-        supports=";".join(str(int(part.support[chosen])) for part in parts),
-        setting=str(parts[0].settings[chosen]),
+def assemble(rows: Sequence[Row], points: int = 0) -> Chosen:
+    """A method on a data set from its five assignments."""
+    chosen, validation = choose(rows)
+    return Chosen(
+        data=rows[0].data,
+        method=rows[0].method,
+        errors=[round(100 * row.test[chosen], 4) for row in rows],
+        supports=[int(row.support[chosen]) for row in rows],
+        setting=rows[0].settings[chosen],
         validation_error=round(100 * validation, 4),
-        failures=sum(int(part.failures) for part in parts),
-        fits=sum(len(part.settings) for part in parts),
-        seconds=round(sum(float(part.seconds) for part in parts), 1),
-        points=task.points,
+        failures=sum(row.failures for row in rows),
+        fits=sum(len(row.settings) for row in rows),
+        seconds=round(sum(row.seconds for row in rows), 1),
+        points=points,
     )
 
 
 # -- tables ---------------------------------------------------------------------------------------
 
 
+def errors_table(found: Sequence[Chosen], methods: Sequence[str]) -> str:
+    """Ours, printed, and the distance in printed standard deviations; a line per data set."""
+    lines = []
+    for data in _sets(found, methods):
+        line = [data]
+        for method in methods:
+            one, printed = _find(found, data, method), PRINTED[data].get(method)
+            line += ["", "", ""] if one is None else beside(one.errors, printed and printed[:2], 2)
+        lines.append(line)
+    return markdown(["data", *(h for m in methods for h in (m, "printed", "Δ / sd"))], lines)
+
+
+def supports_table(found: Sequence[Chosen], methods: Sequence[str]) -> str:
+    """Mean numbers of support vectors, ours and printed."""
+    lines = []
+    for data in _sets(found, methods):
+        line = [data]
+        for method in methods:
+            one, printed = _find(found, data, method), PRINTED[data].get(method)
+            line.append("" if one is None else f"{np.mean(one.supports):.1f}")
+            line.append("" if printed is None else f"{printed[2]:.1f}")
+        lines.append(line)
+    return markdown(["data", *(h for m in methods for h in (m, "printed"))], lines)
+
+
+def settings_table(found: Sequence[Chosen]) -> str:
+    """What was chosen, and what did not converge."""
+    return markdown(
+        ["data", "method", "setting", "fits short of tolerance", "s"],
+        (
+            [c.data, c.method, c.setting, f"{c.failures} of {c.fits}", f"{c.seconds:.0f}"]
+            for c in found
+        ),
+    )
+
+
+def _find(found: Sequence[Chosen], data: str, method: str) -> Chosen | None:
+    return next((c for c in found if (c.data, c.method) == (data, method)), None)
+
+
+def _sets(found: Sequence[Chosen], methods: Sequence[str]) -> list[str]:
+    return [d for d in PRINTED if any(_find(found, d, m) is not None for m in methods)]
+
+
+# -- claims ---------------------------------------------------------------------------------------
+
+
 @dataclass(frozen=True)
-class VotedResult:
-    """Rows of finished methods, with the tables and verdicts drawn from them."""
+class Comparison:
+    """Votes, on each set the one of smaller validation error, against a rival.
 
-    rows: tuple[Row, ...]
+    Attributes
+    ----------
+    better, worse : int
+        Sets with a smaller and a larger mean error.
+    ahead, behind : list of str
+        Sets where that is significant: paired t test over five folds, two-sided, 5 %.
+    factors : list of float
+        On each set, how many times fewer the support vectors are.
+    """
 
-    def row(self, data: str, method: str) -> Row | None:
-        found = [r for r in self.rows if r.data == data and r.method == method]
-        return found[0] if found else None
-
-    def table(self, methods: Sequence[str], field: str = "errors") -> str:
-        """Ours beside the printed, one line per data set; Markdown.
-
-        Errors have the difference besides, in printed standard deviations.
-        """
-        heads = ["", "printed", "Δ / sd"] if field == "errors" else ["", "printed"]
-        head = " | ".join(" | ".join([method, *heads[1:]]) for method in methods)
-        lines = [f"| data | {head} |", "|---|" + "---|" * (len(heads) * len(methods))]
-        for data in self._sets(methods):
-            cells = []
-            for method in methods:
-                cells += self._cells(data, method, field)
-            lines.append(f"| {data} | " + " | ".join(cells) + " |")
-        return "\n".join(lines)
-
-    def _cells(self, data: str, method: str, field: str) -> list[str]:
-        row, printed = self.row(data, method), PRINTED[data].get(method)
-        values = None if row is None else row.numbers(field)
-        ours = "" if values is None else _cell(values, field)
-        if printed is None:
-            return [ours, "", ""] if field == "errors" else [ours, ""]
-        mean, sd, support = printed
-        if field != "errors":
-            return [ours, f"{support:.1f}"]
-        away = "" if values is None else f"{(values.mean() - mean) / sd:+.1f}"
-        return [ours, f"{mean:.2f} ({sd:.2f})", away]
-
-    def _sets(self, methods: Sequence[str]) -> list[str]:
-        return [d for d in PRINTED if any(self.row(d, m) is not None for m in methods)]
-
-    def settings(self) -> str:
-        """What was chosen, and what did not converge; Markdown."""
-        lines = [
-            "| data | method | setting | fits short of tolerance | s |",
-            "|---|---|---|---|---|",
-        ]
-        for r in self.rows:
-            short = f"{r.failures} of {r.fits}"
-            lines.append(f"| {r.data} | {r.method} | {r.setting} | {short} | {r.seconds:.0f} |")
-        return "\n".join(lines)
-
-    def compare(self, votes: Sequence[str], rival: str) -> str:
-        """How often the better of some votes (by validation) beats a rival, in words."""
-        better, worse, significant, sparser, total = 0, 0, [], [], 0
-        for data in self._sets([*votes, rival]):
-            other = self.row(data, rival)
-            mine = [r for r in (self.row(data, v) for v in votes) if r is not None]
-            if other is None or not mine:
-                continue
-            best = min(mine, key=lambda r: r.validation_error)
-            ours, theirs = best.numbers("errors"), other.numbers("errors")
-            total += 1
-            better += ours.mean() < theirs.mean()
-            worse += ours.mean() > theirs.mean()
-            if np.ptp(ours - theirs) > 0:
-                p = float(ttest_rel(ours, theirs).pvalue)
-                if p < 0.05:
-                    word = "better" if ours.mean() < theirs.mean() else "worse"
-                    significant.append(f"{data} ({word}, p = {p:.2f})")
-            sparser.append(other.numbers("supports").mean() / best.numbers("supports").mean())
-        if not total:
-            return f"{' / '.join(votes)} against {rival}: nothing to compare."
-        return (
-            f"{' / '.join(votes)} against {rival}, {total} sets: smaller error on {better}, larger "
-            f"on {worse}; significant at 5 % (paired, five folds): "
-            f"{', '.join(significant) or 'none'}; support vectors fewer by a factor of "
-            f"{min(sparser):.1f} to {max(sparser):.1f}, median {np.median(sparser):.1f}."
-        )
+    better: int
+    worse: int
+    ahead: list[str]
+    behind: list[str]
+    factors: list[float]
 
     def __str__(self) -> str:
-        parts = []
-        for name, methods in (("Table 1, polynomials", TABLE_1), ("Table 2, Gaussians", TABLE_2)):
-            if self._sets(methods):
-                parts += [f"{name}: test error in %, mean (sd over folds)", self.table(methods)]
-                parts += [f"{name}: support vectors", self.table(methods, "supports")]
-        parts += [self.compare(["VKRT", "VKRD"], "L2"), self.compare(["VKRT", "VKRD"], "L1")]
-        parts += [self.compare(["VKRG"], "L2-unif"), self.settings()]
-        return "\n\n".join(parts)
+        low, middle, high = np.min(self.factors), np.median(self.factors), np.max(self.factors)
+        return (
+            f"smaller error on {self.better}, larger on {self.worse} of {len(self.factors)}; "
+            f"significantly better on {', '.join(self.ahead) or 'none'}, worse on "
+            f"{', '.join(self.behind) or 'none'}; support vectors fewer by a factor of "
+            f"{low:.1f} to {high:.1f}, median {middle:.1f}"
+        )
 
 
-def _cell(values: np.ndarray, field: str) -> str:
-    if field == "errors":
-        return f"{values.mean():.2f} ({values.std(ddof=1):.2f})"
-    return f"{values.mean():.1f}"
+def compare(found: Sequence[Chosen], votes: Sequence[str], rival: str) -> Comparison | None:
+    """None where there is nothing to compare."""
+    better, worse = 0, 0
+    ahead: list[str] = []
+    behind: list[str] = []
+    factors = []
+    for data in _sets(found, [rival]):
+        other = _find(found, data, rival)
+        mine = [c for c in (_find(found, data, vote) for vote in votes) if c is not None]
+        if other is None or not mine:
+            continue
+        best = min(mine, key=lambda c: c.validation_error)
+        apart = np.subtract(best.errors, other.errors)
+        better += bool(apart.mean() < 0)
+        worse += bool(apart.mean() > 0)
+        if np.ptp(apart) > 0 and ttest_rel(best.errors, other.errors).pvalue < 0.05:
+            (ahead if apart.mean() < 0 else behind).append(data)
+        factors.append(float(np.mean(other.supports) / np.mean(best.supports)))
+    return Comparison(better, worse, ahead, behind, factors) if factors else None
 
 
-# -- running and keeping --------------------------------------------------------------------------
+def claims(found: Sequence[Chosen]) -> list[Claim]:
+    """What the paper says about its tables."""
+    out = []
+    polynomials = compare(found, ["VKRT", "VKRD"], "L2")
+    gaussians = compare(found, ["VKRG"], "L2-unif")
+    norm_one = compare(found, ["VKRT", "VKRD"], "L1")
+    for text, printed, one in (
+        ("VKRT or VKRD errs less than L2", "on 5 of 11 sets", polynomials),
+        ("VKRG errs less than L2-unif", "on 9 of 13 sets", gaussians),
+        ("VKRT or VKRD errs less than L1", "in like manner", norm_one),
+    ):
+        if one is not None:
+            out.append(Claim(text, printed, f"on {one.better} of {len(one.factors)}", str(one)))
+    machines = [one for one in (polynomials, gaussians) if one is not None]
+    if machines:
+        behind = [data for one in machines for data in one.behind]
+        ours = "no" if behind else "yes"
+        text = "votes are never significantly worse than support vector machines"
+        out.append(Claim(text, "yes", ours, f"worse on {', '.join(behind) or 'none'}"))
+        factors = [factor for one in machines for factor in one.factors]
+        many = sum(factor >= 10 for factor in factors)
+        ours = "yes" if np.median(factors) > 1 and many else "no"
+        text = "votes are sparser, often by up to 10 times"
+        detail = f"by 10 times or more in {many} of {len(factors)} comparisons"
+        out.append(Claim(text, "yes", ours, f"{detail}, median {np.median(factors):.1f}"))
+    return out
 
 
-def read_rows(path: Path) -> list[Row]:
-    """Rows of a file; a line that an interrupted run left unfinished is passed over."""
-    if not path.exists():
-        return []
-    kinds: dict[Any, type] = {"int": int, "float": float, "str": str}
-    rows = []
-    with path.open(newline="") as file:
-        for record in csv.DictReader(file):
-            try:
-                record["points"] = record.get("points") or "0"  # older files have no such column
-                row = Row(**{f.name: kinds[f.type](record[f.name]) for f in fields(Row)})
-                if len(row.numbers("errors")) == len(row.numbers("supports")) == 5:
-                    rows.append(row)
-            except (KeyError, TypeError, ValueError, AttributeError):
-                continue
-    return rows
+def draw_figure(found: Sequence[Chosen]) -> Figure:
+    """Errors with what is printed, one panel per method."""
+    methods = [m for m in METHODS if any(c.method == m for c in found)]
+    figure, axes = panels(min(len(methods), 3), -(-len(methods) // 3))
+    for ax, method in zip(axes.flat, methods, strict=False):
+        ours = [c for c in found if c.method == method]
+        printed = [PRINTED[c.data].get(method) for c in ours]
+        values = [np.array(c.errors) for c in ours]
+        dots(ax, [c.data for c in ours], values, [p and p[:2] for p in printed])
+        ax.set_title(f"{method}, test error in %", fontsize="medium")
+    for ax in axes.flat[len(methods) :]:
+        ax.set_axis_off()
+    key_above(figure, axes.flat[0])
+    return figure
 
 
-def write_rows(path: Path, rows: Iterable[Row], mode: str = "w") -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open(mode, newline="") as file:
-        writer = csv.DictWriter(file, [field.name for field in fields(Row)])
-        if mode == "w":
-            writer.writeheader()
-        writer.writerows(asdict(row) for row in rows)
+# -- all of it ------------------------------------------------------------------------------------
 
 
 def run(
-    data: Sequence[str] | None = None,
-    methods: Sequence[str] | None = None,
     quick: bool = False,
     seed: int = 0,
     n_jobs: int | None = None,
     *,
+    data: Sequence[str] = (),
+    methods: Sequence[str] = (),
     points: int = 0,
     out: str | Path | None = None,
     progress: bool = False,
-) -> VotedResult:
-    """Run the experiment, or what is missing of it.
+) -> Record:
+    """Both tables, or some of their sets and methods.
 
     Parameters
     ----------
-    data : sequence of str or None, default=None
-        Sets by the paper's names; None for all, or two of them in a quick run.
-    methods : sequence of str or None, default=None
-        Some of ``METHODS``; None for those the paper has for the set.
     quick : bool, default=False
         Coarse grids, two small sets.
     seed : int, default=0
         For the folds.
     n_jobs : int or None, default=None
         Processes, -1 for all cores.
+    data : sequence of str
+        Sets by the paper's names; none for all, or two of them in a quick run.
+    methods : sequence of str
+        Some of ``METHODS``; none for those the paper has for the set.
     points : int, default=0
         Take so many random points of each set that has more; 0 for all.
     out : path or None, default=None
-        Folder for ``voted.csv`` (``voted-quick.csv``), and for single assignments of the folds in
-        ``folds``: both are added to as they are finished, and what is there already is not
-        computed again.
+        Folder in which finished assignments of the folds are kept.
     progress : bool, default=False
         Show a progress bar.
-
-    Returns
-    -------
-    VotedResult
-        ``print`` it for tables and claims.
     """
-    names = list(data) if data is not None else list(QUICK_SETS if quick else PRINTED)
-    strange = [name for name in names if name not in PRINTED]
-    if strange:
-        raise ValueError(f"data must be among {', '.join(PRINTED)}; got {strange[0]!r}.")
-    wanted = [
-        (name, method)
-        for name in names
-        for method in (PRINTED[name] if methods is None else methods)
-    ]
-    path = None if out is None else Path(out) / ("voted-quick.csv" if quick else "voted.csv")
-    kept: dict[tuple[str, str], Row] = {}
-    if path is not None:
-        earlier = read_rows(path)
-        kept = {
-            (r.data, r.method): r
-            for r in earlier
-            if r.seed == seed and r.quick == int(quick) and r.points == points
-        }
-        write_rows(path, earlier)  # written again: nothing follows half a line
-    tasks = [Task(*pair, quick, seed, points) for pair in wanted if pair not in kept]
-    folder = None if out is None else Path(out) / "folds"
-    pool = joblib.Parallel(n_jobs=n_jobs, return_as="generator_unordered")
-    results = pool(joblib.delayed(run_part)(task, i, folder) for task in tasks for i in range(5))
-    done: dict[Task, dict[int, Part]] = {task: {} for task in tasks}
-    for task, i, part in _tracked(results, 5 * len(tasks), progress):
-        done[task][i] = part
-        if len(done[task]) == 5:
-            row = assemble(task, [done[task][j] for j in range(5)])
-            kept[row.data, row.method] = row
-            if path is not None:
-                write_rows(path, [row], "a")
-    return VotedResult(tuple(kept[pair] for pair in wanted))
-
-
-def _tracked(results: Iterable[Any], total: int, progress: bool) -> Iterator[Any]:
-    if not progress:
-        yield from results
-        return
-    from rich.progress import track
-
-    yield from track(results, "voted kernels", total=total)
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    parser = argparse.ArgumentParser(
-        prog="python -m multikernel.experiments.voted",
-        description="Voted kernels: Tables 1 and 2 of Cortes, Goyal, Kuznetsov and Mohri.",
+    names = list(data or (QUICK_SETS if quick else PRINTED))
+    for given, known, what in ((names, PRINTED, "data"), (methods, METHODS, "methods")):
+        strange = [name for name in given if name not in known]
+        if strange:
+            raise ValueError(f"{what} must be among {', '.join(known)}; got {strange[0]!r}.")
+    pairs = [(name, method) for name in names for method in (methods or PRINTED[name])]
+    rows = compute(
+        work,
+        [(*pair, fold, quick, seed, points) for pair in pairs for fold in range(5)],
+        Row,
+        path=None if out is None else Path(out) / "voted.jsonl",
+        n_jobs=n_jobs,
+        progress=progress,
+        title="voted kernels",
     )
-    parser.add_argument("--quick", action="store_true", help="two small sets, coarse grids")
-    parser.add_argument("--data", nargs="*", default=None, help="sets by the paper's names")
-    parser.add_argument("--methods", nargs="*", default=None, choices=list(METHODS))
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--points", type=int, default=0, help="random points of each set, 0: all")
-    parser.add_argument("--jobs", type=int, default=-1, help="processes, -1 for all cores")
-    parser.add_argument("--out", type=Path, default=None, help="folder to keep results in")
-    given = parser.parse_args(arguments)
-    result = run(
-        given.data,
-        given.methods,
-        given.quick,
-        given.seed,
-        given.jobs,
-        points=given.points,
-        out=given.out,
-        progress=True,
+    found = [assemble(rows[i : i + 5], points) for i in range(0, len(rows), 5)]
+    tables = {}
+    for name, which in (("Table 1, polynomials", TABLE_1), ("Table 2, Gaussians", TABLE_2)):
+        if _sets(found, which):
+            tables[f"{name}: test error in %, mean ± standard deviation over folds"] = errors_table(
+                found, which
+            )
+            tables[f"{name}: support vectors"] = supports_table(found, which)
+    tables["Settings"] = settings_table(found)
+    return Record(
+        "voted-quick" if quick else "voted",
+        TITLE,
+        found,
+        tables,
+        claims(found),
+        f"{sum(c.seconds for c in found):.0f} s of CPU time.",
+        lambda: draw_figure(found),
     )
-    print(result)
 
 
 if __name__ == "__main__":
-    main()
+    main(run, "voted", TITLE)
