@@ -60,7 +60,7 @@ N_TRAIN, N_VALIDATION, N_TEST = 200, 1000, 2000
 TURNED = 0.1
 NORMS = (1.0, 1.2, 4 / 3, 1.6, 2.0)
 COSTS = tuple(float(10.0**e) for e in (-3, -2, -1, 0, 1))
-REPETITIONS, QUICK_REPETITIONS = 2, 1
+REPETITIONS, QUICK_REPETITIONS = 20, 1
 
 
 @dataclass(frozen=True)
