@@ -347,19 +347,20 @@ def test_a_grid_with_warm_starts_equals_cold_starts(fit_intercept):
         certificate(K, y, penalties, found, fit_intercept)
 
 
-def test_what_rounding_stopped_is_tried_from_the_other_side(monkeypatch):
-    """A master that gives up once on the way leaves no setting short of its tolerance."""
+@pytest.mark.parametrize("when", [0, 3])
+def test_a_way_that_rounding_stops_is_gone_in_steps(monkeypatch, when):
+    """A master that gives up, at the beginning or later, leaves no setting short of its goal."""
     X, y = sample(80, noise=0.8)
     problem = make_problem(list(mk.gaussians([0.1, 5.0])), X, y)
     grid = [np.full(2, beta) for beta in (1e-2, 1e-3, 1e-4)]
     want = solve_grid(problem, grid, tol=1e-9)
-    before, failures = ColumnPool._vertex, []
+    before, calls = ColumnPool._vertex, []
 
     def fails_once(self, limits):
         vertex = before(self, limits)
-        if failures:
+        calls.append(1)
+        if len(calls) != when + 1:
             return vertex
-        failures.append(1)
         return replace(vertex, z=0.0 * vertex.z, alpha=0.0 * vertex.alpha, solved=False)
 
     monkeypatch.setattr(ColumnPool, "_vertex", fails_once)

@@ -55,7 +55,7 @@ LEVELS = (50, 28, 18, 9, 4, 1)
 NORMS = (1.0, 4 / 3, 2.0, 4.0, float("inf"))
 COSTS = tuple(float(10.0**e) for e in np.arange(-4.0, 0.25, 0.5))
 BAYES_ERROR = float(gaussian.cdf(-RHO))
-#: Data sets per level; the thesis has 250.
+#: Data sets per level, as many as in the thesis.
 REPETITIONS, QUICK_REPETITIONS = 250, 5
 #: Quick runs: the ends and one level between, no p = inf, whole decades of C.
 QUICK_LEVELS = (50, 4, 1)

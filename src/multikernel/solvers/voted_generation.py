@@ -32,7 +32,15 @@ import numpy as np
 from scipy.linalg import LinAlgError, LinAlgWarning, lu_factor, lu_solve
 
 from .._threads import one_blas_thread
-from .voted import Bound, Report, VotedProblem, VotedSolution, gap_of, lower_bound
+from .voted import (
+    Bound,
+    Report,
+    VotedProblem,
+    VotedSolution,
+    gap_of,
+    largest_penalty,
+    lower_bound,
+)
 from .voted_columns import Terms
 from .voted_master import DenseMaster, HighsMaster, Master, Vertex
 
@@ -46,6 +54,9 @@ ENTRY_BYTES = 40.0
 SLACK = 1e-10
 #: Coefficients that small against the largest are zero.
 TINY = 1e-12
+#: The smallest part of a way, in logarithms of penalties, that is gone in one step, and the gap
+#: that is small enough on the way.
+SMALLEST_STEP, ON_THE_WAY = 1.0 / 64.0, 1e-3
 
 #: Problems with so few columns have all of them in their pool from the start.
 FEW = 400
@@ -70,6 +81,7 @@ class ColumnPool:
         self.scales = np.empty(0)
         self.idle = np.empty(0, dtype=np.intp)
         self.alpha, self.intercept = np.empty(0), 0.0  # of the last vertex, scaled
+        self.last: np.ndarray | None = None  # penalties whose optimum was reached
         self.inside = np.zeros((problem.columns.p, n), dtype=bool)
         self.master: Master = HighsMaster(problem) if whole else DenseMaster(problem)
         if whole is None:
@@ -153,7 +165,38 @@ class ColumnPool:
         max_iter: int = 1000,
         report: Report | None = None,
     ) -> VotedSolution:
-        """The optimum for these Lambda_k, from the columns and the basis of the last one."""
+        """The optimum for these Lambda_k, from the columns and the basis of the last one.
+
+        Where rounding stops the way from there it is gone in steps; the first way of all begins
+        at penalties under which no coefficient is left.
+        """
+        found, reached = self._solve(penalties, tol, max_iter, report)
+        if reached:
+            self.last = penalties
+            return found
+        start = self.last
+        if start is None:
+            none = largest_penalty(self.problem)
+            some = penalties > 0
+            start = penalties * max(float(np.max(none[some] / penalties[some], initial=1.0)), 1.0)
+        done, step = 0.0, 0.5
+        while done < 1.0 and step >= SMALLEST_STEP:
+            part = min(done + step, 1.0)
+            between = start ** (1.0 - part) * penalties**part
+            goal = tol if part == 1.0 else max(tol, ON_THE_WAY)
+            other, reached = self._solve(between, goal, max_iter, report)
+            if part == 1.0:
+                found = min(found, other, key=lambda one: one.gap)
+            if reached:
+                done, self.last = part, between
+            else:
+                step *= 0.5
+        return found
+
+    def _solve(
+        self, penalties: np.ndarray, tol: float, max_iter: int, report: Report | None
+    ) -> tuple[VotedSolution, bool]:
+        """The best vote that was met, and whether rounding let it come to its end."""
         history: list[dict[str, Any]] = []
         best = Bound(np.zeros(self.problem.columns.n), 0.0, np.empty(0))
         fallen = np.inf  # the master's value when columns were last forgotten
@@ -189,9 +232,10 @@ class ColumnPool:
                 fallen = self.master.value
                 self.forget()
             self.add(kernels, points)
-        return VotedSolution(
+        found = VotedSolution(
             terms, vertex.intercept, objective, best.value, gap, best.z, iteration, history
         )
+        return found, vertex.solved
 
     def _vertex(self, limits: np.ndarray) -> Vertex:
         """The master's optimum; where rounding keeps it from that, the best of the last two."""

@@ -6,9 +6,6 @@ with the feasible dual point z', ``t z'`` with ``t = min(1, min_k Lambda_k / Lam
 feasible at ``Lambda``. Where that proves the old coefficients optimal to the tolerance they are
 taken again: when the penalties are so large that no coefficient is left, and when they are so small
 that the loss is zero and only their proportion counts.
-
-Where rounding stopped the way from one solution to the next, the way back, from the solution after
-it, is tried in the end.
 """
 
 from __future__ import annotations
@@ -56,11 +53,6 @@ def solve_grid(
         norms[i] = np.bincount(terms.kernels, np.abs(terms.coef), minlength=problem.columns.p)
         losses[i] = max(solution.objective - float(penalties @ norms[i]), 0.0)
         bounds[i] = solution.bound
-    for i in [i for i, one in enumerate(found) if one.gap > tol][::-1]:
-        if i + 1 < len(grid):
-            pool.solve(Lambda[i + 1], tol=tol, max_iter=max_iter)
-        again = pool.solve(Lambda[i], tol=tol, max_iter=max_iter)
-        found[i] = min(found[i], again, key=lambda one: one.gap)
     return found
 
 
