@@ -54,9 +54,9 @@ ENTRY_BYTES = 40.0
 SLACK = 1e-10
 #: Coefficients that small against the largest are zero.
 TINY = 1e-12
-#: The smallest part of a way, in logarithms of penalties, that is gone in one step, and the gap
-#: that is small enough on the way.
-SMALLEST_STEP, ON_THE_WAY = 1.0 / 64.0, 1e-3
+#: Steps of a way, in logarithms of penalties, with those that fail, and the gap that is small
+#: enough before its end.
+ATTEMPTS, ON_THE_WAY = 40, 1e-3
 
 #: Problems with so few columns have all of them in their pool from the start.
 FEW = 400
@@ -170,6 +170,7 @@ class ColumnPool:
         Where rounding stops the way from there it is gone in steps; the first way of all begins
         at penalties under which no coefficient is left.
         """
+        kept = self._kept()
         found, reached = self._solve(penalties, tol, max_iter, report)
         if reached:
             self.last = penalties
@@ -180,18 +181,30 @@ class ColumnPool:
             some = penalties > 0
             start = penalties * max(float(np.max(none[some] / penalties[some], initial=1.0)), 1.0)
         done, step = 0.0, 0.5
-        while done < 1.0 and step >= SMALLEST_STEP:
+        for _ in range(ATTEMPTS):
             part = min(done + step, 1.0)
             between = start ** (1.0 - part) * penalties**part
             goal = tol if part == 1.0 else max(tol, ON_THE_WAY)
+            self._go_back(kept)
             other, reached = self._solve(between, goal, max_iter, report)
             if part == 1.0:
                 found = min(found, other, key=lambda one: one.gap)
             if reached:
                 done, self.last = part, between
+                kept = self._kept()
             else:
-                step *= 0.5
+                step *= 0.25
+            if done == 1.0:
+                break
         return found
+
+    def _kept(self) -> dict[str, Any]:
+        """All there is to go back to: columns, master, basis."""
+        return vars(self) | {"inside": self.inside.copy(), "master": self.master.kept()}
+
+    def _go_back(self, kept: dict[str, Any]) -> None:
+        vars(self).update(kept)
+        self.inside, self.master = self.inside.copy(), self.master.kept()
 
     def _solve(
         self, penalties: np.ndarray, tol: float, max_iter: int, report: Report | None

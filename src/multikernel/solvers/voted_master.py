@@ -10,6 +10,7 @@ steps in where the first gives up.
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -84,6 +85,9 @@ class Master(Protocol):
     def basis(self) -> tuple[np.ndarray, np.ndarray]:
         """Masks of the rows that hold with equality (n_rows,) and of the z inside their box."""
 
+    def kept(self) -> Master:
+        """The master as it is, whatever becomes of this one."""
+
 
 class DenseMaster:
     """The master in our own simplex method; HiGHS where that does not come to an end."""
@@ -113,6 +117,12 @@ class DenseMaster:
         z, alpha = self.simplex.z.copy(), self.simplex.alpha
         self.value = float(z.sum())
         return Vertex(z, alpha[self.first :], float(alpha[0]) if self.first else 0.0, solved)
+
+    def kept(self) -> DenseMaster:
+        # Arrays are never changed in place, only replaced.
+        new = copy.copy(self)
+        new.simplex = copy.copy(self.simplex)
+        return new
 
     def _rescue(self, limits: np.ndarray) -> Vertex:
         """The same by HiGHS, whose basis is where we go on."""
@@ -260,6 +270,9 @@ class HighsMaster:
         for name, option in ATTEMPTS[1].items():
             self.lp.setOptionValue(name, option)
         return bool(solved)
+
+    def kept(self) -> HighsMaster:
+        return self  # it comes to its end or raises
 
     def basis(self) -> tuple[np.ndarray, np.ndarray]:
         import highspy
