@@ -191,7 +191,7 @@ class ColumnPool:
                 found = min(found, other, key=lambda one: one.gap)
             if reached:
                 done, self.last = part, between
-                kept = self._kept()
+                kept, step = self._kept(), 2.0 * step
             else:
                 step *= 0.25
             if done == 1.0:
