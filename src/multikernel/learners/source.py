@@ -53,8 +53,11 @@ class Source:
         start: np.ndarray | None = None,
         intercept: bool = True,
         max_iter: int = -1,
+        exact: bool = True,
     ) -> tuple[np.ndarray, int, bool]:
         """SMO to a tolerance in units of the gradient, then an active-set method to the optimum.
+
+        The second only if the answer is to be ``exact``.
 
         Where the matrix is not at hand, or where the optimum is no corner that the active-set
         method could find, SMO goes on alone to a finer tolerance. Other parameters are those of
@@ -78,9 +81,9 @@ class Source:
 
         found = smo(tol if self.matrix is not None else min(tol, FINE), start, max_iter)
         finished = found.status != "max_iter"
-        if self.matrix is None:
+        if self.matrix is None or not exact:
             return found.alpha, found.n_iter, finished
-        alpha, _, exact = polish(
+        alpha, _, reached = polish(
             self.matrix,
             found.alpha,
             found.intercept,
@@ -90,7 +93,7 @@ class Source:
             delta,
             intercept=intercept,
         )
-        if exact or not finished:
-            return alpha, found.n_iter, exact
+        if reached or not finished:
+            return alpha, found.n_iter, reached
         finer = smo(min(tol, FINEST), alpha, STEPS)
         return finer.alpha, found.n_iter + finer.n_iter, True

@@ -35,6 +35,8 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         Threads over the machines of a multiclass problem.
     fit_intercept : bool, default=True
         Whether b is free, or zero.
+    exact : bool, default=True
+        Whether the active-set method takes over at all.
     """
 
     kind = "classification"
@@ -49,12 +51,14 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         max_iter: int = -1,
         n_jobs: int = 1,
         fit_intercept: bool = True,
+        exact: bool = True,
     ) -> None:
         self.C = C
         self.tol = tol
         self.max_iter = max_iter
         self.n_jobs = n_jobs
         self.fit_intercept = fit_intercept
+        self.exact = exact
 
     def costs(self, target: Target) -> np.ndarray:
         return self.C * target.loss_weights
@@ -86,6 +90,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
                 start=None if start is None else start[:, j] * y,
                 intercept=self.fit_intercept,
                 max_iter=self.max_iter,
+                exact=self.exact,
             )
             return alpha * y, steps, finished
 

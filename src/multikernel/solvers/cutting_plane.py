@@ -29,11 +29,13 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._threads import one_blas_thread
 from ..grams.protocol import CombinedGram, Grams
 from ..learners.base import Learner
+from ..learners.svm import SVM
 from ..weighting.joint import NEWTON_KERNELS, LpNorm
 from .cuts import TINY, Model, onto_sphere
 from .loop import Found, Report, Stopped, combined_alignment, harmless, near, require_psd
@@ -43,6 +45,8 @@ from .regularisers import Regulariser
 
 #: Part of the gap above the lower bound at which the level lies: the one with the best guarantee.
 LEVEL = 1.0 - np.sqrt(0.5)
+#: Relative gap from which on a machine is worth its last digits.
+NEARLY = 5e-3
 #: Free coefficients up to which a Newton step costs less than the machines it saves.
 NEWTON_LIMIT = 5000
 
@@ -237,7 +241,13 @@ def find_by_cutting_planes(
     for _ in range(max_iter):
         start = None if visit is None else visit.coef
         try:
-            visit = train(grams, target, rule, learner, theta, gram, start=start)
+            if visit is None and isinstance(learner, SVM):
+                # Weights that are only begun with need no machine to the last digit.
+                rough = clone(learner).set_params(exact=False)
+                visit = train(grams, target, rule, rough, theta, gram)
+            if visit is None or start is not None or visit.meets(NEARLY):
+                start = None if visit is None else visit.coef
+                visit = train(grams, target, rule, learner, theta, gram, start=start)
         except KeyboardInterrupt:
             if best is None:
                 raise
