@@ -38,7 +38,16 @@ from ..learners.base import Learner
 from ..learners.svm import SVM
 from ..weighting.joint import NEWTON_KERNELS, LpNorm
 from .cuts import TINY, Model, onto_sphere
-from .loop import Found, Report, Stopped, combined_alignment, harmless, near, require_psd
+from .loop import (
+    COARSE_FROM,
+    Found,
+    Report,
+    Stopped,
+    combined_alignment,
+    harmless,
+    near,
+    require_psd,
+)
 from .losses import EpsilonInsensitive, Hinge, Logistic, Loss, OneClass, Squared
 from .problem import Machine, Solution, Target
 from .regularisers import Regulariser
@@ -231,6 +240,10 @@ def find_by_cutting_planes(
         and (p == 1 or (p < 2 and usable.sum() <= NEWTON_KERNELS))
         and isinstance(learner.loss, Hinge | Squared | EpsilonInsensitive | Logistic | OneClass)
     )
+    # Weights that are only begun with need no machine to the last digit.
+    rough = None
+    if isinstance(learner, SVM) and grams.n >= COARSE_FROM:
+        rough = clone(learner).set_params(exact=False)
     tried, halted = None, False
     lower = -np.inf
     visit: Visit | None = None
@@ -239,15 +252,13 @@ def find_by_cutting_planes(
     history: list[dict[str, Any]] = []
     reason = f"stopped after max_iter={max_iter} machines"
     for _ in range(max_iter):
-        start = None if visit is None else visit.coef
         try:
-            if visit is None and isinstance(learner, SVM):
-                # Weights that are only begun with need no machine to the last digit.
-                rough = clone(learner).set_params(exact=False)
+            if rough is not None:
                 visit = train(grams, target, rule, rough, theta, gram)
-            if visit is None or start is not None or visit.meets(NEARLY):
+            if rough is None or visit is None or visit.meets(NEARLY):
                 start = None if visit is None else visit.coef
                 visit = train(grams, target, rule, learner, theta, gram, start=start)
+                rough = None
         except KeyboardInterrupt:
             if best is None:
                 raise
@@ -287,12 +298,17 @@ def find_by_cutting_planes(
                     point = model.newton(
                         base.theta[usable], base.a[usable], U[:, usable], top.primal, low.theta
                     )
-            if point is None and stabilise:
+            if point is None and stabilise and np.isfinite(low.value):
                 level = low.value + LEVEL * (top.primal - low.value)
                 point = model.approach(theta[usable], visit.a[usable], level, low.theta)
         if point is None or np.max(np.abs(point - theta[usable])) <= TINY:
             point = low.theta
-        if np.max(np.abs(point - theta[usable])) <= TINY:
+        moved = float(np.max(np.abs(point - theta[usable])))
+        if rough is not None and moved <= TINY:
+            rough = None  # once more at the same weights, to the last digit
+            continue
+        rough = None
+        if moved <= TINY:
             # The machine's own error hides what is left: its cut does not reach its objective.
             reason, halted = "came to a halt at the precision of its machines", True
             break
