@@ -24,7 +24,7 @@ class Iterate:
     In units of the radius and of the loss without hypotheses: weights v with multipliers z (where
     they may not be negative), intercepts after them in x; the slack of the ball with its multiplier
     lam; and, for the hinge loss, slacks ``xi >= 0`` and ``a = xi - 1 + y f >= 0`` with multipliers
-    ``c - alpha`` and alpha. What is complementary is driven to a common mu, for points in
+    ``beta = c - alpha`` and alpha, both kept: a difference would round to zero. What is complementary is driven to a common mu, for points in
     proportion to their cost: a point of cost two then is a point that is there twice.
     """
 
@@ -37,7 +37,7 @@ class Iterate:
         if self.bounded:
             self.x[:size] = 0.5 / size ** (1 / ball.q)
         self.room = 0.5 if ball.q == 1 else 0.5 * (1.0 - float(self.x[:size] @ self.x[:size]))
-        self.alpha = 0.5 * c
+        self.alpha, self.beta = 0.5 * c, 0.5 * c
         f = problem.design @ self.x
         m = 1.0 - problem.y * f
         self.xi = np.maximum(m, 0.0) + 1.0
@@ -61,8 +61,7 @@ class Iterate:
         if self.bounded:
             out.append((v * self.z, np.ones_like(v)))
         if self.hinge:
-            beta = self.problem.c - self.alpha
-            out += [(self.alpha * self.a, self.share), (beta * self.xi, self.share)]
+            out += [(self.alpha * self.a, self.share), (self.beta * self.xi, self.share)]
         return out
 
     def mean(self) -> float:
@@ -95,8 +94,7 @@ class Iterate:
             checks += [(self.x[:size], change["x"][:size]), (self.z, change["z"])]
         if self.hinge:
             checks += [(self.xi, change["xi"]), (self.a, change["a"])]
-            checks += [(self.alpha, change["alpha"])]
-            checks += [(self.problem.c - self.alpha, -change["alpha"])]
+            checks += [(self.alpha, change["alpha"]), (self.beta, change["beta"])]
         longest = 1.0 / NEAR
         for given, moved in checks:
             value, delta = np.atleast_1d(given), np.atleast_1d(moved)
@@ -113,10 +111,9 @@ class System:
         self.at = at
         problem, size = at.problem, at.problem.size
         v = at.x[:size]
-        self.beta = problem.c - at.alpha
         curvature = problem.c
         if at.hinge:
-            curvature = 1.0 / (at.a / at.alpha + at.xi / self.beta)
+            curvature = 1.0 / (at.a / at.alpha + at.xi / at.beta)
         self.curvature = curvature
         linear = problem.ball.q == 1
         self.slope = np.ones(size) if linear else v  # of the ball's constraint
@@ -155,10 +152,10 @@ class System:
         if at.hinge:
             to_a = aim(at.alpha * at.a, at.share, "alpha", "a")
             second = 0.0 if affine is None else -affine["alpha"] * affine["xi"]
-            to_xi = mu * at.share - self.beta * at.xi - second
+            to_xi = mu * at.share - at.beta * at.xi - second
             f = problem.design @ at.x
             missing = at.xi - 1.0 + problem.y * f - at.a
-            pull = to_a / at.alpha - to_xi / self.beta - missing
+            pull = to_a / at.alpha - to_xi / at.beta - missing
             right += problem.design.T @ (problem.y * self.curvature * pull)
         change["x"] = self.factor(right)
         moved = float(self.slope @ change["x"][own])
@@ -168,8 +165,9 @@ class System:
         if at.hinge:
             turned = pull - problem.y * (problem.design @ change["x"])
             change["alpha"] = self.curvature * turned
+            change["beta"] = -change["alpha"]
             change["a"] = (to_a - at.a * change["alpha"]) / at.alpha
-            change["xi"] = (to_xi + at.xi * change["alpha"]) / self.beta
+            change["xi"] = (to_xi + at.xi * change["alpha"]) / at.beta
         return change
 
 
