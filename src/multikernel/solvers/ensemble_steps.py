@@ -24,8 +24,9 @@ class Iterate:
     In units of the radius and of the loss without hypotheses: weights v with multipliers z (where
     they may not be negative), intercepts after them in x; the slack of the ball with its multiplier
     lam; and, for the hinge loss, slacks ``xi >= 0`` and ``a = xi - 1 + y f >= 0`` with multipliers
-    ``beta = c - alpha`` and alpha, both kept: a difference would round to zero. What is complementary is driven to a common mu, for points in
-    proportion to their cost: a point of cost two then is a point that is there twice.
+    ``beta = c - alpha`` and alpha, both kept: a difference would round to zero. What is
+    complementary is driven to a common mu, for points in proportion to their cost: a point of cost
+    two then is a point that is there twice.
     """
 
     def __init__(self, problem: EnsembleProblem) -> None:
