@@ -182,33 +182,6 @@ def panel_statistics(
 
 
 @_compiled
-def four_panel_statistics(
-    a: Array,
-    b: Array,
-    c: Array,
-    d: Array,
-    first: int,
-    omega: Array,
-    targets: Array,
-    row_sums: Array,
-    parts: Array,
-) -> None:
-    """The same of four matrices in one call; what was returned is added to ``parts`` (4, 2)."""
-    square, product = panel_statistics(a, first, omega, targets, row_sums[0])
-    parts[0, 0] += square
-    parts[0, 1] += product
-    square, product = panel_statistics(b, first, omega, targets, row_sums[1])
-    parts[1, 0] += square
-    parts[1, 1] += product
-    square, product = panel_statistics(c, first, omega, targets, row_sums[2])
-    parts[2, 0] += square
-    parts[2, 1] += product
-    square, product = panel_statistics(d, first, omega, targets, row_sums[3])
-    parts[3, 0] += square
-    parts[3, 1] += product
-
-
-@_compiled
 def support_dots(matrix: Array, rows: Array, v: Array, out: Array) -> None:
     """``out_a = matrix[rows_a] . v`` for rising rows and a v that is zero at all other points.
 

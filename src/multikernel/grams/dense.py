@@ -249,17 +249,16 @@ class DenseGrams(BlockGrams):
         out = np.zeros((self.n, self.n))
         fours = self.p - self.p % 4
         for rows in self._half_panels():
+            panels = [self._panel(k, rows) for k in range(self.p)]
             for k in range(0, fours, 4):
-                a, b, c, d = (self._panel(j, rows) for j in range(k, k + 4))
-                four = slice(k, k + 4)
-                loops.four_panel_statistics(
-                    a, b, c, d, rows.start, omega, OY, row_sums[four], parts[four]
-                )
-                loops.add_four_panels(a, b, c, d, rows.start, weights[four], out[rows])
+                four = panels[k : k + 4]
+                for at, panel in enumerate(four, k):
+                    parts[at] += loops.panel_statistics(panel, rows.start, omega, OY, row_sums[at])
+                a, b, c, d = four
+                loops.add_four_panels(a, b, c, d, rows.start, weights[k : k + 4], out[rows])
             for k in range(fours, self.p):
-                panel = self._panel(k, rows)
-                parts[k] += loops.panel_statistics(panel, rows.start, omega, OY, row_sums[k])
-                loops.add_panel(panel, rows.start, weights[k], out[rows])
+                parts[k] += loops.panel_statistics(panels[k], rows.start, omega, OY, row_sums[k])
+                loops.add_panel(panels[k], rows.start, weights[k], out[rows])
         mirror(out)
         self._ready = out
         return parts
