@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.linalg
 from sklearn.datasets import load_breast_cancer
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import StandardScaler
@@ -15,9 +16,15 @@ from multikernel.grams.memory import MemoryBudget
 from multikernel.grams.protocol import Grams
 from multikernel.learners.ridge import Ridge
 from multikernel.learners.svm import SVM
-from multikernel.solvers import cuts
+from multikernel.solvers import cuts, cutting_plane
 from multikernel.solvers.cuts import least_distance, nearest, onto_sphere, taylor_minimum
-from multikernel.solvers.cutting_plane import machines_to, solve_cutting_planes
+from multikernel.solvers.cutting_plane import (
+    Visit,
+    curvature_root,
+    machines_to,
+    solve_cutting_planes,
+    train,
+)
 from multikernel.solvers.loop import alternate
 from multikernel.solvers.problem import Solution, Target
 from multikernel.solvers.regularisers import conjugate, norm
@@ -93,6 +100,42 @@ def test_hinge_on_the_golden_problem(p):
     np.testing.assert_allclose(found.machine.objective, optimum, rtol=1e-8, atol=1e-8)
     np.testing.assert_allclose(found.weights, theta, atol=1e-4)
     assert len(found.history) == found.machine.n_iter <= 12
+
+
+@pytest.mark.parametrize("single", [False, True])
+@pytest.mark.parametrize("fit_intercept", [False, True])
+def test_curvature_is_the_change_of_the_slope(single, fit_intercept):
+    grams, target = gaussians(6)
+    learner = SVM(C=10.0, fit_intercept=fit_intercept)
+    rule = mk.LpNorm(4 / 3).regulariser(grams, target)
+    theta, step = np.linspace(0.3, 0.8, 6), 1e-7
+
+    def visit(theta: np.ndarray) -> Visit:
+        return train(grams, target, rule, learner, theta, grams.combine(theta))
+
+    U = curvature_root(visit(theta), target, learner, single=single)
+    for k in range(6):
+        move = step * np.eye(6)[k]
+        # The slope of the objective is -a / 2.
+        change = -0.5 * (visit(theta + move).a - visit(theta - move).a) / (2 * step)
+        got = U.T @ U[:, k]
+        np.testing.assert_allclose(got, change, atol=(1e-3 if single else 1e-4) * abs(change).max())
+
+
+def test_curvature_without_a_factor_in_single_precision(monkeypatch):
+    """It is looked for in double precision then."""
+    grams, target = gaussians(6)
+    rule, theta = mk.LpNorm(4 / 3).regulariser(grams, target), np.linspace(0.3, 0.8, 6)
+    visit = train(grams, target, rule, SVM(), theta, grams.combine(theta))
+
+    def cholesky(K: np.ndarray, **options: object) -> np.ndarray:
+        if K.dtype == np.float32:
+            raise np.linalg.LinAlgError
+        return scipy.linalg.cholesky(K, **options)
+
+    want = curvature_root(visit, target, SVM())
+    monkeypatch.setattr(cutting_plane, "cholesky", cholesky)
+    np.testing.assert_array_equal(curvature_root(visit, target, SVM(), single=True), want)
 
 
 @pytest.mark.parametrize("p", [8 / 7, 4 / 3, 1.6])

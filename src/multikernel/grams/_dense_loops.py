@@ -182,6 +182,76 @@ def panel_statistics(
 
 
 @_compiled
+def statistics_and_four_panels(
+    a: Array,
+    b: Array,
+    c: Array,
+    d: Array,
+    first: int,
+    weights: Array,
+    omega: Array | None,
+    targets: Array,
+    row_sums: Array,
+    diagonals: Array,
+    parts: Array,
+    out: Array,
+) -> None:
+    """`panel_statistics` and `add_four_panels` of four matrices in one sweep.
+
+    ``row_sums`` and ``diagonals`` have shape (4, n) and ``parts``, squares and products with the
+    targets, (4, 2). An ``omega`` of None stands for ones, and costs nothing.
+    """
+    w, x, y, z = weights[0], weights[1], weights[2], weights[3]
+    sum_a, sum_b, sum_c, sum_d = row_sums[0], row_sums[1], row_sums[2], row_sums[3]
+    target = targets[0]
+    for r in range(a.shape[0]):
+        i = first + r
+        row_a, row_b, row_c, row_d = a[r], b[r], c[r], d[r]
+        into = out[r]
+        own = 1.0 if omega is None else omega[i]
+        total_a = total_b = total_c = total_d = 0.0
+        square_a = square_b = square_c = square_d = 0.0
+        dot_a = dot_b = dot_c = dot_d = 0.0
+        for j in range(i):
+            va, vb = np.float64(row_a[j]), np.float64(row_b[j])
+            vc, vd = np.float64(row_c[j]), np.float64(row_d[j])
+            into[j] += (w * va + x * vb) + (y * vc + z * vd)
+            sum_a[j] += own * va
+            sum_b[j] += own * vb
+            sum_c[j] += own * vc
+            sum_d[j] += own * vd
+            weight = 1.0 if omega is None else omega[j]
+            wa, wb, wc, wd = weight * va, weight * vb, weight * vc, weight * vd
+            total_a += wa
+            total_b += wb
+            total_c += wc
+            total_d += wd
+            square_a += va * wa
+            square_b += vb * wb
+            square_c += vc * wc
+            square_d += vd * wd
+            dot_a += va * target[j]
+            dot_b += vb * target[j]
+            dot_c += vc * target[j]
+            dot_d += vd * target[j]
+        sums = (total_a, total_b, total_c, total_d)
+        squares = (square_a, square_b, square_c, square_d)
+        dots = (dot_a, dot_b, dot_c, dot_d)
+        for k, row in enumerate((row_a, row_b, row_c, row_d)):
+            corner = np.float64(row[i])
+            diagonals[k, i] = corner
+            into[i] += weights[k] * corner
+            row_sums[k, i] += sums[k] + own * corner
+            parts[k, 0] += own * (2.0 * squares[k] + own * corner * corner)
+            parts[k, 1] += target[i] * (2.0 * dots[k] + target[i] * corner)
+            for t in range(1, targets.shape[0]):
+                dot = 0.0
+                for j in range(i):
+                    dot += row[j] * targets[t, j]
+                parts[k, 1] += targets[t, i] * (2.0 * dot + targets[t, i] * corner)
+
+
+@_compiled
 def support_dots(matrix: Array, rows: Array, v: Array, out: Array) -> None:
     """``out_a = matrix[rows_a] . v`` for rising rows and a v that is zero at all other points.
 

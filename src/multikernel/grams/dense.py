@@ -184,15 +184,16 @@ class DenseGrams(BlockGrams):
         OY = np.zeros((1, self.n)) if Yc is None else np.ascontiguousarray((omega[:, None] * Yc).T)
         row_sums = np.zeros((self.p, self.n))
         if self._expected is not None and self._whole and self.n_jobs == 1:
-            parts = self._statistics_and_sum(omega, OY, row_sums, self._expected)
+            diagonals, parts = self._statistics_and_sum(omega, OY, row_sums, self._expected)
         else:
             parts = self._statistics_alone(omega, OY, row_sums)
+            diagonals = self.raw_diagonals()
         everything = None
         if products:
             everything = self._half_products(np.zeros_like(row_sums), np.zeros(self.p), True)
         return RawStatistics(
             row_sums=row_sums,
-            diagonals=self.raw_diagonals(),
+            diagonals=diagonals,
             squares=parts[:, 0],
             products=everything,
             a=None if Yc is None else parts[:, 1],
@@ -240,28 +241,37 @@ class DenseGrams(BlockGrams):
 
     def _statistics_and_sum(
         self, omega: np.ndarray, OY: np.ndarray, row_sums: np.ndarray, weights: np.ndarray
-    ) -> np.ndarray:
-        """The same, and the combination, from one reading.
-
-        While four kernels' rows are in the cache they are gone over twice.
-        """
-        parts = np.zeros((self.p, 2))
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Diagonals, then the same, and the combination, from one reading."""
+        parts, diagonals = np.zeros((self.p, 2)), np.empty((self.p, self.n))
         out = np.zeros((self.n, self.n))
         fours = self.p - self.p % 4
         for rows in self._half_panels():
             panels = [self._panel(k, rows) for k in range(self.p)]
             for k in range(0, fours, 4):
-                four = panels[k : k + 4]
-                for at, panel in enumerate(four, k):
-                    parts[at] += loops.panel_statistics(panel, rows.start, omega, OY, row_sums[at])
-                a, b, c, d = four
-                loops.add_four_panels(a, b, c, d, rows.start, weights[k : k + 4], out[rows])
+                four = slice(k, k + 4)
+                a, b, c, d = panels[four]
+                loops.statistics_and_four_panels(
+                    a,
+                    b,
+                    c,
+                    d,
+                    rows.start,
+                    weights[four],
+                    None if self.weights is None else omega,
+                    OY,
+                    row_sums[four],
+                    diagonals[four],
+                    parts[four],
+                    out[rows],
+                )
             for k in range(fours, self.p):
+                diagonals[k, rows] = panels[k].diagonal(rows.start)
                 parts[k] += loops.panel_statistics(panels[k], rows.start, omega, OY, row_sums[k])
                 loops.add_panel(panels[k], rows.start, weights[k], out[rows])
         mirror(out)
         self._ready = out
-        return parts
+        return diagonals, parts
 
     def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
         if self._read is None:
