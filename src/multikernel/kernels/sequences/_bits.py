@@ -124,18 +124,25 @@ def _runs(m, n_words, degree, total, running):
     left = degree
     while left > 0:
         alive = np.uint64(0)
-        if n_words == 4:  # windows of about 200: all words of a pair at once, in registers
+        if n_words == 4 and left > 1:
+            # Windows of about 200: all words of a pair and two degrees at once, in registers.
             for lane in range(LANES):
                 a, b, c, d = m[0, lane], m[1, lane], m[2, lane], m[3, lane]
-                count = running[lane] + popcount(a) + popcount(b) + popcount(c) + popcount(d)
+                first = running[lane] + popcount(a) + popcount(b) + popcount(c) + popcount(d)
+                a &= (a >> one) | (b << top)
+                b &= (b >> one) | (c << top)
+                c &= (c >> one) | (d << top)
+                d &= d >> one
+                second = first + popcount(a) + popcount(b) + popcount(c) + popcount(d)
                 a &= (a >> one) | (b << top)
                 b &= (b >> one) | (c << top)
                 c &= (c >> one) | (d << top)
                 d &= d >> one
                 m[0, lane], m[1, lane], m[2, lane], m[3, lane] = a, b, c, d
                 alive |= a | b | c | d
-                running[lane] = count
-                total[lane] += count
+                running[lane] = second
+                total[lane] += first + second
+            left -= 1
         else:
             for w in range(n_words):
                 for lane in range(LANES):

@@ -18,7 +18,7 @@ from . import _feature_loops
 from .encoding import Coded
 
 #: A feature held by this part of all pairs costs as much in a dense product as in lists.
-DENSE_SHARE = 0.02
+DENSE_SHARE = 0.06
 #: Rows of the dense product at a time: a panel of the result stays in the cache.
 DENSE_ROWS = 128
 #: Occurrences per holder up to which the former are listed.
