@@ -1,5 +1,7 @@
-"""Peers in environments of their own, so that their pins do not touch ours.
+"""Peers in environments of their own, so that their pins do not touch ours, nor ours theirs.
 
+The library too runs with nothing but what it depends on: packages that happen to be installed where
+it is developed (pandas, matplotlib) are imported by scikit-learn and weigh as much as a fit.
 Environments lie in ``~/.cache/multikernel-bench`` (or where ``MULTIKERNEL_BENCH_CACHE`` says) and
 are made once; a change of pins makes them anew. A peer that cannot be installed is a row of the
 table that says why.
@@ -11,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 SHARED = ("numpy==2.4.6", "scipy==1.17.1", "scikit-learn==1.9.1")
@@ -26,6 +29,7 @@ PINS: dict[str, tuple[str, ...]] = {
 }
 #: Runners that use the environment of the library itself.
 OWN = ("ours", "sklearn", "numpy")
+ROOT = Path(__file__).parent.parent
 #: Why installations failed in this run; they are not tried again for every method of a peer.
 _FAILED: dict[str, str] = {}
 
@@ -39,13 +43,19 @@ def cache() -> Path:
     return Path(named) if named else Path.home() / ".cache" / "multikernel-bench"
 
 
+def own_pins() -> tuple[str, ...]:
+    """The versions shared with the peers, and whatever else the library depends on."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return (*SHARED, *project["dependencies"])
+
+
 def python(peer: str) -> Path:
     """The interpreter that runs a peer, in an environment that is made if it is not there."""
-    if peer in OWN:
-        return Path(sys.executable)
+    peer = "own" if peer in OWN else peer
+    pins = own_pins() if peer == "own" else PINS[peer]
     folder = cache() / peer
     interpreter, stamp = folder / "bin" / "python", folder / "pins.txt"
-    wanted = "\n".join(PINS[peer])
+    wanted = "\n".join(pins)
     if peer in _FAILED:
         raise InstallationError(_FAILED[peer])
     if stamp.exists() and stamp.read_text() == wanted:
@@ -55,7 +65,7 @@ def python(peer: str) -> Path:
     print(f"Installing {peer} into {folder} ...", flush=True)
     for command in (
         [sys.executable, "-m", "venv", str(folder)],
-        [str(interpreter), "-m", "pip", "install", "--quiet", *PINS[peer]],
+        [str(interpreter), "-m", "pip", "install", "--quiet", *pins],
     ):
         done = subprocess.run(command, capture_output=True, text=True)
         if done.returncode:

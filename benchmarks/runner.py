@@ -41,12 +41,20 @@ def run(
     except environments.InstallationError as reason:
         return Outcome(failure=f"failed to install: {reason}")
     command = [str(python), str(script), str(problem), method, json.dumps(options)]
-    return parse(command, seconds, threads)
+    source = str(environments.ROOT / "src") if peer in environments.OWN else None
+    return parse(command, seconds, threads, source)
 
 
-def parse(command: list[str], seconds: float, threads: int = 1) -> Outcome:
-    """The JSON in the last line that a command prints, within a limit of CPU seconds."""
+def parse(
+    command: list[str], seconds: float, threads: int = 1, source: str | None = None
+) -> Outcome:
+    """The JSON in the last line that a command prints, within a limit of CPU seconds.
+
+    The library is imported from `source`, where its environment has only its dependencies.
+    """
     pinned = {**os.environ, **dict.fromkeys(THREADS, str(threads)), "PYTHONWARNINGS": "ignore"}
+    if source is not None:
+        pinned["PYTHONPATH"] = source
     process = subprocess.Popen(
         command,
         env=pinned,

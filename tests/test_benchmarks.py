@@ -190,7 +190,27 @@ def test_a_peer_that_does_not_install_is_reported(tmp_path: Path, monkeypatch: A
     assert len(calls) == 2  # one environment, one installation; the second run asks neither
 
 
-def test_a_run_in_a_process_of_its_own_measures_time_memory_and_accuracy(tmp_path: Path):
+def test_the_library_runs_with_what_it_depends_on(tmp_path: Path, monkeypatch: Any):
+    monkeypatch.setenv("MULTIKERNEL_BENCH_CACHE", str(tmp_path))
+    calls = []
+
+    def install(command: list[str], **_: Any) -> subprocess.CompletedProcess:
+        calls.append(command)
+        (tmp_path / "own").mkdir(exist_ok=True)
+        return subprocess.CompletedProcess(command, 0, "", "")
+
+    monkeypatch.setattr(environments.subprocess, "run", install)
+    for peer in ("ours", "sklearn", "numpy"):
+        assert environments.python(peer) == tmp_path / "own" / "bin" / "python"
+    assert len(calls) == 2
+    assert any(pin.startswith("numba") for pin in calls[1])
+    assert not any(pin.startswith(("pandas", "matplotlib")) for pin in calls[1])
+
+
+def test_a_run_in_a_process_of_its_own_measures_time_memory_and_accuracy(
+    tmp_path: Path, monkeypatch: Any
+):
+    monkeypatch.setattr(environments, "python", lambda peer: Path(sys.executable))
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3)).astype(np.float32)
     y = np.where(X[:, 0] > 0, 1, -1)

@@ -278,10 +278,13 @@ def test_an_expected_combination_changes_nothing(rng, n, dtype):
             np.testing.assert_allclose(got, want, rtol=1e-13, atol=1e-13 * np.abs(want).max())
         for asked in (3.0 * raw, raw, raw + 1.0):  # used once; then, and for others, made anew
             np.testing.assert_allclose(
-                told.raw_combine(asked), plain.raw_combine(asked), rtol=1e-12, atol=1e-12
+                told.expected_or_combined(asked),
+                plain.raw_combine(asked),
+                rtol=1e-12,
+                atol=1e-12,
             )
         told.expect(raw)  # too late: nothing reads the bank again
-        np.testing.assert_array_equal(told.raw_combine(raw), plain.raw_combine(raw))
+        np.testing.assert_array_equal(told.expected_or_combined(raw), plain.raw_combine(raw))
 
 
 def test_support_products_of_points_in_any_order(rng):

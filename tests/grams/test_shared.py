@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import multikernel as mk
+from multikernel.grams.memory import MemoryBudget
 from multikernel.grams.shared import SharedGrams
 from tests import naive
 from tests.grams.contract import (
@@ -204,3 +205,48 @@ def test_overflow_is_an_error_that_names_the_kernel(rng):
     grams = shared([mk.Gaussian(1e-12), mk.Polynomial(60)], X).corrected(True, "trace")
     with np.errstate(all="ignore"), pytest.raises(ValueError, match=r"Polynomial\(degree=60"):
         grams.summary(rng.normal(size=(20, 1)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 300])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_expected_combination_has_the_same_bits(rng, n, dtype, center, n_jobs):
+    """The pass for the statistics brings it along, and what it brings is what would be computed."""
+    X = rng.normal(size=(n, 5))
+    raw, Y = rng.uniform(0.1, 1.0, len(KERNELS)), rng.normal(size=(n, 2))
+    raw[3] = 0.0
+    for weights in (None, rng.uniform(0.5, 2.0, n)):
+        plain, told = (
+            SharedGrams.evaluate(
+                KERNELS, X, "abcdefghi", AMPLE, dtype=dtype, weights=weights, n_jobs=n_jobs
+            ).corrected(center, None)
+            for _ in range(2)
+        )
+        told.expect(raw)
+        for part in ("row_sums", "squares", "a", "diagonals"):
+            want, got = (getattr(g.statistics(Y), part) for g in (plain, told))
+            np.testing.assert_array_equal(got, want)
+        np.testing.assert_array_equal(told.expected_or_combined(raw), plain.raw_combine(raw))
+        other = raw + 1.0
+        np.testing.assert_array_equal(told.expected_or_combined(other), plain.raw_combine(other))
+
+
+def test_nothing_is_expected_that_does_not_fit(rng):
+    X = rng.normal(size=(40, 5))
+    grams = SharedGrams.evaluate(KERNELS[:2], X, "ab", MemoryBudget(8 * 40**2 - 1))
+    grams.expect(np.ones(2))
+    assert grams._expected is None
+    spherical = SharedGrams.evaluate(KERNELS[:2], X, "ab", AMPLE).corrected(False, "spherical")
+    spherical.expect(np.ones(2))
+    assert spherical._expected is None
+
+
+def test_a_matrix_that_was_given_up_comes_again(rng):
+    X, weights = rng.normal(size=(30, 5)), np.array([0.3, 0.7])
+    gram = shared(KERNELS[:2], X).combine(weights)
+    some = np.array([4, 0, 17])
+    K, among = gram.dense().copy(), gram.among(some)
+    gram.forget()
+    np.testing.assert_allclose(gram.among(some), among, rtol=1e-12)
+    np.testing.assert_array_equal(gram.dense(), K)

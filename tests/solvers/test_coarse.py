@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import multikernel as mk
-from multikernel.grams.dense import DenseGrams
+from multikernel.grams.blocks import BlockGrams
 from multikernel.grams.memory import MemoryBudget
 from multikernel.learners.oneclass import OneClassSVM
 from multikernel.learners.ridge import Ridge
@@ -75,34 +75,35 @@ def test_the_start_is_near_the_answer():
     assert np.linalg.norm(few - all_points) < 0.7 * np.linalg.norm(start - all_points)
 
 
-def test_the_first_combination_comes_with_the_statistics(monkeypatch):
+@pytest.mark.parametrize("given", [True, False])
+def test_the_first_combination_comes_with_the_statistics(given, monkeypatch):
     """The bank is read once for both, and the answer is the same."""
     X, f = sample()
-    matrices = [k(X) for k in mk.gaussians([0.03, 0.1, 0.3, 1.0, 3.0])]
-    ids, y = mk.sample_ids(N), np.where(f > 0.4, 1, -1)
-    bank = mk.precomputed(matrices)
+    bank, y = mk.gaussians([0.03, 0.1, 0.3, 1.0, 3.0]), np.where(f > 0.4, 1, -1)
+    if given:
+        bank, X = mk.precomputed([k(X) for k in bank]), mk.sample_ids(N)
 
     def fit(center, normalize):
         taken.clear()
         return mk.MultiKernelClassifier(
             bank, mk.LpNorm(1.3, tol=1e-6), center=center, normalize=normalize
-        ).fit(ids, y)
+        ).fit(X, y)
 
     taken = []
-    combine = DenseGrams.raw_combine
+    combine = BlockGrams.expected_or_combined
 
     def watched(self, weights):
-        had = self._ready
+        had = None if self._expected is None else self._expected.matrix
         out = combine(self, weights)
         taken.append(had is not None and out is had)
         return out
 
-    monkeypatch.setattr(DenseGrams, "raw_combine", watched)
+    monkeypatch.setattr(BlockGrams, "expected_or_combined", watched)
     for center, normalize in ((False, None), (True, "multiplicative"), (True, "trace")):
         begun = fit(center, normalize)
         assert [k for k, was in enumerate(taken) if was] == [len(taken) - begun.n_iter_]
         with monkeypatch.context() as patch:
-            patch.setattr(DenseGrams, "expect", lambda self, weights: None)
+            patch.setattr(BlockGrams, "expect", lambda self, weights: None)
             plain = fit(center, normalize)
             assert not any(taken)
         assert max(begun.duality_gap_, plain.duality_gap_) <= 1e-6

@@ -81,12 +81,15 @@ class Statistics(NamedTuple):
         ``sum_ij w_i w_j K_k[i, j] (Y Y')[i, j]``.
     products : array of shape (p, p) or (p,)
         ``sum_ij w_i w_j K_k[i, j] K_l[i, j]``, or only its diagonal.
+    combined : array of shape (n, n) or None
+        ``sum_k c_k K_k`` for given coefficients c.
     """
 
     row_sums: Array
     diagonals: Array
     a: Array | None
     products: Array
+    combined: Array | None = None
 
 
 class CentredStatistics(NamedTuple):
@@ -252,6 +255,7 @@ def statistics(
     weights: NDArray[np.float64] | None = None,
     products: bool = True,
     n_threads: int | None = None,
+    combined: NDArray[np.float64] | None = None,
 ) -> Statistics:
     """Row sums, diagonals, target products and Frobenius products in one pass.
 
@@ -266,12 +270,14 @@ def statistics(
         All products ``<K_k, K_l>``, or only the squared norms ``<K_k, K_k>``.
     n_threads : int or None
         None uses every available core.
+    combined : array of shape (p,) or None
+        Weights of which `combine` would be asked; with them its result comes along.
 
     Returns
     -------
     Statistics
     """
-    return _half_pass(family, targets, weights, products, None, None, n_threads)
+    return _half_pass(family, targets, weights, products, None, None, n_threads, combined)
 
 
 def centred_products(
@@ -551,6 +557,7 @@ def _half_pass(
     row_means: NDArray[np.float64] | None,
     grand_means: NDArray[np.float64] | None,
     n_threads: int | None,
+    combined: NDArray[np.float64] | None = None,
 ) -> Statistics:
     """One pass over the tiles on and above the diagonal."""
     n, p, tile, dtype = family.n, family.p, family.tile, family.dtype
@@ -581,6 +588,8 @@ def _half_pass(
     n_rows = _round_up(p + (targets is not None), 4)
     diagonal = np.zeros((p, n_padded), dtype=np.float64)
     plan, packed, rows_at_once = family.plan, family.packed, _rows_at_once(family)
+    coefficients = np.empty(0, dtype) if combined is None else combined.astype(dtype)
+    matrix = np.empty((0, 0) if combined is None else (n, n))
 
     def unit(panels: NDArray[np.int64]) -> tuple[Array, Array]:
         row_sums = np.zeros((p, 0 if centre else n_padded))
@@ -599,9 +608,11 @@ def _half_pass(
             grand,
             products,
             rows_at_once,
+            coefficients,
             row_sums,
             diagonal,
             gram,
+            matrix,
         )
         return row_sums, gram
 
@@ -625,6 +636,7 @@ def _half_pass(
         diagonals=diagonal[:, :n],
         a=with_target[:, 0] * scale**2 if targets is not None else None,
         products=found,
+        combined=None if combined is None else matrix,
     )
 
 

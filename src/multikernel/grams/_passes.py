@@ -249,9 +249,11 @@ def half_panels(
     grand: Array,
     products: bool,
     rows_at_once: int,
+    combined: Array,
     row_sums: NDArray[np.float64],
     diagonal: NDArray[np.float64],
     gram: NDArray[np.float64],
+    out: NDArray[np.float64],
 ) -> None:
     """Tiles (I, J), J >= I, of some row panels I.
 
@@ -259,10 +261,12 @@ def half_panels(
     receives ``<K_k, K_l>`` and ``<K_k, Y Y'>`` alike; without `products` it has two rows only,
     ``<K_k, K_k>`` and ``<K_k, Y Y'>``.  Strictly upper pairs go through the slab
     and count twice; the n diagonal entries are kept aside and enter in float64 at the end of their
-    panel.
+    panel. With weights `combined`, `out` receives the combined matrix as in `combine_panels`.
     """
     n_tiles, depth, tile = packed.shape
     p = plan.kind.shape[0]
+    adds_up = combined.shape[0] > 0
+    total = np.empty(STRIP * tile if adds_up else 0, dtype=packed.dtype)
     n_rows = gram.shape[1]
     t = packed_targets.shape[1]
     n_padded = n_tiles * tile
@@ -309,10 +313,13 @@ def half_panels(
                     length = STRIP * w
                     at = (r - top) * tile
                     i, j = i0 + r, j0 + first
+                    total[:length] = 0
                     for k in range(p):
                         x0 = plan.slot[k] * block_size + at
                         y = slab[k * stride : k * stride + length]
                         evaluate(plan, k, base[x0 : x0 + length], y)
+                        if adds_up:
+                            _add_strip(combined[k], y, total)
                         if is_diagonal:
                             for d in range(min(STRIP, n_i - r)):
                                 diagonal[k, i + d] = y[d * (w + 1) + r - first]
@@ -333,6 +340,8 @@ def half_panels(
                                 slab, k * stride, w, column_sums, k * tile + first,
                                 flat_sums, k * n_padded + i,
                             )  # fmt: skip
+                    if adds_up:
+                        _write_strip(total, w, min(STRIP, n_i - r), n_j - first, i, j, out)
                     if t > 0:
                         y = slab[p * stride : p * stride + length]
                         y[:] = target_base[at : at + length]
@@ -507,9 +516,26 @@ def _combine_strip(
     for k in range(plan.kind.shape[0]):
         x0 = plan.slot[k] * block_size + at
         evaluate(plan, k, base[x0 : x0 + length], values)
-        own = w[k]
-        for i in range(length):
-            total[i] = fma(own, values[i], total[i])
+        _add_strip(w[k], values, total)
+
+
+@njit(nogil=True, cache=True)
+def _add_strip(own: float, values: Array, total: Array) -> None:
+    for i in range(values.shape[0]):
+        total[i] = fma(own, values[i], total[i])
+
+
+@njit(nogil=True, cache=True)
+def _write_strip(
+    y: Array, stride: int, height: int, width: int, i: int, j: int, out: Array
+) -> None:
+    """The strip with its corner at (i, j), and its mirror image."""
+    for d in range(height):
+        out[i + d, j : j + width] = y[d * stride : d * stride + width]
+    for c in range(width):
+        row = out[j + c]
+        for d in range(height):
+            row[i + d] = y[d * stride + c]
 
 
 @njit(nogil=True, cache=True)
@@ -550,13 +576,7 @@ def combine_panels(
                     y = total[:length]
                     _combine_strip(plan, base, (r - top) * tile, block_size, w, values[:length], y)
                     height = min(STRIP, n_i - r)
-                    i = i0 + r
-                    for d in range(height):
-                        out[i + d, j0 + first : j0 + n_j] = y[d * wide : d * wide + n_j - first]
-                    for c in range(n_j - first):
-                        row = out[j0 + first + c]
-                        for d in range(height):
-                            row[i + d] = y[d * wide + c]
+                    _write_strip(y, wide, height, n_j - first, i0 + r, j0 + first, out)
 
 
 @njit(nogil=True, cache=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from .expected import Expected
 from .memory import MemoryBudget
 from .normalise import Correction, check_how, inverse_root, scales
 from .protocol import CombinedGram, Expansion, Grams, Summary, center_targets, target_norm
@@ -103,6 +104,7 @@ class BlockGrams(Grams):
         self._correction: Correction | None = None
         self._degenerate: np.ndarray | None = None
         self._centred: np.ndarray | None = None  # products that had to be taken again
+        self._expected: Expected | None = None
 
     # -- what an implementation supplies ----------------------------------------------------------
 
@@ -183,7 +185,19 @@ class BlockGrams(Grams):
         new = copy.copy(self)
         new.center, new.how = center, normalize
         new._correction = None
+        new._expected = None  # what is expected has one owner
         return new
+
+    def expect(self, weights: np.ndarray) -> None:
+        # 'spherical' changes entries, not kernels.
+        if self.how != "spherical" and 8.0 * self.n**2 <= self.budget.bytes:
+            self._expected = Expected(weights)
+
+    def expected_or_combined(self, weights: np.ndarray) -> np.ndarray:
+        """``sum_k weights_k K_k``, raw, as `raw_combine` gives it, or as a pass has left it."""
+        expected, self._expected = self._expected, None
+        ready = None if expected is None else expected.combination(weights)
+        return self.raw_combine(weights) if ready is None else ready
 
     def _omega(self) -> np.ndarray:
         return np.ones(self.n) if self.weights is None else self.weights
@@ -434,7 +448,7 @@ class BlockCombined(CombinedGram):
         )
         if self.spherical:
             return np.concatenate(grams.map(self.rows), axis=0)
-        K = grams.raw_combine(self.raw_weights)
+        K = grams.expected_or_combined(self.raw_weights)
         if grams.center:
             K -= self.row_mean[:, None]
             K -= self.row_mean[None, :] - self.grand_mean

@@ -12,13 +12,12 @@ from ..kernels.base import Kernel
 from ..kernels.precomputed import Precomputed, check_symmetric_matrix
 from . import _dense_loops as loops
 from .blocks import BlockGrams, RawCross, RawStatistics, add
+from .expected import Expected
 from .memory import MemoryBudget
 from .protocol import run_in_order
 
 #: Rows that are added up in the cache while the matrices of a bank pass by.
 HALF_PANEL_BYTES = 1 << 19
-#: Weights that differ by this part are the same.
-SAME = 1e-13
 
 
 class DenseGrams(BlockGrams):
@@ -61,9 +60,6 @@ class DenseGrams(BlockGrams):
         # that is the whole pool in order is read by plain slices, without a copy.
         self._read, self._where = matrices, rows
         self._whole = matrices is not None and np.array_equal(rows, np.arange(len(matrices[0])))
-        # Weights that will be asked for, and their combination once it is there.
-        self._expected: np.ndarray | None = None
-        self._ready: np.ndarray | None = None
         if matrices is None:
             budget.require(
                 8.0 * self.p * self.n * (self.panels()[0].stop + 1),
@@ -118,12 +114,6 @@ class DenseGrams(BlockGrams):
             check_symmetric_matrix(K, name)
         return cls(matrices, rows, None, None, names, budget, weights=weights, n_jobs=n_jobs)
 
-    def corrected(self, center: bool, normalize: str | None) -> BlockGrams:
-        new = super().corrected(center, normalize)
-        if isinstance(new, DenseGrams):  # what is ready has one owner
-            new._expected = new._ready = None
-        return new
-
     @property
     def known_psd(self) -> np.ndarray:
         if self.kernels is None:
@@ -153,14 +143,6 @@ class DenseGrams(BlockGrams):
     def raw_combine(self, weights: np.ndarray) -> np.ndarray:
         if self.matrices is None:
             return super().raw_combine(weights)
-        expected, ready = self._expected, self._ready
-        self._expected = self._ready = None
-        if expected is not None and ready is not None:
-            factor = float(weights.sum() / expected.sum())
-            if np.allclose(factor * expected, weights, rtol=SAME, atol=0.0):
-                if abs(factor - 1.0) > SAME:
-                    ready *= factor
-                return ready
         out = np.zeros((self.n, self.n))
         used = np.flatnonzero(weights).tolist()
 
@@ -240,10 +222,11 @@ class DenseGrams(BlockGrams):
         return add(self.map(one))
 
     def _statistics_and_sum(
-        self, omega: np.ndarray, OY: np.ndarray, row_sums: np.ndarray, weights: np.ndarray
+        self, omega: np.ndarray, OY: np.ndarray, row_sums: np.ndarray, expected: Expected
     ) -> tuple[np.ndarray, np.ndarray]:
         """Diagonals, then the same, and the combination, from one reading."""
         parts, diagonals = np.zeros((self.p, 2)), np.empty((self.p, self.n))
+        weights = expected.weights
         out = np.zeros((self.n, self.n))
         fours = self.p - self.p % 4
         for rows in self._half_panels():
@@ -270,7 +253,7 @@ class DenseGrams(BlockGrams):
                 parts[k] += loops.panel_statistics(panels[k], rows.start, omega, OY, row_sums[k])
                 loops.add_panel(panels[k], rows.start, weights[k], out[rows])
         mirror(out)
-        self._ready = out
+        expected.matrix = out
         return diagonals, parts
 
     def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
@@ -340,11 +323,6 @@ class DenseGrams(BlockGrams):
             weights=weights,
             n_jobs=self.n_jobs,
         )
-
-    def expect(self, weights: np.ndarray) -> None:
-        # 'spherical' changes entries, not kernels.
-        if self.matrices is not None and self.how != "spherical":
-            self._expected, self._ready = weights, None
 
     def keep(self) -> None:
         if self.matrices is None or self._whole:

@@ -81,6 +81,10 @@ class CombinedGram(ABC):
             self._matrix = self._dense()
         return self._matrix
 
+    def forget(self) -> None:
+        """Give the whole matrix up; it is computed again when it is asked for."""
+        self._matrix = None
+
     def rows(self, index: slice) -> np.ndarray:
         """Rows of the matrix, shape (len, n)."""
         return self._rows(index) if self._matrix is None else self._matrix[index]

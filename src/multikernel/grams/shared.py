@@ -140,7 +140,11 @@ class SharedGrams(BlockGrams):
         return self._family
 
     def raw_statistics(self, Yc: np.ndarray | None, products: bool) -> RawStatistics:
-        s = _loops.statistics(self.family, Yc, self.weights, products, self.n_jobs)
+        expected = self._expected
+        wanted = None if expected is None else expected.weights
+        s = _loops.statistics(self.family, Yc, self.weights, products, self.n_jobs, wanted)
+        if expected is not None:
+            expected.matrix = s.combined
         return RawStatistics(
             row_sums=s.row_sums,
             diagonals=s.diagonals,

@@ -314,6 +314,7 @@ def find_by_cutting_planes(
             break
         theta = np.zeros(grams.p)
         theta[usable] = point
+        gram.forget()  # before the next one takes as much
         gram = grams.combine(theta)
     assert best is not None and top is not None
     if halted and top.primal - lower < gap:

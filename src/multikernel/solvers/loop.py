@@ -304,6 +304,7 @@ def alternate(
                 mixed = coef if mixed is None else rule.mixing * mixed + (1 - rule.mixing) * coef
                 a = np.maximum(grams.quadratic_forms(mixed).sum(axis=1), 0.0)
             theta = rule.update(theta, a)
+            gram.forget()  # before the next one takes as much
             gram = grams.combine(theta)
         else:
             warnings.warn(
