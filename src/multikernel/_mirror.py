@@ -17,7 +17,7 @@ ROWS = 64
 
 
 @intrinsic
-def _transpose(typingctx: Any, flat: Any, source: Any, target: Any, stride: Any) -> Any:
+def transpose_square(typingctx: Any, flat: Any, source: Any, target: Any, stride: Any) -> Any:
     """Write the transposed square that begins at ``flat[source]`` to ``flat[target]``.
 
     Three rounds of shuffles exchange the parts beside the diagonal of all squares of two, of four
@@ -66,7 +66,7 @@ def mirror(K: np.ndarray) -> None:
     for top in range(0, whole, ROWS):
         for left in range(0, min(top + ROWS, whole), SQUARE):
             for row in range(max(top, left + SQUARE), min(top + ROWS, whole), SQUARE):
-                _transpose(flat, row * n + left, left * n + row, n)  # type: ignore[call-arg]
+                transpose_square(flat, row * n + left, left * n + row, n)  # type: ignore[call-arg]
     for i in range(n):  # what is left: squares on the diagonal, and the last rows
         for j in range(i // SQUARE * SQUARE if i < whole else 0, i):
             K[j, i] = K[i, j]

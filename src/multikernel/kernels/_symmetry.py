@@ -1,0 +1,56 @@
+"""One look at every entry of a matrix: is it symmetric, how large is it, is all of it finite?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from .._mirror import SQUARE, transpose_square
+
+#: Rows and columns of the squares that are compared with their mirror images.
+TILE = 32
+
+
+# Without NaN maxima are vector instructions; whether there was one is asked of the bits.
+@numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})
+def asymmetry(
+    K: np.ndarray, bits: np.ndarray, exponent: np.unsignedinteger[Any]
+) -> tuple[float, float, bool]:
+    """``max |K_ij - K_ji|``, ``max |K_ij|``, and whether all entries are finite.
+
+    bits : the same memory as unsigned integers
+    exponent : the bits that are all set in what is infinite or not a number
+
+    The maxima mean nothing unless all entries are finite.
+    """
+    n = K.shape[0]
+    size = TILE * TILE
+    square = np.zeros(2 * size, dtype=K.dtype)  # a tile, and the same transposed
+    worst = largest = 0.0
+    for top in range(0, n, TILE):
+        height = min(TILE, n - top)
+        for left in range(0, top + 1, TILE):
+            width = min(TILE, n - left)
+            found = False
+            for j in range(width):
+                row, code = K[left + j, top : top + height], bits[left + j, top : top + height]
+                into = square[j * TILE : j * TILE + height]
+                for i in range(height):
+                    into[i] = row[i]
+                    found |= (code[i] & exponent) == exponent
+            for j in range(0, TILE, SQUARE):
+                for i in range(0, TILE, SQUARE):
+                    transpose_square(square, j * TILE + i, size + i * TILE + j, TILE)  # type: ignore[call-arg]
+            for i in range(height):
+                row, code = K[top + i, left : left + width], bits[top + i, left : left + width]
+                other = square[size + i * TILE : size + i * TILE + width]
+                for j in range(width):
+                    a, b = np.float64(row[j]), np.float64(other[j])
+                    worst = max(worst, abs(a - b))
+                    largest = max(largest, max(abs(a), abs(b)))
+                    found |= (code[j] & exponent) == exponent
+            if found:
+                return 0.0, 0.0, False
+    return worst, largest, True
