@@ -250,3 +250,51 @@ def test_a_matrix_that_was_given_up_comes_again(rng):
     gram.forget()
     np.testing.assert_allclose(gram.among(some), among, rtol=1e-12)
     np.testing.assert_array_equal(gram.dense(), K)
+
+
+@pytest.mark.parametrize("n", [1, 2, 9, 300])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_sums_of_a_combination_that_is_never_there(rng, n, dtype, n_jobs):
+    X, w = rng.normal(size=(n, 5)), rng.uniform(0.1, 1.0, len(KERNELS))
+    w[4] = 0.0
+    tol = 1e-12 if dtype == np.float64 else 2e-6
+    for weights in (None, rng.uniform(0.5, 2.0, n)):
+        omega = np.ones(n) if weights is None else weights
+        grams = SharedGrams.evaluate(
+            KERNELS, X, "abcdefghi", AMPLE, dtype=dtype, weights=weights, n_jobs=n_jobs
+        )
+        K = grams.raw_combine(w)
+        row_sums, square = grams.raw_combined_sums(w)
+        np.testing.assert_allclose(row_sums, K @ omega, rtol=tol)
+        np.testing.assert_allclose(square, omega @ K**2 @ omega, rtol=tol)
+        if n > 2:
+            for center in (False, True):
+                gram = grams.corrected(center, "trace").combine(w)
+                streamed = gram.centred_norm(weights)
+                gram.dense()
+                assert streamed == pytest.approx(gram.centred_norm(weights), rel=10 * tol)
+
+
+def test_a_combination_that_is_nearly_constant_is_centred_entry_by_entry(rng):
+    X = rng.normal(size=(60, 3))
+    grams = SharedGrams.evaluate([mk.Gaussian(1e-4), mk.Gaussian(2e-4)], X, "ab", AMPLE)
+    gram = grams.corrected(False, None).combine(np.ones(2))
+    K = sum(naive.gaussian(X, X, gamma) for gamma in (1e-4, 2e-4))
+    want = np.linalg.norm(K - K.mean(0) - K.mean(1)[:, None] + K.mean())
+    assert gram.centred_norm(None) == pytest.approx(want, rel=1e-8)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("center", [False, True])
+def test_a_combination_among_some_points_in_any_order(rng, dtype, center):
+    X, w = rng.normal(size=(70, 5)), rng.uniform(0.1, 1.0, len(KERNELS))
+    some = rng.permutation(70)[:33]
+    grams = SharedGrams.evaluate(KERNELS, X, "abcdefghi", AMPLE, dtype=dtype)
+    gram = grams.corrected(center, "trace").combine(w)
+    streamed = gram.among(some)
+    want = gram.dense()[np.ix_(some, some)]
+    np.testing.assert_array_equal(gram.among(some), want)
+    np.testing.assert_allclose(
+        streamed, want, atol=(1e-13 if dtype == np.float64 else 1e-6) * np.abs(want).max()
+    )

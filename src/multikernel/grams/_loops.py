@@ -434,6 +434,52 @@ def matvecs(
     return _apply(family, family.packed, family.n, V, None, n_threads)
 
 
+def combined_sums(
+    family: Family,
+    w: NDArray[np.float64],
+    weights: NDArray[np.float64] | None = None,
+    n_threads: int | None = None,
+) -> tuple[NDArray[np.float64], float]:
+    """Row sums and sum of squares of ``sum_k w_k K_k`` without the matrix itself.
+
+    Parameters
+    ----------
+    family : Family
+    w : array of shape (p,)
+    weights : array of shape (n,) or None
+        Weights omega of the points; None for ones.
+    n_threads : int or None
+        None uses every available core.
+
+    Returns
+    -------
+    row_sums : array of shape (n,)
+        ``sum_j omega_j K[i, j]``.
+    square : float
+        ``sum_ij omega_i omega_j K[i, j]**2``.
+    """
+    n = family.n
+    family, w = _support(family, w)
+    if family.p == 0:
+        return np.zeros(n), 0.0
+    plan, packed, rows_at_once = family.plan, family.packed, _rows_at_once(family)
+    coefficients = w.astype(family.dtype)
+    omega = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+
+    def unit(panels: NDArray[np.int64]) -> tuple[Array, float]:
+        sums = np.zeros(n)
+        square = _passes.combined_sums_panels(
+            plan, panels, n, packed, coefficients, omega, rows_at_once, sums
+        )
+        return sums, square
+
+    row_sums, square = np.zeros(n), 0.0
+    for sums, part in _in_order(unit, _units(_n_tiles(n, family.tile)), n_threads):
+        row_sums += sums
+        square += part
+    return row_sums, square
+
+
 def combined_matvec(
     family: Family,
     w: NDArray[np.float64],

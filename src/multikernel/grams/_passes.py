@@ -580,6 +580,88 @@ def combine_panels(
 
 
 @njit(nogil=True, cache=True)
+def combined_sums_panels(
+    plan: Plan,
+    panels: NDArray[np.int64],
+    n: int,
+    packed: Array,
+    w: Array,
+    weight: NDArray[np.float64],
+    rows_at_once: int,
+    row_sums: NDArray[np.float64],
+) -> float:
+    """Row sums (added in place) and the sum of squares of the combined matrix, under weights.
+
+    From tiles (I, J), J >= I, of some row panels I; the matrix itself is never there.
+    """
+    n_tiles, depth, tile = packed.shape
+    points = packed.ravel()
+    block_size = rows_at_once * tile
+    base = np.empty(plan.slot_kind.shape[0] * block_size, dtype=packed.dtype)
+    values = np.empty(STRIP * tile, dtype=packed.dtype)
+    total = np.empty(STRIP * tile, dtype=packed.dtype)
+    square = 0.0
+    for i_tile in panels:
+        i0 = i_tile * tile
+        n_i = min(tile, n - i0)
+        for j_tile in range(i_tile, n_tiles):
+            j0 = j_tile * tile
+            n_j = min(tile, n - j0)
+            width = _round_up(n_j, COLUMNS)
+            is_diagonal = i_tile == j_tile
+            for top in range(0, n_i, rows_at_once):
+                bottom = min(top + rows_at_once, _round_up(n_i, STRIP))
+                _tile_statistics(
+                    plan, points, i_tile, points, j_tile, depth, tile, top, bottom, width,
+                    is_diagonal, base, block_size,
+                )  # fmt: skip
+                for r in range(top, bottom, STRIP):
+                    first = _first_column(r, is_diagonal)
+                    wide = width - first
+                    length = STRIP * wide
+                    y = total[:length]
+                    _combine_strip(plan, base, (r - top) * tile, block_size, w, values[:length], y)
+                    for d in range(min(STRIP, n_i - r)):
+                        i = i0 + r + d
+                        start = j0 + first
+                        row = y[d * wide : d * wide + n_j - first]
+                        if is_diagonal:  # what lies left of the diagonal was there already
+                            own = np.float64(row[i - start])
+                            row_sums[i] += weight[i] * own
+                            square += (weight[i] * own) ** 2
+                            row = row[i + 1 - start :]
+                            start = i + 1
+                        square += 2.0 * _add_row(
+                            row, weight[start : start + row.shape[0]], weight[i],
+                            row_sums, i, start,
+                        )  # fmt: skip
+    return square
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+def _add_row(
+    row: Array,
+    weight: NDArray[np.float64],
+    own: float,
+    row_sums: NDArray[np.float64],
+    i: int,
+    start: int,
+) -> float:
+    """Add a row right of the diagonal to the sums of its row and columns; its sum of squares."""
+    columns = row_sums[start : start + row.shape[0]]
+    total = 0.0
+    square = 0.0
+    for c in range(row.shape[0]):
+        value = np.float64(row[c])
+        weighted = weight[c] * value
+        total += weighted
+        square += weighted * value
+        columns[c] += own * value
+    row_sums[i] += total
+    return own * square
+
+
+@njit(nogil=True, cache=True)
 def cross_combine_panel(
     plan: Plan,
     panel: int,

@@ -18,7 +18,15 @@ import numpy as np
 from .expected import Expected
 from .memory import MemoryBudget
 from .normalise import Correction, check_how, inverse_root, scales
-from .protocol import CombinedGram, Expansion, Grams, Summary, center_targets, target_norm
+from .protocol import (
+    CombinedGram,
+    Expansion,
+    Grams,
+    Summary,
+    center_targets,
+    centred_square,
+    target_norm,
+)
 
 # The one-pass centring identity loses about eps * ||K||^2 / ||Kc||^2; up to these ratios that is
 # 1e-14 in float64 and 1e-5 in float32. Beyond them the products are taken again, centred first.
@@ -155,6 +163,10 @@ class BlockGrams(Grams):
 
         return add(self.map(one))
 
+    def raw_combined_sums(self, weights: np.ndarray) -> tuple[np.ndarray, float] | None:
+        """Row sums and sum of squares of a combination; None if its rows are as quick to read."""
+        return None
+
     def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
         parts = self.map(lambda rows: np.asarray(self.raw_block(rows), dtype=np.float64) @ V)
         return np.concatenate(parts, axis=1)
@@ -173,6 +185,10 @@ class BlockGrams(Grams):
         """Rows of ``sum_k weights_k K_k``, raw, shape (len(index), n), float64."""
         one = [self.raw_block(slice(i, i + 1)) for i in index.tolist()]
         return np.concatenate([np.tensordot(weights, block, axes=1) for block in one])
+
+    def raw_among(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+        """``sum_k weights_k K_k`` among some points, raw, (len(index), len(index)), a copy."""
+        return self.raw_rows(weights, index)[:, index]
 
     def raw_combined_matvec(self, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
         parts = self.map(lambda rows: np.tensordot(weights, self.raw_block(rows), axes=1) @ V)
@@ -439,6 +455,14 @@ class BlockCombined(CombinedGram):
         K -= self.row_mean[None, :] - self.grand_mean
         return K
 
+    def among(self, index: np.ndarray) -> np.ndarray:
+        if self._matrix is not None or self.spherical:
+            return super().among(index)
+        K = self.grams.raw_among(self.raw_weights, index)
+        K -= self.row_mean[index, None]
+        K -= self.row_mean[index] - self.grand_mean
+        return K
+
     def _dense(self) -> np.ndarray:
         grams = self.grams
         grams.budget.require(
@@ -467,6 +491,16 @@ class BlockCombined(CombinedGram):
 
     def diagonal(self) -> np.ndarray:
         return self.weights @ self.grams.diagonals()
+
+    def centred_norm(self, weights: np.ndarray | None) -> float:
+        if self._matrix is None and not self.spherical:
+            sums = self.grams.raw_combined_sums(self.raw_weights)
+            if sums is not None:
+                row_means, square = sums[0] / self.grams.total_weight, sums[1]
+                centred = centred_square(row_means, square, weights)
+                if square <= ONE_PASS_LIMIT[self.grams.dtype] * centred:
+                    return float(np.sqrt(centred))
+        return super().centred_norm(weights)
 
 
 class BlockExpansion(Expansion):

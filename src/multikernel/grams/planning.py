@@ -102,7 +102,9 @@ class Plan:
         options: dict[str, Any] = {"weights": weights, "n_jobs": n_jobs}
         built: list[Grams] = []
         for part in self.parts:
-            names = [self.names[k] for k in part.positions]
+            names = self.names
+            if not np.array_equal(part.positions, np.arange(self.n_kernels)):
+                names = [self.names[k] for k in part.positions]
             if part.features is not None:
                 made = part.features(X)
                 built.append(NgramGrams(made, part.features, names, budget, **options))
@@ -151,7 +153,7 @@ def make_plan(
 ) -> Plan:
     """See :func:`plan`; this one is told the facts about X."""
     names: list[str] = []
-    rank_one: list[tuple[int, int]] = []  # (position, column)
+    rank_one: list[tuple[np.ndarray, np.ndarray]] = []  # positions, columns
     shared: list[tuple[int, VectorKernel]] = []
     dense: list[tuple[int, Kernel]] = []
     ngrams: list[tuple[int, Ngrams]] = []
@@ -168,8 +170,8 @@ def make_plan(
             if type(entry.kernel) is Linear:
                 # A hundred thousand features need names, but no kernels of their own.
                 head, tail = repr(replace(entry.kernel, columns=(0,))).split("columns=0")
-                names.extend(f"{head}columns={c!r}{tail}" for c in _plain(shown))
-                rank_one.extend((start + i, int(c)) for i, c in enumerate(columns))
+                names += [f"{head}columns={c}{tail}" for c in map(repr, _plain(shown))]
+                rank_one.append((np.arange(start, len(names)), np.asarray(columns)))
                 continue
             copies = [replace(entry.kernel, columns=(c,)) for c in _plain(shown)]
             names.extend(map(repr, copies))
@@ -182,7 +184,7 @@ def make_plan(
         for position, kernel in enumerate(resolved, start):
             column = _single_column(kernel, n_features)
             if column is not None:
-                rank_one.append((position, column))
+                rank_one.append((np.array([position]), np.array([column])))
             elif type(kernel) in BASES:
                 shared.append((position, kernel))  # type: ignore[arg-type]
             else:
@@ -203,8 +205,7 @@ def make_plan(
         what += f"; {len(groups) - 3} more groups" if len(groups) > 3 else ""
         parts.append(Part("shared", where, tuple(kernel for _, kernel in shared), nothing, what))
     if rank_one:
-        where = np.array([position for position, _ in rank_one])
-        columns = np.array([column for _, column in rank_one])
+        where, columns = (np.concatenate(each) for each in zip(*rank_one, strict=True))
         parts.append(Part("rank-one", where, (), columns, f"{len(columns)} feature columns"))
     for start, entry in ngrams:
         where = np.arange(start, start + len(entry))
@@ -248,6 +249,8 @@ def _describe(group: Group, n_features: int) -> str:
 
 
 def _plain(values: Any) -> list[Any]:
+    if isinstance(values, np.ndarray):
+        return values.tolist()  # type: ignore[no-any-return]
     return [v if isinstance(v, str) else int(v) for v in values]
 
 

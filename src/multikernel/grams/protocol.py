@@ -69,6 +69,14 @@ class Summary:
         return float(weights @ self.a) / size if size > 0 else 0.0
 
 
+def centred_square(row_means: np.ndarray, square: float, weights: np.ndarray | None) -> float:
+    """The squared norm of a centred matrix from the means of its rows and its squared norm."""
+    omega = np.ones(len(row_means)) if weights is None else weights
+    total = float(omega.sum())
+    grand_mean = float(omega @ row_means) / total
+    return square - 2.0 * total * float(omega @ row_means**2) + (total * grand_mean) ** 2
+
+
 class CombinedGram(ABC):
     """The Gram operator of one combination ``sum_k w_k K_k`` on the training sample."""
 
@@ -138,11 +146,11 @@ class CombinedGram(ABC):
             K = self.rows(rows)
             row_means[rows] = K @ omega / total
             square += float(omega[rows] @ (K**2 @ omega))
-        grand_mean = float(omega @ row_means) / total
-        centred = square - 2.0 * total * (omega @ row_means**2) + (total * grand_mean) ** 2
+        centred = centred_square(row_means, square, weights)
         if centred > 1e-4 * square:
             return float(np.sqrt(centred))
         # Nearly all of it was mean, and digits went with it: centred entry by entry, then.
+        grand_mean = float(omega @ row_means) / total
         square = 0.0
         for rows in panels:
             K = self.rows(rows) - row_means[rows, None] - (row_means - grand_mean)

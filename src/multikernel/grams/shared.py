@@ -173,16 +173,24 @@ class SharedGrams(BlockGrams):
         Z = np.ascontiguousarray(self.Z[index])
         return _loops.cross_combine(self.family, Z, weights, self.n_jobs, np.float64)
 
+    def raw_among(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+        return _loops.combine(self._only(index), weights, self.n_jobs, np.float64)
+
+    def _only(self, index: np.ndarray) -> _loops.Family:
+        """The kernels on some of the points."""
+        return self.encoder.family(np.ascontiguousarray(self.Z[index]), self.kernels, self.shifted)
+
     def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
         return _loops.matvecs(self.family, V, self.n_jobs)
 
     def raw_support_matvecs(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
-        Z = np.ascontiguousarray(self.Z[support])
-        family = self.encoder.family(Z, self.kernels, self.shifted)
-        return _loops.matvecs(family, np.ascontiguousarray(V[support]), self.n_jobs)
+        return _loops.matvecs(self._only(support), np.ascontiguousarray(V[support]), self.n_jobs)
 
     def raw_combined_matvec(self, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
         return _loops.combined_matvec(self.family, weights, V, self.n_jobs)
+
+    def raw_combined_sums(self, weights: np.ndarray) -> tuple[np.ndarray, float]:
+        return _loops.combined_sums(self.family, weights, self.weights, self.n_jobs)
 
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> SharedCross:
         return SharedCross(self, rows, kernels)

@@ -218,9 +218,9 @@ def adapt(entry: Any, X: Any, sample_weight: np.ndarray | None) -> Any:
 
 def distinct(names: Sequence[str]) -> list[str]:
     """Number the second and later appearances of a name."""
-    counts = Counter(names)
-    if len(counts) == len(names):
+    if len(set(names)) == len(names):
         return list(names)
+    counts = Counter(names)
     seen: Counter[str] = Counter()
     taken = {name for name, count in counts.items() if count == 1}
     out = []
