@@ -49,7 +49,9 @@ def draw(table: list[Row], folder: Path) -> list[Path]:
             panel.set(xscale="log", yscale="log", xlabel=words, ylabel=unit)
             panel.grid(True, which="major", alpha=0.3)
         if panels[0].has_data():
-            panels[0].legend(fontsize=8, frameon=False)
+            low, high = panels[0].get_ylim()
+            panels[0].set_ylim(low, 60 * high)  # room for the legend above all curves
+            panels[0].legend(fontsize=8, frameon=False, loc="upper left")
         path = folder / f"scaling-{x}.svg"
         figure.savefig(path, metadata={"Date": None})
         plt.close(figure)
