@@ -265,7 +265,7 @@ def test_sums_of_a_combination_that_is_never_there(rng, n, dtype, n_jobs):
             KERNELS, X, "abcdefghi", AMPLE, dtype=dtype, weights=weights, n_jobs=n_jobs
         )
         K = grams.raw_combine(w)
-        row_sums, square = grams.raw_combined_sums(w)
+        row_sums, square = grams.raw_combined_sums(w, weights)
         np.testing.assert_allclose(row_sums, K @ omega, rtol=tol)
         np.testing.assert_allclose(square, omega @ K**2 @ omega, rtol=tol)
         if n > 2:

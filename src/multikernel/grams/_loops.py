@@ -403,9 +403,12 @@ def combine(
     out = np.empty((n, n), dtype=out_dtype)
     plan, packed, rows_at_once = family.plan, family.packed, _rows_at_once(family)
     coefficients = w.astype(family.dtype)
+    nothing = np.empty(0)
 
     def unit(panels: NDArray[np.int64]) -> None:
-        _passes.combine_panels(plan, panels, packed, coefficients, rows_at_once, out)
+        _passes.combine_panels(
+            plan, panels, n, packed, coefficients, rows_at_once, out, nothing, nothing
+        )
 
     for _ in _in_order(unit, _units(_n_tiles(n, family.tile)), n_threads):
         pass
@@ -465,11 +468,12 @@ def combined_sums(
     plan, packed, rows_at_once = family.plan, family.packed, _rows_at_once(family)
     coefficients = w.astype(family.dtype)
     omega = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
+    nowhere = np.empty((0, 0))
 
     def unit(panels: NDArray[np.int64]) -> tuple[Array, float]:
         sums = np.zeros(n)
-        square = _passes.combined_sums_panels(
-            plan, panels, n, packed, coefficients, omega, rows_at_once, sums
+        square = _passes.combine_panels(
+            plan, panels, n, packed, coefficients, rows_at_once, nowhere, omega, sums
         )
         return sums, square
 

@@ -542,13 +542,20 @@ def _write_strip(
 def combine_panels(
     plan: Plan,
     panels: NDArray[np.int64],
+    n: int,
     packed: Array,
     w: Array,
     rows_at_once: int,
     out: Array,
-) -> None:
-    """Tiles (I, J), J >= I, of the combined matrix, and their mirror images."""
-    n = out.shape[0]
+    weight: NDArray[np.float64],
+    row_sums: NDArray[np.float64],
+) -> float:
+    """Tiles (I, J), J >= I, of the combined matrix, and their mirror images.
+
+    They are written to `out`, and their sums under `weight` added to `row_sums`; what has no rows
+    is not asked for. Returns the sum of squares if there are sums.
+    """
+    square = 0.0
     n_tiles, depth, tile = packed.shape
     points = packed.ravel()
     block_size = rows_at_once * tile
@@ -576,65 +583,44 @@ def combine_panels(
                     y = total[:length]
                     _combine_strip(plan, base, (r - top) * tile, block_size, w, values[:length], y)
                     height = min(STRIP, n_i - r)
-                    _write_strip(y, wide, height, n_j - first, i0 + r, j0 + first, out)
+                    i, j = i0 + r, j0 + first
+                    if out.shape[0] > 0:
+                        _write_strip(y, wide, height, n_j - first, i, j, out)
+                    if row_sums.shape[0] > 0:
+                        square += _sum_strip(
+                            y, wide, height, n_j - first, i, j, is_diagonal, weight, row_sums
+                        )
+    return square
 
 
 @njit(nogil=True, cache=True)
-def combined_sums_panels(
-    plan: Plan,
-    panels: NDArray[np.int64],
-    n: int,
-    packed: Array,
-    w: Array,
+def _sum_strip(
+    y: Array,
+    stride: int,
+    height: int,
+    width: int,
+    i: int,
+    j: int,
+    is_diagonal: bool,
     weight: NDArray[np.float64],
-    rows_at_once: int,
     row_sums: NDArray[np.float64],
 ) -> float:
-    """Row sums (added in place) and the sum of squares of the combined matrix, under weights.
+    """Add the strip with its corner at (i, j), and its mirror image, to the sums of the rows.
 
-    From tiles (I, J), J >= I, of some row panels I; the matrix itself is never there.
+    Returns their sum of squares. On the diagonal, what lies left of it was there already.
     """
-    n_tiles, depth, tile = packed.shape
-    points = packed.ravel()
-    block_size = rows_at_once * tile
-    base = np.empty(plan.slot_kind.shape[0] * block_size, dtype=packed.dtype)
-    values = np.empty(STRIP * tile, dtype=packed.dtype)
-    total = np.empty(STRIP * tile, dtype=packed.dtype)
     square = 0.0
-    for i_tile in panels:
-        i0 = i_tile * tile
-        n_i = min(tile, n - i0)
-        for j_tile in range(i_tile, n_tiles):
-            j0 = j_tile * tile
-            n_j = min(tile, n - j0)
-            width = _round_up(n_j, COLUMNS)
-            is_diagonal = i_tile == j_tile
-            for top in range(0, n_i, rows_at_once):
-                bottom = min(top + rows_at_once, _round_up(n_i, STRIP))
-                _tile_statistics(
-                    plan, points, i_tile, points, j_tile, depth, tile, top, bottom, width,
-                    is_diagonal, base, block_size,
-                )  # fmt: skip
-                for r in range(top, bottom, STRIP):
-                    first = _first_column(r, is_diagonal)
-                    wide = width - first
-                    length = STRIP * wide
-                    y = total[:length]
-                    _combine_strip(plan, base, (r - top) * tile, block_size, w, values[:length], y)
-                    for d in range(min(STRIP, n_i - r)):
-                        i = i0 + r + d
-                        start = j0 + first
-                        row = y[d * wide : d * wide + n_j - first]
-                        if is_diagonal:  # what lies left of the diagonal was there already
-                            own = np.float64(row[i - start])
-                            row_sums[i] += weight[i] * own
-                            square += (weight[i] * own) ** 2
-                            row = row[i + 1 - start :]
-                            start = i + 1
-                        square += 2.0 * _add_row(
-                            row, weight[start : start + row.shape[0]], weight[i],
-                            row_sums, i, start,
-                        )  # fmt: skip
+    for d in range(height):
+        first = 0
+        if is_diagonal:
+            first = i + d - j
+            own = np.float64(y[d * stride + first])
+            row_sums[i + d] += weight[i + d] * own
+            square += (weight[i + d] * own) ** 2
+            first += 1
+        row = y[d * stride + first : d * stride + width]
+        across = weight[j + first : j + width]
+        square += 2.0 * _add_row(row, across, weight[i + d], row_sums, i + d, j + first)
     return square
 
 

@@ -163,8 +163,13 @@ class BlockGrams(Grams):
 
         return add(self.map(one))
 
-    def raw_combined_sums(self, weights: np.ndarray) -> tuple[np.ndarray, float] | None:
-        """Row sums and sum of squares of a combination; None if its rows are as quick to read."""
+    def raw_combined_sums(
+        self, weights: np.ndarray, omega: np.ndarray | None
+    ) -> tuple[np.ndarray, float] | None:
+        """Row sums and sum of squares of a combination under weights omega of the points.
+
+        None if its rows are as quick to read.
+        """
         return None
 
     def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
@@ -494,10 +499,11 @@ class BlockCombined(CombinedGram):
 
     def centred_norm(self, weights: np.ndarray | None) -> float:
         if self._matrix is None and not self.spherical:
-            sums = self.grams.raw_combined_sums(self.raw_weights)
+            sums = self.grams.raw_combined_sums(self.raw_weights, weights)
             if sums is not None:
-                row_means, square = sums[0] / self.grams.total_weight, sums[1]
-                centred = centred_square(row_means, square, weights)
+                row_sums, square = sums
+                total = self.n if weights is None else weights.sum()
+                centred = centred_square(row_sums / total, square, weights)
                 if square <= ONE_PASS_LIMIT[self.grams.dtype] * centred:
                     return float(np.sqrt(centred))
         return super().centred_norm(weights)

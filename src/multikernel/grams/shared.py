@@ -189,8 +189,10 @@ class SharedGrams(BlockGrams):
     def raw_combined_matvec(self, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
         return _loops.combined_matvec(self.family, weights, V, self.n_jobs)
 
-    def raw_combined_sums(self, weights: np.ndarray) -> tuple[np.ndarray, float]:
-        return _loops.combined_sums(self.family, weights, self.weights, self.n_jobs)
+    def raw_combined_sums(
+        self, weights: np.ndarray, omega: np.ndarray | None
+    ) -> tuple[np.ndarray, float]:
+        return _loops.combined_sums(self.family, weights, omega, self.n_jobs)
 
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> SharedCross:
         return SharedCross(self, rows, kernels)
