@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
 
 import multikernel as mk
+from multikernel.learners.polish import Polished
 from tests.estimators.cases import BANKS, DIRECT, NORMALIZATIONS, WEIGHTINGS, iris, overlap
 
 Classifier = mk.MultiKernelClassifier
@@ -513,7 +514,8 @@ def test_refit_on_other_data_leaves_no_trace():
 def test_a_limit_on_iterations_warns_with_the_gap(monkeypatch):
     # Without the last polish, which would find the optimum all the same.
     monkeypatch.setattr(
-        "multikernel.learners.source.polish", lambda K, alpha, b, *_, **__: (alpha, b, False)
+        "multikernel.learners.source.polish",
+        lambda K, alpha, b, *_, **__: Polished(alpha, b, False, None),
     )
     X, y = iris()
     with pytest.warns(ConvergenceWarning, match=r"max_iter=2 iterations.*gap of .*Raise max_iter"):

@@ -314,13 +314,14 @@ def test_polish_keeps_the_better_solution():
     C = np.ones(40)
     found = machine(K, y, 1.0, tol=1e-10)
     minus = np.full(40, -1.0)
-    alpha, b, _ = polish(K, found.coef[:, 0] * y, found.intercept[0], y, minus, C)
-    assert_allclose(alpha * y, found.coef[:, 0], atol=1e-10)
-    assert b == pytest.approx(found.intercept[0], abs=1e-10)
+    again = polish(K, found.coef[:, 0] * y, found.intercept[0], y, minus, C)
+    assert_allclose(again.alpha * y, found.coef[:, 0], atol=1e-10)
+    assert_allclose(again.values, K @ (again.alpha * y), atol=1e-12)
+    assert again.intercept == pytest.approx(found.intercept[0], abs=1e-10)
     rough = SVC(kernel="precomputed", tol=0.1).fit(K, y)
     start = np.zeros(40)
     start[rough.support_] = rough.dual_coef_[0]
-    alpha, offset, _ = polish(K, start * y, rough.intercept_[0], y, minus, C)
+    better = polish(K, start * y, rough.intercept_[0], y, minus, C)
     before = svm_gap(K, start, rough.intercept_[0], y, C)
     assert before > 1e-5
-    assert svm_gap(K, alpha * y, offset, y, C) <= before
+    assert svm_gap(K, better.alpha * y, better.intercept, y, C) <= before

@@ -117,18 +117,22 @@ def test_rules_that_few_points_tell_nothing_about():
     assert mk.LpNorm(1.5).few_points_will_do and mk.HierarchicalNorm([[0], [1]]).few_points_will_do
 
 
-def test_an_interrupt_among_few_points_leaves_no_iterate(monkeypatch):
+@pytest.mark.parametrize(("rule", "machines"), [(mk.LpNorm(1.2), 1), (mk.L1(), 2)])
+def test_an_interrupt_among_few_points_leaves_no_iterate(rule, machines):
     X, f = sample()
     target = Target(np.where(f > 0.4, 1.0, -1.0)[:, None], "classification")
 
     class Impatient(SVM):
         def fit(self, gram, target, *, start=None):
-            if start is not None:
+            seen.append(gram.n)
+            if len(seen) == machines:
                 raise KeyboardInterrupt
             return super().fit(gram, target, start=start)
 
+    seen = []
     with pytest.raises(KeyboardInterrupt) as caught:
-        loop.learn(grams_of(X), target, mk.LpNorm(1.2), Impatient(1.0))
+        loop.learn(grams_of(X), target, rule, Impatient(1.0))
+    assert len(seen) == machines and max(seen) < N
     assert not isinstance(caught.value, loop.Interrupted), "no machine saw all points"
 
 

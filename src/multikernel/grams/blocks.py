@@ -460,13 +460,13 @@ class BlockCombined(CombinedGram):
         K -= self.row_mean[None, :] - self.grand_mean
         return K
 
-    def among(self, index: np.ndarray) -> np.ndarray:
+    def among(self, index: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         if self._matrix is not None or self.spherical:
-            return super().among(index)
+            return super().among(index, dtype)
         K = self.grams.raw_among(self.raw_weights, index)
         K -= self.row_mean[index, None]
         K -= self.row_mean[index] - self.grand_mean
-        return K
+        return K.astype(dtype, copy=False)
 
     def _dense(self) -> np.ndarray:
         grams = self.grams

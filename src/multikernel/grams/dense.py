@@ -17,7 +17,7 @@ from .memory import MemoryBudget
 from .protocol import run_in_order
 
 #: Rows that are added up in the cache while the matrices of a bank pass by.
-HALF_PANEL_BYTES = 1 << 19
+HALF_PANEL_BYTES = 1 << 20
 
 
 class DenseGrams(BlockGrams):
@@ -83,10 +83,9 @@ class DenseGrams(BlockGrams):
         options: dict[str, Any] = {"weights": weights, "n_jobs": n_jobs}
         rows = np.arange(n)
         if all(isinstance(kernel, Precomputed) for kernel in kernels):
-            ids = kernels[0].ids(X)  # type: ignore[attr-defined]
             matrices = [kernel.matrix for kernel in kernels]  # type: ignore[attr-defined]
-            for kernel in kernels:
-                kernel.ids(X)  # type: ignore[attr-defined]
+            smallest = min(kernels, key=lambda kernel: len(kernel.matrix))  # type: ignore[attr-defined]
+            ids = smallest.ids(X)  # type: ignore[attr-defined]
             return cls(matrices, ids, kernels, None, names, budget, **options)
         if not budget.allows(2.0 * len(kernels) * n * n * 8):
             return cls(None, rows, kernels, X, names, budget, **options)
@@ -143,10 +142,11 @@ class DenseGrams(BlockGrams):
     def raw_combine(self, weights: np.ndarray) -> np.ndarray:
         if self.matrices is None:
             return super().raw_combine(weights)
-        out = np.zeros((self.n, self.n))
+        out = np.empty((self.n, self.n))
         used = np.flatnonzero(weights).tolist()
 
         def one(rows: slice) -> None:
+            out[rows, : rows.stop] = 0.0  # here, where it goes no further than the cache
             fours = len(used) - len(used) % 4
             for at in range(0, fours, 4):
                 four = used[at : at + 4]
@@ -227,9 +227,10 @@ class DenseGrams(BlockGrams):
         """Diagonals, then the same, and the combination, from one reading."""
         parts, diagonals = np.zeros((self.p, 2)), np.empty((self.p, self.n))
         weights = expected.weights
-        out = np.zeros((self.n, self.n))
+        out = np.empty((self.n, self.n))
         fours = self.p - self.p % 4
         for rows in self._half_panels():
+            out[rows, : rows.stop] = 0.0
             panels = [self._panel(k, rows) for k in range(self.p)]
             for k in range(0, fours, 4):
                 four = slice(k, k + 4)
@@ -295,7 +296,7 @@ class DenseGrams(BlockGrams):
         return K if K.dtype.kind == "f" else K.astype(np.float64)
 
     def _half_panels(self) -> list[slice]:
-        height = max(1, HALF_PANEL_BYTES // (8 * self.n))
+        height = max(2, HALF_PANEL_BYTES // (16 * self.n) * 2)  # even: loops take two rows at once
         return [slice(i, min(i + height, self.n)) for i in range(0, self.n, height)]
 
     def _panel(self, k: int, rows: slice) -> np.ndarray:

@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from ._dense_loops import gather
+from ._dense_loops import gather, panel_statistics
 
 T = TypeVar("T")
 
@@ -103,11 +103,11 @@ class CombinedGram(ABC):
             return self._matrix[index]
         return np.concatenate([self._rows(slice(i, i + 1)) for i in index.tolist()])
 
-    def among(self, index: np.ndarray) -> np.ndarray:
+    def among(self, index: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         """The matrix among some points, in any order, shape (len, len); a copy."""
         if self._matrix is None:
-            return self.take(index)[:, index]
-        out = np.empty((len(index), len(index)))
+            return self.take(index)[:, index].astype(dtype, copy=False)
+        out = np.empty((len(index), len(index)), dtype=dtype)
         gather(self._matrix, index, index, out)
         return out
 
@@ -139,13 +139,13 @@ class CombinedGram(ABC):
         """Frobenius norm of the matrix centred under sample weights, streamed over its rows."""
         omega = np.ones(self.n) if weights is None else weights
         total = omega.sum()
-        row_means = np.empty(self.n)
+        row_means, no_target = np.zeros(self.n), np.zeros((1, self.n))
         panels = [slice(i, min(i + 256, self.n)) for i in range(0, self.n, 256)]
         square = 0.0
         for rows in panels:
-            K = self.rows(rows)
-            row_means[rows] = K @ omega / total
-            square += float(omega[rows] @ (K**2 @ omega))
+            K = np.ascontiguousarray(self.rows(rows))
+            square += panel_statistics(K, rows.start, omega, no_target, row_means)[0]
+        row_means /= total
         centred = centred_square(row_means, square, weights)
         if centred > 1e-4 * square:
             return float(np.sqrt(centred))

@@ -50,7 +50,7 @@ class OneClassSVM(BaseEstimator):  # type: ignore[misc]
         """Train on the combined Gram matrix."""
         source = Source.of(gram)
         costs, n = self.costs(target), gram.n
-        alpha, steps, _ = source.solve(
+        solved = source.solve(
             np.zeros(n),
             np.ones(n),
             costs,
@@ -60,5 +60,5 @@ class OneClassSVM(BaseEstimator):  # type: ignore[misc]
             start=None if start is None else start[:, 0],
             max_iter=self.max_iter,
         )
-        coef = alpha[:, None]
-        return certified(self, gram.matvec(coef), coef, target, steps)
+        coef = solved.alpha[:, None]
+        return certified(self, gram.matvec(coef), coef, target, solved.steps)

@@ -12,10 +12,13 @@ positive where it is C.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from scipy.linalg import lstsq
 from scipy.linalg.lapack import dgecon, dgetrf, dgetrs, dpotrf, dpotrs
 
+from .._mirror import mirror
 from .._threads import one_blas_thread
 from ..grams._dense_loops import add_rows, gather
 
@@ -25,6 +28,27 @@ FLOPS = 2e10
 SINGULAR = 20
 #: Violations of the optimality conditions below this (in units of the targets) are rounding.
 NEGLIGIBLE = 1e-10
+
+
+@dataclass(frozen=True)
+class Polished:
+    """What an active-set method came to.
+
+    Attributes
+    ----------
+    alpha : array of shape (m,)
+    intercept : float
+    exact : bool
+        Whether the optimality conditions hold up to rounding. They may not where points repeat or
+        kernels have a low rank: a face of solutions has no corner to step to.
+    values : array of shape (n,) or None
+        ``K s``; None if alpha is what was given.
+    """
+
+    alpha: np.ndarray
+    intercept: float
+    exact: bool
+    values: np.ndarray | None
 
 
 def polish(
@@ -37,7 +61,7 @@ def polish(
     delta: float = 0.0,
     *,
     intercept: bool = True,
-) -> tuple[np.ndarray, float, bool]:
+) -> Polished:
     """An active-set method on the dual.
 
     Free variables have gradient zero, which is a linear system in them and the intercept:
@@ -58,14 +82,6 @@ def polish(
     delta : float
     intercept : bool, default=True
         Without one there is no equality constraint, and b stays zero.
-
-    Returns
-    -------
-    alpha : array of shape (m,)
-    b : float
-    exact : bool
-        Whether the optimality conditions hold up to rounding. They may not where points repeat or
-        kernels have a low rank: a face of solutions has no corner to step to.
     """
     n, m = len(K), len(alpha)
     point = np.arange(m) % n
@@ -89,17 +105,18 @@ def polish(
     alpha = np.where(alpha < 1e-9 * C, 0.0, np.where(alpha > C * (1 - 1e-9), C, alpha))
     free = (alpha > 0) & (alpha < C)
     started = alpha.copy()
-    best: tuple[np.ndarray, float] | None = None
+    best: tuple[np.ndarray, float, np.ndarray] | None = None
     worst = np.inf
     work, releases, singular = 0.0, 0, 0
     while work < FLOPS and singular < SINGULAR:
         if not np.any(free):
-            gradient = sign * linear + values(alpha)[point]
+            f = values(alpha)
+            gradient = sign * linear + f[point]
             entering, offset = _entering(gradient, alpha >= C, sign, intercept, negligible)
             if not entering:
-                last = float(violation(alpha, values(alpha), offset).max())
+                last = float(violation(alpha, f, offset).max())
                 if last < worst:
-                    best, worst = (alpha, offset), last
+                    best, worst = (alpha, offset, f), last
                 break
             free[entering] = True
         F = np.flatnonzero(free)
@@ -126,17 +143,17 @@ def polish(
         residual = np.abs(sign[F] * (f[p] + offset) + linear[F]).max()
         now = max(float(against.max()), float(residual))
         if now < worst:
-            best, worst = (alpha.copy(), offset), now
+            best, worst = (alpha.copy(), offset, f), now
         if against.max() <= negligible:
             break
         # All at once is quick; one at a time cannot go round in circles.
         releases += 1
         free |= against > (negligible if releases <= 3 else against.max() * (1 - 1e-12))
-    if best is not None and worst <= 1e3 * negligible:
-        return *best, True
-    if best is None or violation(started, values(started), b).max() <= worst:
-        return found, b, False
-    return *best, False
+    exact = worst <= 1e3 * negligible
+    if best is None or not (exact or violation(started, values(started), b).max() > worst):
+        return Polished(found, b, False, None)
+    alpha, offset, f = best
+    return Polished(alpha, offset, exact, f)
 
 
 def _entering(
@@ -175,11 +192,13 @@ def solve_free(
 ) -> tuple[np.ndarray, float, bool]:
     """``K s + b 1 = right, 1's = total``, or without b and sum where there is no total.
 
+    K is written over.
     A definite K has a Cholesky factor; points that repeat need the whole system, or, where that
     is singular as well, its smallest solution. The last of what is returned says which it was.
     """
     with one_blas_thread(len(K)):
-        factor, info = dpotrf(K.T, lower=1, clean=0)
+        diagonal = K.diagonal().copy()
+        factor, info = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
         size = factor.diagonal()
         # What comes out is checked against the optimality conditions: a cheap look will do.
         if info == 0 and size.min() ** 2 > 1e-13 * size.max() ** 2:
@@ -189,6 +208,8 @@ def solve_free(
                 return found, 0.0, True
             b = (float(found[:, 0].sum()) - total) / float(found[:, 1].sum())
             return found[:, 0] - b * found[:, 1], b, True
+        mirror(K)  # the factor stands above the diagonal and on it
+        K[np.diag_indices(len(K))] = diagonal
         if total is not None:
             K = np.pad(K, ((0, 1), (0, 1)), constant_values=1.0)
             K[-1, -1] = 0.0

@@ -17,6 +17,28 @@ FINEST, STEPS = 1e-7, 1_000_000
 
 
 @dataclass(frozen=True)
+class Solved:
+    """The dual variables of a machine.
+
+    Attributes
+    ----------
+    alpha : array of shape (m,)
+    steps : int
+        Of SMO.
+    finished : bool
+        Whether it got there within ``max_iter``.
+    values : array of shape (n,) or None
+        ``K s``, where it is as good as a product with the matrix, or good enough for an answer
+        that need not be exact.
+    """
+
+    alpha: np.ndarray
+    steps: int
+    finished: bool
+    values: np.ndarray | None
+
+
+@dataclass(frozen=True)
 class Source:
     """What :mod:`multikernel.learners.smo` is given.
 
@@ -54,15 +76,14 @@ class Source:
         intercept: bool = True,
         max_iter: int = -1,
         exact: bool = True,
-    ) -> tuple[np.ndarray, int, bool]:
+    ) -> Solved:
         """SMO to a tolerance in units of the gradient, then an active-set method to the optimum.
 
         The second only if the answer is to be ``exact``.
 
         Where the matrix is not at hand, or where the optimum is no corner that the active-set
         method could find, SMO goes on alone to a finer tolerance. Other parameters are those of
-        :func:`multikernel.learners.smo.solve`. Returns alpha, the steps of SMO and whether it got
-        there within ``max_iter``.
+        :func:`multikernel.learners.smo.solve`.
         """
 
         def smo(tol: float, start: np.ndarray | None, max_iter: int) -> Result:
@@ -81,9 +102,11 @@ class Source:
 
         found = smo(tol if self.matrix is not None else min(tol, FINE), start, max_iter)
         finished = found.status != "max_iter"
-        if self.matrix is None or not exact:
-            return found.alpha, found.n_iter, finished
-        alpha, _, reached = polish(
+        if not exact:
+            return Solved(found.alpha, found.n_iter, finished, found.values)
+        if self.matrix is None:
+            return Solved(found.alpha, found.n_iter, finished, None)
+        polished = polish(
             self.matrix,
             found.alpha,
             found.intercept,
@@ -93,7 +116,7 @@ class Source:
             delta,
             intercept=intercept,
         )
-        if reached or not finished:
-            return alpha, found.n_iter, reached
-        finer = smo(min(tol, FINEST), alpha, STEPS)
-        return finer.alpha, found.n_iter + finer.n_iter, True
+        if polished.exact or not finished:
+            return Solved(polished.alpha, found.n_iter, polished.exact, polished.values)
+        finer = smo(min(tol, FINEST), polished.alpha, STEPS)
+        return Solved(finer.alpha, found.n_iter + finer.n_iter, True, None)

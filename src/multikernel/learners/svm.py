@@ -17,7 +17,7 @@ from ..grams.protocol import CombinedGram, run_in_order
 from ..solvers.losses import Hinge
 from ..solvers.problem import Machine, Target
 from .certify import certified
-from .source import Source
+from .source import Solved, Source
 
 
 class SVM(BaseEstimator):  # type: ignore[misc]
@@ -77,12 +77,12 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         C = self.costs(target)
         minus = np.full(gram.n, -1.0)
 
-        def train(j: int) -> tuple[np.ndarray, int, bool]:
+        def train(j: int) -> Solved:
             y = target.Y[:, j]
             if self.fit_intercept and np.all(y == y[0]):
                 # A fold may lack a class: nothing to separate, and the intercept says it all.
-                return np.zeros(len(y)), 0, True
-            alpha, steps, finished = source.solve(
+                return Solved(np.zeros(len(y)), 0, True, np.zeros(len(y)))
+            return source.solve(
                 minus,
                 y,
                 C,
@@ -92,13 +92,13 @@ class SVM(BaseEstimator):  # type: ignore[misc]
                 max_iter=self.max_iter,
                 exact=self.exact,
             )
-            return alpha * y, steps, finished
 
-        results = run_in_order(train, range(target.Y.shape[1]), self.n_jobs)
-        coef = np.column_stack([column for column, _, _ in results])
-        steps = max(n for _, n, _ in results)
-        machine = certified(self, gram.matvec(coef), coef, target, steps)
-        if not all(finished for _, _, finished in results) and machine.gap > self.tol:
+        solved = run_in_order(train, range(target.Y.shape[1]), self.n_jobs)
+        coef = np.column_stack([one.alpha for one in solved]) * target.Y
+        known = [one.values for one in solved if one.values is not None]
+        values = np.column_stack(known) if len(known) == len(solved) else gram.matvec(coef)
+        machine = certified(self, values, coef, target, max(one.steps for one in solved))
+        if not all(one.finished for one in solved) and machine.gap > self.tol:
             warnings.warn(
                 f"The SVM stopped after max_iter={self.max_iter} iterations with a relative "
                 f"duality gap of {machine.gap:.2g}. Raise max_iter, or normalise the data.",

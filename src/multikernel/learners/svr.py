@@ -75,7 +75,7 @@ class SVR(BaseEstimator):  # type: ignore[misc]
             if start is not None:
                 before = np.concatenate([np.maximum(start[:, j], 0), np.maximum(-start[:, j], 0)])
             n = len(y)
-            alpha, used, _ = source.solve(
+            solved = source.solve(
                 np.concatenate([self.epsilon - y, self.epsilon + y]),
                 np.repeat([1.0, -1.0], n),
                 np.concatenate([C, C]),
@@ -85,6 +85,6 @@ class SVR(BaseEstimator):  # type: ignore[misc]
                 intercept=self.fit_intercept,
                 max_iter=self.max_iter,
             )
-            coef[:, j] = alpha[:n] - alpha[n:]
-            steps = max(steps, used)
+            coef[:, j] = solved.alpha[:n] - solved.alpha[n:]
+            steps = max(steps, solved.steps)
         return certified(self, gram.matvec(coef), coef, target, steps)

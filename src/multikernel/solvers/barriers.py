@@ -118,10 +118,10 @@ class Boxed:
         s = self.s
         for j in range(s.shape[1]):
             sign, linear = self.sign[..., j].ravel(), self.linear[..., j].ravel()
-            alpha, _, _ = polish(
+            found = polish(
                 K, start[..., j].ravel(), b[j], sign, linear, C, self.total, intercept=intercept
             )
-            s[:, j] = (sign * alpha).reshape(len(start), -1).sum(axis=0)
+            s[:, j] = (sign * found.alpha).reshape(len(start), -1).sum(axis=0)
         return s
 
 

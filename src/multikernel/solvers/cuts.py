@@ -268,6 +268,12 @@ class BallMaster:
 
     def solve(self, L: np.ndarray, B: np.ndarray, theta: np.ndarray) -> Minimum:
         dual_norm = conjugate(self.q)
+        if len(L) == 1:
+            # Hoelder's inequality, and where it holds with equality.
+            size = norm(B[0], dual_norm)
+            if size > 0:
+                theta = onto_sphere((B[0] / B[0].max()) ** (dual_norm - 1.0), self.q)
+            return Minimum(theta, float(L[0] - size), np.ones(1))
         height = float(np.max(L - B @ theta))
         lower, multipliers = -np.inf, np.full(len(L), 1.0 / len(L))
         for _ in range(self.max_rounds):

@@ -24,12 +24,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._threads import one_blas_thread
@@ -56,6 +56,8 @@ from .regularisers import Regulariser
 LEVEL = 1.0 - np.sqrt(0.5)
 #: Relative gap from which on a machine is worth its last digits.
 NEARLY = 5e-3
+#: By how much larger violations of the optimality conditions may be before that.
+ROUGH = 10.0
 #: Free coefficients up to which a Newton step costs less than the machines it saves.
 NEWTON_LIMIT = 5000
 
@@ -228,22 +230,14 @@ def find_by_cutting_planes(
     tol = weighting.tol if tol is None else tol
     max_iter = weighting.max_iter if max_iter is None else max_iter
     rule = weighting.regulariser(grams, target)
-    theta = rule.start()
-    usable = theta > 0
     model = Model(p)
-    if warm is not None and len(warm) == len(theta) and p < 2:
-        theta = onto_sphere(np.where(usable, near(warm, theta), 0.0), model.q)
+    theta = first_weights(rule, model, warm)
+    usable = theta > 0
     gram = grams.combine(theta)
     slack = require_psd(grams, theta, gram, warn=False, quick=True)
-    curvature = (
-        (curvature and stabilise)
-        and (p == 1 or (p < 2 and usable.sum() <= NEWTON_KERNELS))
-        and isinstance(learner.loss, Hinge | Squared | EpsilonInsensitive | Logistic | OneClass)
-    )
+    curvature = curvature and stabilise and has_curvature(learner, p, int(usable.sum()))
     # Weights that are only begun with need no machine to the last digit.
-    rough = None
-    if isinstance(learner, SVM) and grams.n >= COARSE_FROM:
-        rough = clone(learner).set_params(exact=False)
+    rough = roughly(learner) if isinstance(learner, SVM) and grams.n >= COARSE_FROM else None
     tried, halted = None, False
     lower = -np.inf
     visit: Visit | None = None
@@ -267,9 +261,11 @@ def find_by_cutting_planes(
             best = visit
         if top is None or visit.primal < top.primal:
             top = visit
-        low = model.add(visit.constant, visit.a[usable], theta[usable])
-        lower = max(lower, low.value, visit.dual)
         answer = best if certificate == "machine" else top
+        low = None
+        if certificate == "cuts" or not answer.meets(tol):
+            low = model.add(visit.constant, visit.a[usable], theta[usable])
+        lower = max(lower, visit.dual, -np.inf if low is None else low.value)
         gap = answer.gap if certificate == "machine" else max(top.primal - lower, 0.0)
         # The entry is about this machine; the answer may be an earlier one.
         proven = visit.gap if certificate == "machine" else max(visit.primal - lower, 0.0)
@@ -287,6 +283,7 @@ def find_by_cutting_planes(
         if gap <= tol * abs(answer.primal) and gap <= 10 * tol * answer.regulariser:
             reason = ""
             break
+        assert low is not None
         # Newton starts at the lowest objective; where all are as low, at the smallest gap.
         base = best if best.primal - top.primal <= 0.01 * best.gap else top
         point = None
@@ -294,10 +291,7 @@ def find_by_cutting_planes(
             if curvature and base is not tried:
                 tried = base
                 U = curvature_root(base, target, learner, single=rough is not None)
-                if U is not None:
-                    point = model.newton(
-                        base.theta[usable], base.a[usable], U[:, usable], top.primal, low.theta
-                    )
+                point = newton_point(model, base, U, usable, top.primal, low.theta)
             if point is None and stabilise and np.isfinite(low.value):
                 level = low.value + LEVEL * (top.primal - low.value)
                 point = model.approach(theta[usable], visit.a[usable], level, low.theta)
@@ -332,6 +326,73 @@ def find_by_cutting_planes(
     if not harmless(slack, found, tol, learner.unit):
         require_psd(grams, found.weights, found.gram, warn=False)
     return found
+
+
+def lead(
+    grams: Grams,
+    target: Target,
+    weighting: LpNorm,
+    learner: Learner,
+    *,
+    warm: np.ndarray | None = None,
+) -> np.ndarray | None:
+    """Where one machine leads: the weights of a Newton step, and no proof of anything.
+
+    None where there is no such step, at p = 1 among others: there it takes several machines to
+    tell which weights are zero.
+    """
+    rule, model = weighting.regulariser(grams, target), Model(weighting.p)
+    theta = first_weights(rule, model, warm)
+    usable = theta > 0
+    if weighting.p == 1 or not has_curvature(learner, weighting.p, int(usable.sum())):
+        return None
+    learner = roughly(learner) if isinstance(learner, SVM) else learner
+    gram = grams.combine(theta)
+    require_psd(grams, theta, gram, warn=False, quick=True)
+    visit = train(grams, target, rule, learner, theta, gram)
+    with one_blas_thread(len(theta)):
+        low = model.add(visit.constant, visit.a[usable], theta[usable])
+        U = curvature_root(visit, target, learner, single=True)
+        point = newton_point(model, visit, U, usable, visit.primal, low.theta)
+    if point is None:
+        return None
+    theta[usable] = point
+    return theta
+
+
+def first_weights(rule: Regulariser, model: Model, warm: np.ndarray | None) -> np.ndarray:
+    """The rule's own, or near those of a similar problem, on the sphere; new memory."""
+    theta = np.array(rule.start(), dtype=np.float64)
+    if warm is not None and len(warm) == len(theta) and np.isfinite(model.q):
+        theta = onto_sphere(np.where(theta > 0, near(warm, theta), 0.0), model.q)
+    return theta
+
+
+def has_curvature(learner: Learner, p: float, kernels: int) -> bool:
+    """Whether a Newton step can be made, and pays."""
+    return (p == 1 or (p < 2 and kernels <= NEWTON_KERNELS)) and isinstance(
+        learner.loss, Hinge | Squared | EpsilonInsensitive | Logistic | OneClass
+    )
+
+
+def roughly(learner: SVM) -> SVM:
+    """The same machine to few digits, for weights that will not stay."""
+    rough = copy(learner)
+    rough.exact, rough.tol = False, ROUGH * learner.tol
+    return rough
+
+
+def newton_point(
+    model: Model,
+    base: Visit,
+    U: np.ndarray | None,
+    usable: np.ndarray,
+    upper: float,
+    low: np.ndarray,
+) -> np.ndarray | None:
+    if U is None:
+        return None
+    return model.newton(base.theta[usable], base.a[usable], U[:, usable], upper, low)
 
 
 def train(
@@ -400,7 +461,7 @@ def curvature_root(
             continue
         if len(F) > NEWTON_LIMIT:
             return None
-        K: np.ndarray = visit.gram.among(F).astype(dtype, copy=False)
+        K = visit.gram.among(F, dtype)
         # Repeated points make it singular; so little on the diagonal moves no digit that counts.
         K[np.diag_indices(len(F))] += extra + little * np.trace(K) / len(F)
         at = np.searchsorted(visit.support, F)

@@ -29,8 +29,9 @@ PSD_TOLERANCE = 1e-8
 DENSE_LIMIT = 12_000
 #: Up to this many samples all eigenvalues are computed where that proof fails.
 EIGEN_LIMIT = 1000
-#: From this many samples on, weights are first learned on one in so many, but not on fewer.
-COARSE_FROM, ONE_IN, FEWEST = 800, 24, 100
+#: From this many samples on, weights are first learned on few of them: on one in ten,
+#: but on no more than so many as long as that is not fewer than one in 24.
+COARSE_FROM, FEW, ONE_IN = 800, 200, (10, 24)
 #: Up to this many samples nothing here is large enough to be worth a second thread of BLAS.
 ONE_THREAD = 4000
 
@@ -193,7 +194,7 @@ def coarse_weights(
         or by_features(grams, target, weighting, learner)
     ):
         return None
-    some = min(max(FEWEST, grams.n // ONE_IN), grams.n // 2)
+    some = max(min(grams.n // ONE_IN[0], FEW), grams.n // ONE_IN[1])
     rows = np.sort(np.random.default_rng(0).permutation(grams.n)[:some])
     part = grams.take(rows, None if target.weights is None else target.weights[rows])
     few = target.take(rows)
@@ -206,7 +207,13 @@ def coarse_weights(
             part = part.corrected(grams.center, grams.how)
             ahead = coarse_weights(part, few, weighting, learner)
             warm = None if ahead is None else ahead.weights
-            weights = find(part, few, weighting, learner, warm=warm).weights
+            weights = None
+            if isinstance(weighting, LpNorm) and by_cuts(part, weighting):
+                from .cutting_plane import lead
+
+                weights = lead(part, few, weighting, learner, warm=warm)
+            if weights is None:
+                weights = find(part, few, weighting, learner, warm=warm).weights
             weights = near(weights, weighting.start(part, few, learner))
             return Ahead(weights, weights * part.units)
     except Stopped:

@@ -196,14 +196,14 @@ def train(K: np.ndarray, labels: Labels, start: np.ndarray | None = None) -> Tra
     unit = max(float(np.trace(K)) / len(y), 1e-300)
     boxes = [b / unit for b in BOXES] if unbounded else [labels.box]
     for box in boxes:
-        alpha, _, _ = source.solve(
+        alpha = source.solve(
             np.full(len(y), -1.0),
             y,
             np.full(len(y), box),
             tol=1e-5,
             start=None if start is None else labels.feasible(np.minimum(start, box)),
             max_iter=STEPS if unbounded else -1,
-        )
+        ).alpha
         start = alpha
         if alpha.max() < box:
             break
