@@ -295,6 +295,7 @@ def test_a_combination_among_some_points_in_any_order(rng, dtype, center):
     streamed = gram.among(some)
     want = gram.dense()[np.ix_(some, some)]
     np.testing.assert_array_equal(gram.among(some), want)
+    np.testing.assert_array_equal(gram.among(some, np.float32), want.astype(np.float32))
     np.testing.assert_allclose(
         streamed, want, atol=(1e-13 if dtype == np.float64 else 1e-6) * np.abs(want).max()
     )

@@ -48,3 +48,17 @@ def test_the_same_machine_from_rows(name):
     )
     again = learner.fit(tight, target, start=found.coef)
     np.testing.assert_allclose(again.objective, exact.objective, rtol=2e-5)
+
+
+def test_a_rough_machine_keeps_the_values_it_ended_with():
+    """They are those of its coefficients to the digits of the rows, and its gap is honest."""
+    X, whole = combined("1GB")
+    _, tight = combined("300kB")
+    target = Target(np.sign(np.sin(2 * X[:, :1]) + 0.1), "classification")
+    for gram in (whole, tight):
+        rough = SVM(3.0, exact=False, tol=1e-2).fit(gram, target)
+        want = whole.matvec(rough.coef)
+        np.testing.assert_allclose(rough.values, want, atol=1e-5 * np.abs(want).max())
+        assert 0 < rough.gap < 1e-2
+    exact = SVM(3.0).fit(whole, target)
+    np.testing.assert_allclose(exact.values, whole.matvec(exact.coef), rtol=1e-12)

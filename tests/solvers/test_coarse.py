@@ -12,6 +12,8 @@ from multikernel.learners.oneclass import OneClassSVM
 from multikernel.learners.ridge import Ridge
 from multikernel.learners.svm import SVM
 from multikernel.solvers import loop
+from multikernel.solvers.cutting_plane import lead
+from multikernel.solvers.loop import NotPSDError
 from multikernel.solvers.problem import Target
 
 N = 900
@@ -73,6 +75,34 @@ def test_the_start_is_near_the_answer():
     all_points = loop.find(grams, target, rule, SVM(1.0)).weights
     start = rule.regulariser(grams, target).start()
     assert np.linalg.norm(few - all_points) < 0.7 * np.linalg.norm(start - all_points)
+
+
+@pytest.mark.parametrize("p", [1.1, 4 / 3, 1.7])
+def test_one_machine_leads_most_of_the_way(p):
+    """A Newton step from a rough machine, with and without weights to begin at."""
+    X, f = sample()
+    grams, target = grams_of(X), Target(np.where(f > 0.4, 1.0, -1.0)[:, None], "classification")
+    rule = mk.LpNorm(p, tol=1e-7)
+    best = loop.find(grams, target, rule, SVM(1.0)).machine.objective
+
+    def above(weights):
+        return SVM(1.0).fit(grams.combine(weights), target).objective - best
+
+    once = lead(grams, target, rule, SVM(1.0))
+    twice = lead(grams, target, rule, SVM(1.0), warm=once)
+    assert above(once) < 0.25 * above(rule.regulariser(grams, target).start())
+    assert above(twice) < 0.15 * above(once)
+
+
+def test_where_one_machine_leads_nowhere():
+    X, f = sample()
+    grams, target = grams_of(X), Target(np.where(f > 0.4, 1.0, -1.0)[:, None], "classification")
+    assert lead(grams, target, mk.L1(), SVM(1.0)) is None
+    A = np.random.default_rng(0).normal(size=(N, N))
+    bank, ids = mk.precomputed([A @ A.T, -A @ A.T]), mk.sample_ids(N)
+    grams = bank.plan(ids).grams(ids, budget=MemoryBudget.of(None)).corrected(False, None)
+    with pytest.raises(NotPSDError):
+        lead(grams, target, mk.LpNorm(1.3), SVM(1.0), warm=np.array([0.1, 1.0]))
 
 
 @pytest.mark.parametrize("given", [True, False])

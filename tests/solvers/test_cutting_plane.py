@@ -358,6 +358,21 @@ def test_the_ball_master_closes_its_own_gap(q, rng):
         np.testing.assert_allclose(low.value, height, rtol=1e-7, atol=1e-9)
 
 
+@pytest.mark.parametrize("q", [1.05, 4 / 3, 2.0, 20.0])
+def test_one_cut_alone_is_hoelders_inequality(q, rng):
+    """In closed form, as low as the rounds find it with the same cut twice."""
+    master, L, B = cuts.BallMaster(q), rng.uniform(1, 2, 1), rng.uniform(0, 1, (1, 6))
+    B[0, 2] = 0.0
+    low = master.solve(L, B, np.full(6, 6 ** (-1 / q)))
+    twice = master.solve(np.tile(L, 2), np.tile(B, (2, 1)), np.full(6, 6 ** (-1 / q)))
+    assert norm(low.theta, q) == pytest.approx(1.0, rel=1e-12) and low.theta[2] == 0.0
+    assert low.value == pytest.approx(L[0] - B[0] @ low.theta, rel=1e-12)
+    assert low.value == pytest.approx(twice.value, rel=1e-7, abs=1e-9)
+    start = np.full(6, 6 ** (-1 / q))
+    flat = master.solve(L, np.zeros((1, 6)), start)
+    assert flat.value == L[0] and np.array_equal(flat.theta, start)
+
+
 # -- small geometry --------------------------------------------------------------------------------
 
 

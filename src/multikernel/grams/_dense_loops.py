@@ -9,12 +9,43 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
 
+#: Numbers at the beginning of a row that are called for while the rows before it are read: the
+#: processor sees a stream coming only after its first lines.
+AHEAD = 128
+
 _compiled = njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+
+
+@intrinsic
+def prefetch(typingctx: Any, row: Any, at: Any) -> Any:
+    """Ask for the line of memory that holds ``row[at]``, and do not wait for it."""
+    signature = types.void(row, types.intp)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        data = context.make_array(signature.args[0])(context, builder, args[0]).data
+        number, byte = ir.IntType(32), ir.IntType(8).as_pointer()
+        kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
+        call = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+        place = builder.bitcast(builder.gep(data, [args[1]]), byte)
+        # to be read, into the second cache, as data
+        builder.call(call, [place, number(0), number(2), number(1)])
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+@njit(nogil=True, cache=True)
+def _call_for(row: Array, stop: int) -> None:
+    for at in range(0, min(AHEAD, stop), 64 // row.itemsize):
+        prefetch(row, at)  # type: ignore[call-arg]
 
 
 @njit(nogil=True, cache=True)
@@ -58,6 +89,11 @@ def add_four_panels(
         a0, b0, c0, d0 = a[i], b[i], c[i], d[i]
         a1, b1, c1, d1 = a[i + 1], b[i + 1], c[i + 1], d[i + 1]
         into, below = out[i], out[i + 1]
+        for k in range(i + 2, min(i + 4, height)):
+            _call_for(a[k], first + k)
+            _call_for(b[k], first + k)
+            _call_for(c[k], first + k)
+            _call_for(d[k], first + k)
         for j in range(first + i + 2):
             into[j] += (weights[0] * a0[j] + weights[1] * b0[j]) + (
                 weights[2] * c0[j] + weights[3] * d0[j]
@@ -313,6 +349,8 @@ def support_dots(matrix: Array, rows: Array, v: Array, out: Array) -> None:
         r4, r5, r6, r7 = matrix[i4], matrix[i5], matrix[i6], matrix[i7]
         v0, v1, v2, v3, v4, v5, v6, v7 = v[i], v[i1], v[i2], v[i3], v[i4], v[i5], v[i6], v[i7]
         s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+        for b in range(a + 8, min(a + 16, eights)):
+            _call_for(matrix[rows[b]], rows[b])
         for j in range(i):
             x = v[j]
             s0 += x * r0[j]

@@ -351,7 +351,9 @@ class BlockGrams(Grams):
 
     def diagonals(self) -> np.ndarray:
         c = self.correction
-        d = self.raw_diagonals().astype(np.float64)
+        known = self._statistics
+        d = self.raw_diagonals() if known is None else known.diagonals
+        d = d.astype(np.float64)
         if c.row_means is not None and c.grand_means is not None:
             d = d - 2 * c.row_means + c.grand_means[:, None]
         if c.sphere is not None:

@@ -274,11 +274,13 @@ class DenseGrams(BlockGrams):
     def raw_support_matvecs(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
         if self._read is None:
             return super().raw_support_matvecs(V, support)
-        # Points of the sample need not come in the order of the matrix, nor only once.
-        rows, place = np.unique(self._where[support], return_inverse=True)
-        pool = np.zeros((V.shape[1], len(self._read[0])))
-        for t in range(V.shape[1]):
-            np.add.at(pool[t], self._where[support], V[support, t])
+        rows, pool, place = support, np.ascontiguousarray(V.T), np.arange(len(support))
+        if not self._whole:
+            # Points of the sample need not come in the order of the matrix, nor only once.
+            rows, place = np.unique(self._where[support], return_inverse=True)
+            pool = np.zeros((V.shape[1], len(self._read[0])))
+            for t in range(V.shape[1]):
+                np.add.at(pool[t], self._where[support], V[support, t])
         out = np.empty((self.p, V.shape[1], len(rows)))
 
         def one(k: int) -> None:
