@@ -26,16 +26,14 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _passes
-from ._fastmath import split_rate
-from ._passes import ABSOLUTE, DOT, EXP_L1, EXP_SQ, POLY, SQUARE, STRIP, TANH, Plan
+from ._families import Family, is_wide, pack, tiles_of
+from ._passes import EXP_L1, EXP_SQ, POLY, STRIP, TANH
 
 __all__ = [
     "EXP_L1",
@@ -61,8 +59,6 @@ __all__ = [
 
 Array = NDArray[Any]
 Result = TypeVar("Result")
-
-_STATISTIC = {EXP_SQ: SQUARE, EXP_L1: ABSOLUTE, POLY: DOT, TANH: DOT}
 
 _UNITS = 32  # most units of work a pass is cut into; bounds the memory of partial sums
 _BASE_BYTES = 1 << 19  # keep the statistics of a whole tile if they fit in this, else of a strip
@@ -105,148 +101,6 @@ class CentredStatistics(NamedTuple):
 
     a: Array | None
     products: Array
-
-
-@dataclass(frozen=True, eq=False)
-class Family:
-    """Kernels that are scalar functions of pairwise statistics of the same points.
-
-    Parameters
-    ----------
-    Z : array of shape (n, D)
-        The columns of all groups side by side, float32 or float64; this type is the type of the
-        arithmetic of Gram entries.  Distances are computed from differences of coordinates: a
-        common shift of the points costs nothing but the digits it takes from Z itself.
-    offsets : array of shape (n_groups + 1,)
-        Group g owns the columns ``offsets[g]:offsets[g + 1]``.
-    group : array of shape (p,)
-        The group of each kernel, non-decreasing.
-    kind : array of shape (p,)
-        `EXP_SQ`, `EXP_L1`, `POLY` or `TANH`.
-    params : array of shape (p, 3)
-        gamma (non-negative for the exponentials), coef0 and degree (an integer >= 1, used by
-        `POLY` only) of each kernel.
-    shifted : bool or array of shape (p,), default=False
-        Evaluate exponential kernels as ``expm1(-gamma d)`` instead of ``exp(-gamma d)``.  Centring
-        removes the constant, and a very wide kernel keeps its relative accuracy.  A narrow one
-        gains nothing, and its raw products would be those of a matrix of -1; see `is_wide`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from multikernel.grams._loops import EXP_SQ, Family, block
-    >>> family = Family(np.array([[0.0], [1.0], [3.0]]), np.array([0, 1]), np.array([0]),
-    ...                 np.array([EXP_SQ]), np.array([[0.5, 0.0, 0.0]]))
-    >>> block(family, slice(0, 1)).round(3)
-    array([[[1.   , 0.607, 0.011]]])
-    """
-
-    Z: Array
-    offsets: NDArray[np.int64]
-    group: NDArray[np.int64]
-    kind: NDArray[np.int64]
-    params: NDArray[np.float64]
-    shifted: bool | NDArray[np.bool_] = False
-
-    @property
-    def n(self) -> int:
-        """Number of points."""
-        return int(self.Z.shape[0])
-
-    @property
-    def p(self) -> int:
-        """Number of kernels."""
-        return int(self.kind.shape[0])
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """Type of the Gram entries."""
-        return self.Z.dtype
-
-    @property
-    def tile(self) -> int:
-        """Points on a side of a tile; smaller for very many kernels, whose slab is large."""
-        return 128 if self.p * self.dtype.itemsize <= 2048 else 64
-
-    @property
-    def _shifted(self) -> NDArray[np.bool_]:
-        return np.broadcast_to(np.asarray(self.shifted, dtype=np.bool_), (self.p,)).copy()
-
-    @cached_property
-    def packed(self) -> Array:
-        """Z as tiles in which a coordinate of neighbouring points is contiguous."""
-        return _pack(self.Z, self.tile)
-
-    @cached_property
-    def plan(self) -> Plan:
-        """Statistics to compute and constants of the kernels."""
-        slots: dict[tuple[int, int], int] = {}
-        slot = np.empty(self.p, dtype=np.int64)
-        constants = np.zeros((self.p, 3), dtype=self.dtype)
-        for k, (group, kind) in enumerate(zip(self.group, self.kind, strict=True)):
-            gamma, coef0, _ = self.params[k]
-            key = (int(group), _STATISTIC[int(kind)])
-            slot[k] = slots.setdefault(key, len(slots))
-            if key[1] == DOT:
-                constants[k, :2] = gamma, coef0
-            else:
-                constants[k] = split_rate(float(gamma), self.dtype)
-        groups = np.array([g for g, _ in slots], dtype=np.int64)
-        return Plan(
-            slot_kind=np.array([s for _, s in slots], dtype=np.int64),
-            slot_low=np.asarray(self.offsets, dtype=np.int64)[groups],
-            slot_high=np.asarray(self.offsets, dtype=np.int64)[groups + 1],
-            slot=slot,
-            kind=np.ascontiguousarray(self.kind, dtype=np.int64),
-            degree=self.params[:, 2].astype(np.int64),
-            constants=constants,
-            shifted=self._shifted,
-        )
-
-    def take(self, kernels: NDArray[np.int64]) -> Family:
-        """The family of some of the kernels, on the same points."""
-        if len(kernels) == self.p:
-            return self
-        taken = Family(
-            self.Z,
-            self.offsets,
-            self.group[kernels],
-            self.kind[kernels],
-            self.params[kernels],
-            self._shifted[kernels],
-        )
-        if taken.tile == self.tile:
-            taken.__dict__["packed"] = self.packed
-        return taken
-
-
-def is_wide(family: Family) -> NDArray[np.bool_]:
-    """Which exponential kernels are nearer to 1 than to 0 at the mean distance of two points.
-
-    These are the kernels that gain from being `shifted` before they are centred.
-
-    Returns
-    -------
-    array of shape (p,)
-    """
-    Z = np.asarray(family.Z, dtype=np.float64)
-    n = family.n
-    # Mean over all pairs: 2 var for squares; for absolute differences, from sorted coordinates.
-    ranks = 2.0 * np.arange(n) - (n - 1)
-    wide = np.zeros(family.p, dtype=np.bool_)
-    means: dict[tuple[int, int], float] = {}
-    for k, (group, kind) in enumerate(zip(family.group, family.kind, strict=True)):
-        if kind not in (EXP_SQ, EXP_L1):
-            continue
-        key = (int(group), int(kind))
-        if key not in means:
-            columns = Z[:, family.offsets[group] : family.offsets[group + 1]]
-            if kind == EXP_SQ:
-                means[key] = 2.0 * float(columns.var(axis=0).sum())
-            else:
-                means[key] = 2.0 * float((ranks @ np.sort(columns, axis=0)).sum()) / n**2
-        wide[k] = family.params[k, 0] * means[key] < np.log(2.0)
-    return wide
 
 
 def statistics(
@@ -396,7 +250,7 @@ def combine(
         Exactly symmetric.
     """
     n = family.n
-    family, w = _support(family, w)
+    family, w = family.combination(w)
     out_dtype = np.dtype(family.dtype if dtype is None else dtype)
     if family.p == 0:
         return np.zeros((n, n), dtype=out_dtype)
@@ -410,7 +264,7 @@ def combine(
             plan, panels, n, packed, coefficients, rows_at_once, out, nothing, nothing
         )
 
-    for _ in _in_order(unit, _units(_n_tiles(n, family.tile)), n_threads):
+    for _ in _in_order(unit, _units(tiles_of(n, family.tile)), n_threads):
         pass
     return out
 
@@ -462,7 +316,7 @@ def combined_sums(
         ``sum_ij omega_i omega_j K[i, j]**2``.
     """
     n = family.n
-    family, w = _support(family, w)
+    family, w = family.combination(w)
     if family.p == 0:
         return np.zeros(n), 0.0
     plan, packed, rows_at_once = family.plan, family.packed, _rows_at_once(family)
@@ -478,7 +332,7 @@ def combined_sums(
         return sums, square
 
     row_sums, square = np.zeros(n), 0.0
-    for sums, part in _in_order(unit, _units(_n_tiles(n, family.tile)), n_threads):
+    for sums, part in _in_order(unit, _units(tiles_of(n, family.tile)), n_threads):
         row_sums += sums
         square += part
     return row_sums, square
@@ -505,7 +359,7 @@ def combined_matvec(
     array of shape (n, t)
         float64.
     """
-    family, w = _support(family, w)
+    family, w = family.combination(w)
     return _apply(family, family.packed, family.n, V, w, n_threads)[0]
 
 
@@ -525,7 +379,7 @@ def cross_block(family: Family, Z_new: Array, n_threads: int | None = None) -> A
     array of shape (p, m, n)
         In the type of the family.
     """
-    left = _pack(np.asarray(Z_new, dtype=family.dtype), family.tile)
+    left = pack(np.asarray(Z_new, dtype=family.dtype), family.tile)
     return _fill(family, left, 0, len(Z_new), n_threads)
 
 
@@ -551,7 +405,7 @@ def cross_apply(
     array of shape (p, m, t)
         float64.
     """
-    left = _pack(np.asarray(Z_new, dtype=family.dtype), family.tile)
+    left = pack(np.asarray(Z_new, dtype=family.dtype), family.tile)
     return _apply(family, left, len(Z_new), V, None, n_threads)
 
 
@@ -579,11 +433,11 @@ def cross_combine(
     array of shape (m, n)
     """
     m, n = len(Z_new), family.n
-    family, w = _support(family, w)
+    family, w = family.combination(w)
     out_dtype = np.dtype(family.dtype if dtype is None else dtype)
     if family.p == 0:
         return np.zeros((m, n), dtype=out_dtype)
-    left = _pack(np.asarray(Z_new, dtype=family.dtype), family.tile)
+    left = pack(np.asarray(Z_new, dtype=family.dtype), family.tile)
     out = np.empty((m, n), dtype=out_dtype)
     plan, right, rows_at_once = family.plan, family.packed, _rows_at_once(family)
     coefficients = w.astype(family.dtype)
@@ -611,7 +465,7 @@ def _half_pass(
 ) -> Statistics:
     """One pass over the tiles on and above the diagonal."""
     n, p, tile, dtype = family.n, family.p, family.tile, family.dtype
-    n_tiles = _n_tiles(n, tile)
+    n_tiles = tiles_of(n, tile)
     n_padded = n_tiles * tile
     centre = row_means is not None
 
@@ -627,7 +481,7 @@ def _half_pass(
     else:
         targets = np.asarray(targets, dtype=np.float64).reshape(n, -1)
         scale = _power_of_two(targets)
-        packed_targets = _pack((targets / scale).astype(dtype), tile)
+        packed_targets = pack((targets / scale).astype(dtype), tile)
 
     means = np.zeros((p, n_padded if centre else 0), dtype=dtype)
     grand = np.zeros(p, dtype=dtype)
@@ -698,7 +552,7 @@ def _fill(family: Family, left: Array, start: int, stop: int, n_threads: int | N
     def unit(panel: int) -> None:
         _passes.fill_panel(plan, panel, start, stop, left, right, rows_at_once, out)
 
-    panels = range(start // family.tile, _n_tiles(stop, family.tile) if stop > start else 0)
+    panels = range(start // family.tile, tiles_of(stop, family.tile) if stop > start else 0)
     for _ in _in_order(unit, panels, n_threads):
         pass
     return out
@@ -721,13 +575,13 @@ def _apply(
         return np.zeros((p_out, m, t))
     right = family.packed
     if len(support) < family.n:
-        right = _pack(family.Z[support], family.tile)
+        right = pack(family.Z[support], family.tile)
         V = V[support]
     scale = _power_of_two(V)
     t_padded = 1 if t == 1 else _round_up(t, 4)
     V_padded = np.zeros((len(V), t_padded), dtype=family.dtype)
     V_padded[:, :t] = V / scale
-    packed_V = _pack(V_padded, family.tile)
+    packed_V = pack(V_padded, family.tile)
     out = np.zeros((p_out, left.shape[0] * family.tile, t_padded))
     plan, rows_at_once = family.plan, _rows_at_once(family)
     combined = w is not None
@@ -751,28 +605,6 @@ def _apply(
     for _ in _in_order(unit, range(left.shape[0]), n_threads):
         pass
     return out[:, :m, :t] * scale
-
-
-def _support(family: Family, w: NDArray[np.float64]) -> tuple[Family, NDArray[np.float64]]:
-    """The kernels whose weight is not zero, and their weights."""
-    w = np.asarray(w, dtype=np.float64)
-    kernels = np.flatnonzero(w)
-    return family.take(kernels), w[kernels]
-
-
-def _pack(Z: Array, tile: int) -> Array:
-    """Cut points into tiles and put coordinates before points: (n, D) to (n_tiles, D, tile)."""
-    n, D = Z.shape
-    packed = np.zeros((_n_tiles(n, tile), D, tile), dtype=Z.dtype)
-    full = n // tile
-    packed[:full] = Z[: full * tile].reshape(full, tile, D).transpose(0, 2, 1)
-    if full < len(packed):
-        packed[full, :, : n - full * tile] = Z[full * tile :].T
-    return packed
-
-
-def _n_tiles(n: int, tile: int) -> int:
-    return -(-n // tile)
 
 
 def _round_up(n: int, multiple: int) -> int:

@@ -14,6 +14,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from ._fastmath import exp_decay, expm1_decay, fma, tanh
+from ._mixtures import mixture
 from ._simd import (
     VECTOR_BYTES,
     absolute_tile,
@@ -31,6 +32,8 @@ __all__ = [
     "DOT",
     "EXP_L1",
     "EXP_SQ",
+    "MIXED_L1",
+    "MIXED_SQ",
     "POLY",
     "SQUARE",
     "STRIP",
@@ -51,6 +54,8 @@ EXP_SQ = 0  # exp(-gamma * ||x - z||^2)
 EXP_L1 = 1  # exp(-gamma * ||x - z||_1)
 POLY = 2  # (gamma * x.z + coef0) ** degree
 TANH = 3  # tanh(gamma * x.z + coef0)
+MIXED_SQ = 4  # a sum of EXP_SQ, from a table
+MIXED_L1 = 5  # the same of EXP_L1
 
 SQUARE, ABSOLUTE, DOT = 0, 1, 2  # pairwise statistics
 
@@ -73,9 +78,13 @@ class Plan(NamedTuple):
         The slot that each kernel reads.
     kind : array of shape (p,)
     degree : array of shape (p,)
+        Of a mixture: where its table begins.
     constants : array of shape (p, 3)
-        What ``split_rate`` returns, or gamma and coef0, in the type of the points.
+        What ``split_rate`` returns, or gamma and coef0, in the type of the points; of a mixture,
+        its rate and end.
     shifted : array of shape (p,)
+    tables : array of shape (n_numbers,)
+        See :mod:`multikernel.grams._mixtures`.
     """
 
     slot_kind: NDArray[np.int64]
@@ -86,6 +95,7 @@ class Plan(NamedTuple):
     degree: NDArray[np.int64]
     constants: Array
     shifted: NDArray[np.bool_]
+    tables: Array
 
 
 @njit(nogil=True, cache=True)
@@ -189,6 +199,9 @@ def evaluate(plan: Plan, k: int, x: Array, out: Array) -> None:
         else:
             for i in range(x.shape[0]):
                 out[i] = exp_decay(x[i], a, b, c)
+    elif kind in (MIXED_SQ, MIXED_L1):
+        for i in range(x.shape[0]):
+            out[i] = mixture(x[i], a, b, plan.tables, degree)
     elif kind == TANH:
         for i in range(x.shape[0]):
             out[i] = tanh(fma(a, x[i], b))

@@ -146,7 +146,7 @@ def kink(positions: np.ndarray, slopes: np.ndarray, start: float) -> float:
 
     The slope grows by ``slopes[i]`` at ``positions[i]``. A flat bottom gives its middle.
     """
-    order = np.argsort(positions)
+    order = np.argsort(positions, kind="stable")
     slope = np.cumsum(slopes[order]) - start
     flat = 1e-12 * max(start, float(slopes.sum()))
     i = int(np.searchsorted(slope, -flat))

@@ -1,0 +1,269 @@
+"""Families: kernels that are scalar functions of pairwise statistics of the same points.
+
+:mod:`multikernel.grams._loops` walks over their Gram matrices.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ._fastmath import split_rate
+from ._mixtures import LEAST, MOST_OCTAVES, octaves, tabulate
+from ._passes import (
+    ABSOLUTE,
+    DOT,
+    EXP_L1,
+    EXP_SQ,
+    MIXED_L1,
+    MIXED_SQ,
+    POLY,
+    SQUARE,
+    TANH,
+    Plan,
+)
+
+Array = NDArray[Any]
+
+_STATISTIC = {
+    EXP_SQ: SQUARE,
+    EXP_L1: ABSOLUTE,
+    POLY: DOT,
+    TANH: DOT,
+    MIXED_SQ: SQUARE,
+    MIXED_L1: ABSOLUTE,
+}
+_MIXED = {EXP_SQ: MIXED_SQ, EXP_L1: MIXED_L1}
+
+
+@dataclass(frozen=True, eq=False)
+class Family:
+    """Kernels that are scalar functions of pairwise statistics of the same points.
+
+    Parameters
+    ----------
+    Z : array of shape (n, D)
+        The columns of all groups side by side, float32 or float64; this type is the type of the
+        arithmetic of Gram entries.  Distances are computed from differences of coordinates: a
+        common shift of the points costs nothing but the digits it takes from Z itself.
+    offsets : array of shape (n_groups + 1,)
+        Group g owns the columns ``offsets[g]:offsets[g + 1]``.
+    group : array of shape (p,)
+        The group of each kernel, non-decreasing.
+    kind : array of shape (p,)
+        `EXP_SQ`, `EXP_L1`, `POLY` or `TANH`; in a family that `combination` made also `MIXED_SQ`
+        and `MIXED_L1`.
+    params : array of shape (p, 3)
+        gamma (non-negative for the exponentials), coef0 and degree (an integer >= 1, used by
+        `POLY` only) of each kernel; of a mixture rate, end and place of its table.
+    shifted : bool or array of shape (p,), default=False
+        Evaluate exponential kernels as ``expm1(-gamma d)`` instead of ``exp(-gamma d)``.  Centring
+        removes the constant, and a very wide kernel keeps its relative accuracy.  A narrow one
+        gains nothing, and its raw products would be those of a matrix of -1; see `is_wide`.
+    tables : array of shape (n_numbers,) or None
+        The polynomials of mixtures, one after the other.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from multikernel.grams._loops import EXP_SQ, Family, block
+    >>> family = Family(np.array([[0.0], [1.0], [3.0]]), np.array([0, 1]), np.array([0]),
+    ...                 np.array([EXP_SQ]), np.array([[0.5, 0.0, 0.0]]))
+    >>> block(family, slice(0, 1)).round(3)
+    array([[[1.   , 0.607, 0.011]]])
+    """
+
+    Z: Array
+    offsets: NDArray[np.int64]
+    group: NDArray[np.int64]
+    kind: NDArray[np.int64]
+    params: NDArray[np.float64]
+    shifted: bool | NDArray[np.bool_] = False
+    tables: Array | None = None
+
+    @property
+    def n(self) -> int:
+        """Number of points."""
+        return int(self.Z.shape[0])
+
+    @property
+    def p(self) -> int:
+        """Number of kernels."""
+        return int(self.kind.shape[0])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Type of the Gram entries."""
+        return self.Z.dtype
+
+    @property
+    def tile(self) -> int:
+        """Points on a side of a tile; smaller for very many kernels, whose slab is large."""
+        return 128 if self.p * self.dtype.itemsize <= 2048 else 64
+
+    @property
+    def _shifted(self) -> NDArray[np.bool_]:
+        return np.broadcast_to(np.asarray(self.shifted, dtype=np.bool_), (self.p,)).copy()
+
+    @cached_property
+    def packed(self) -> Array:
+        """Z as tiles in which a coordinate of neighbouring points is contiguous."""
+        return pack(self.Z, self.tile)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Statistics to compute and constants of the kernels."""
+        slots: dict[tuple[int, int], int] = {}
+        slot = np.empty(self.p, dtype=np.int64)
+        constants = np.zeros((self.p, 3), dtype=self.dtype)
+        for k, (group, kind) in enumerate(zip(self.group, self.kind, strict=True)):
+            gamma, coef0, _ = self.params[k]
+            key = (int(group), _STATISTIC[int(kind)])
+            slot[k] = slots.setdefault(key, len(slots))
+            if key[1] == DOT or kind in (MIXED_SQ, MIXED_L1):
+                constants[k, :2] = gamma, coef0
+            else:
+                constants[k] = split_rate(float(gamma), self.dtype)
+        groups = np.array([g for g, _ in slots], dtype=np.int64)
+        return Plan(
+            slot_kind=np.array([s for _, s in slots], dtype=np.int64),
+            slot_low=np.asarray(self.offsets, dtype=np.int64)[groups],
+            slot_high=np.asarray(self.offsets, dtype=np.int64)[groups + 1],
+            slot=slot,
+            kind=np.ascontiguousarray(self.kind, dtype=np.int64),
+            degree=self.params[:, 2].astype(np.int64),
+            constants=constants,
+            shifted=self._shifted,
+            tables=np.empty(0, dtype=self.dtype) if self.tables is None else self.tables,
+        )
+
+    def take(self, kernels: NDArray[np.int64]) -> Family:
+        """The family of some of the kernels, on the same points."""
+        if len(kernels) == self.p:
+            return self
+        taken = Family(
+            self.Z,
+            self.offsets,
+            self.group[kernels],
+            self.kind[kernels],
+            self.params[kernels],
+            self._shifted[kernels],
+            self.tables,
+        )
+        return self._share_points(taken)
+
+    def _share_points(self, other: Family) -> Family:
+        if other.tile == self.tile:
+            other.__dict__["packed"] = self.packed
+        return other
+
+    def combination(self, w: NDArray[np.float64]) -> tuple[Family, NDArray[np.float64]]:
+        """A smaller family and coefficients with the same sum ``sum_k w_k K_k``.
+
+        Kernels of weight zero are left out, and many exponentials of one statistic are one table.
+        The last answer is kept: rows of one combination are asked for again and again.
+        """
+        w = np.asarray(w, dtype=np.float64)
+        known = self.__dict__.get("_combination")
+        if known is None or not np.array_equal(known[0], w):
+            known = (w.copy(), *_mixed(self, w))
+            self.__dict__["_combination"] = known
+        return known[1], known[2]
+
+
+def is_wide(family: Family) -> NDArray[np.bool_]:
+    """Which exponential kernels are nearer to 1 than to 0 at the mean distance of two points.
+
+    These are the kernels that gain from being `shifted` before they are centred.
+
+    Returns
+    -------
+    array of shape (p,)
+    """
+    wide = np.zeros(family.p, dtype=np.bool_)
+    means: dict[tuple[int, int], float] = {}
+    for k, key in enumerate(zip(family.group.tolist(), family.kind.tolist(), strict=True)):
+        if key[1] not in (EXP_SQ, EXP_L1):
+            continue
+        if key not in means:
+            means[key] = _mean_statistic(family, *key)
+        wide[k] = family.params[k, 0] * means[key] < np.log(2.0)
+    return wide
+
+
+def _mean_statistic(family: Family, group: int, kind: int) -> float:
+    """The mean, over all pairs of points, of what an exponential kernel of one group decays in."""
+    n = family.n
+    columns = family.Z[:, family.offsets[group] : family.offsets[group + 1]].astype(np.float64)
+    if kind == EXP_SQ:
+        return 2.0 * float(columns.var(axis=0).sum())
+    # Sums of absolute differences follow from the coordinates in order.
+    ranks = 2.0 * np.arange(n) - (n - 1)
+    return 2.0 * float((ranks @ np.sort(columns, axis=0)).sum()) / n**2
+
+
+def _mixed(family: Family, w: NDArray[np.float64]) -> tuple[Family, NDArray[np.float64]]:
+    """What `Family.combination` returns."""
+    kept = np.flatnonzero(w).tolist()
+    alike: dict[tuple[int, int], list[int]] = {}
+    for k in kept:
+        if int(family.kind[k]) in _MIXED:
+            alike.setdefault((int(family.group[k]), int(family.kind[k])), []).append(k)
+    rates, shifted = family.params.reshape(-1, 3)[:, 0], family._shifted
+    mixtures: dict[tuple[int, int], NDArray[np.int64]] = {}
+    near: dict[tuple[int, int], float] = {}
+    for key, members in alike.items():
+        if len(members) < LEAST:
+            continue
+        mean = _mean_statistic(family, *key) if shifted[members].any() else 0.0
+        near[key] = mean if mean > 0 else np.inf
+        if 0 < octaves(rates[members], near[key]) <= MOST_OCTAVES:
+            mixtures[key] = np.array(members)
+    if not mixtures:
+        kernels = np.array(kept, dtype=np.int64)
+        return family.take(kernels), w[kernels]
+    inside = {k for some in mixtures.values() for k in some.tolist()}
+    rest = [k for k in kept if k not in inside]
+    group = [int(family.group[k]) for k in rest]
+    kind = [int(family.kind[k]) for k in rest]
+    params = [family.params[k] for k in rest]
+    tables: list[Array] = []
+    for key, some in mixtures.items():
+        table, rate, end = tabulate(rates[some], w[some], shifted[some], family.dtype, near[key])
+        group.append(key[0])
+        kind.append(_MIXED[key[1]])
+        params.append(np.array([rate, end, sum(len(t) for t in tables)]))
+        tables.append(table.ravel())
+    # Groups in order, as everywhere.
+    order = np.argsort(group, kind="stable")
+    shifted = np.append(shifted[rest], np.zeros(len(mixtures), dtype=np.bool_))
+    coefficients = np.append(w[rest], np.ones(len(mixtures)))
+    mixed = Family(
+        family.Z,
+        family.offsets,
+        np.array(group, dtype=np.int64)[order],
+        np.array(kind, dtype=np.int64)[order],
+        np.array(params)[order],
+        shifted[order],
+        np.concatenate(tables),
+    )
+    return family._share_points(mixed), coefficients[order]
+
+
+def pack(Z: Array, tile: int) -> Array:
+    """Cut points into tiles and put coordinates before points: (n, D) to (n_tiles, D, tile)."""
+    n, D = Z.shape
+    packed = np.zeros((tiles_of(n, tile), D, tile), dtype=Z.dtype)
+    full = n // tile
+    packed[:full] = Z[: full * tile].reshape(full, tile, D).transpose(0, 2, 1)
+    if full < len(packed):
+        packed[full, :, : n - full * tile] = Z[full * tile :].T
+    return packed
+
+
+def tiles_of(n: int, tile: int) -> int:
+    return -(-n // tile)
