@@ -26,8 +26,13 @@ from ._passes import (
     TANH,
     Plan,
 )
+from ._skeletons import LEAST as SKELETON_LEAST
+from ._skeletons import ROUNDING, WORTH, Part, Skeleton, choose, distances
 
 Array = NDArray[Any]
+
+#: With fewer points than this, finding a skeleton costs more than it saves.
+SKELETON_FROM = 600
 
 _STATISTIC = {
     EXP_SQ: SQUARE,
@@ -161,6 +166,37 @@ class Family:
             other.__dict__["packed"] = self.packed
         return other
 
+    def on(self, Z: Array) -> Family:
+        """The same kernels on some of the points, Z, whose skeleton is that of all."""
+        new = Family(Z, self.offsets, self.group, self.kind, self.params, self.shifted, self.tables)
+        new.__dict__["skeleton"] = self.skeleton
+        return new
+
+    @cached_property
+    def skeleton(self) -> Skeleton | None:
+        """Kernels that stand for all between points of this family, where that saves work."""
+        if self.dtype != np.float32 or self.n < SKELETON_FROM:
+            return None
+        alike: dict[tuple[int, int], list[int]] = {}
+        for k, key in enumerate(zip(self.group.tolist(), self.kind.tolist(), strict=True)):
+            if key[1] in _MIXED:
+                alike.setdefault(key, []).append(k)
+        parts = []
+        for key, members in alike.items():
+            part = _part(self, key, np.array(members)) if len(members) >= SKELETON_LEAST else None
+            if part is not None:
+                parts.append(part)
+        if not parts:
+            return None
+        found = Skeleton.of(self.p, parts)
+        return None if len(found.kernels) > WORTH * self.p else found
+
+    @cached_property
+    def few(self) -> Family:
+        """The family of the skeleton."""
+        assert self.skeleton is not None
+        return self.take(self.skeleton.kernels)
+
     def combination(self, w: NDArray[np.float64]) -> tuple[Family, NDArray[np.float64]]:
         """A smaller family and coefficients with the same sum ``sum_k w_k K_k``.
 
@@ -204,6 +240,37 @@ def _mean_statistic(family: Family, group: int, kind: int) -> float:
     # Sums of absolute differences follow from the coordinates in order.
     ranks = 2.0 * np.arange(n) - (n - 1)
     return 2.0 * float((ranks @ np.sort(columns, axis=0)).sum()) / n**2
+
+
+def _part(family: Family, key: tuple[int, int], members: NDArray[np.int64]) -> Part | None:
+    """The skeleton of kernels of one group and kind; None if it is hardly smaller."""
+    rates, shifted = family.params[members, 0], family._shifted[members]
+    mean, farthest = _mean_statistic(family, *key), _largest_statistic(family, *key)
+    if not (farthest > 0 and rates.max() > 0):
+        return None
+    d = distances(max(float(rates.max()), 1.0 / mean), farthest)
+    if d is None:
+        return None
+    functions = np.exp(-np.outer(d, rates))
+    functions[:, shifted] = np.expm1(-np.outer(d, rates[shifted]))
+    # A function less one is measured by what it is at the mean distance.
+    size = np.where(shifted, -np.expm1(-rates * mean), 1.0)
+    if not np.all(size > 0):
+        return None
+    most = int(WORTH * len(members))
+    found = choose(functions / size, ROUNDING / family.n, most)
+    if found is None:
+        return None
+    columns, C = found
+    return Part(members, members[columns], (C * size / size[columns, None]).T.copy())
+
+
+def _largest_statistic(family: Family, group: int, kind: int) -> float:
+    """What no two points exceed: a diameter around the middle of all."""
+    columns = family.Z[:, family.offsets[group] : family.offsets[group + 1]].astype(np.float64)
+    if kind == EXP_SQ:
+        return 4.0 * float(((columns - columns.mean(axis=0)) ** 2).sum(axis=1).max())
+    return 2.0 * float(np.abs(columns - np.median(columns, axis=0)).sum(axis=1).max())
 
 
 def _mixed(family: Family, w: NDArray[np.float64]) -> tuple[Family, NDArray[np.float64]]:

@@ -131,7 +131,18 @@ def statistics(
     -------
     Statistics
     """
-    return _half_pass(family, targets, weights, products, None, None, n_threads, combined)
+    if family.skeleton is None:
+        return _half_pass(family, targets, weights, products, None, None, n_threads, combined)
+    skeleton, few = family.skeleton, family.few
+    some = None if combined is None else skeleton.reduce(combined)
+    found = _half_pass(few, targets, weights, True, None, None, n_threads, some)
+    return Statistics(
+        row_sums=skeleton.expand(found.row_sums),
+        diagonals=diagonals(family).astype(np.float64),
+        a=None if found.a is None else skeleton.expand(found.a),
+        products=skeleton.expand_products(found.products, products),
+        combined=found.combined,
+    )
 
 
 def centred_products(
@@ -186,8 +197,14 @@ def centred_statistics(
     -------
     CentredStatistics
     """
-    result = _half_pass(family, targets, weights, products, row_means, grand_means, n_threads)
-    return CentredStatistics(result.a, result.products)
+    if family.skeleton is None:
+        found = _half_pass(family, targets, weights, products, row_means, grand_means, n_threads)
+        return CentredStatistics(found.a, found.products)
+    skeleton, few = family.skeleton, family.few
+    r, g = row_means[skeleton.kernels], grand_means[skeleton.kernels]
+    found = _half_pass(few, targets, weights, True, r, g, n_threads)
+    a = None if found.a is None else skeleton.expand(found.a)
+    return CentredStatistics(a, skeleton.expand_products(found.products, products))
 
 
 def diagonals(family: Family) -> Array:
@@ -288,7 +305,10 @@ def matvecs(
     array of shape (p, n, t)
         float64.
     """
-    return _apply(family, family.packed, family.n, V, None, n_threads)
+    if family.skeleton is None:
+        return _apply(family, family.packed, family.n, V, None, n_threads)
+    skeleton, few = family.skeleton, family.few
+    return skeleton.expand(_apply(few, few.packed, few.n, V, None, n_threads))
 
 
 def combined_sums(

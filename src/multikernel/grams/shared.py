@@ -178,7 +178,7 @@ class SharedGrams(BlockGrams):
 
     def _only(self, index: np.ndarray) -> _loops.Family:
         """The kernels on some of the points."""
-        return self.encoder.family(np.ascontiguousarray(self.Z[index]), self.kernels, self.shifted)
+        return self.family.on(np.ascontiguousarray(self.Z[index]))
 
     def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
         return _loops.matvecs(self.family, V, self.n_jobs)

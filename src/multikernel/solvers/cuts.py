@@ -162,10 +162,18 @@ class Model:
             R = cholesky(H, check_finite=False)
         except LinAlgError:
             return None
+        # In the variables R theta the expansion is a squared distance.
+        sides = np.column_stack([-linear, plane[S]])
+        centre, normal = solve_triangular(R, sides, trans="T", check_finite=False).T
+        point = np.zeros_like(theta)
+        # Mostly the nearest point of the plane keeps to all the rest as well.
+        x = centre + normal * (1.0 - float(normal @ centre)) / float(normal @ normal)
+        point[S] = solve_triangular(R, x, check_finite=False)
+        fits = abs(plane @ point - 1.0) < 0.01  # else rounding has spoilt it
+        if fits and point.min() >= 0.0 and np.all(self.L - self.B @ point <= upper / self.scale):
+            return onto_sphere(point, self.q)
         G = np.vstack([np.eye(len(S)), self.B[:, S], plane[S], -plane[S]])
         h = np.concatenate([np.zeros(len(S)), self.L - upper / self.scale, np.array([1.0, -1.0])])
-        # In the variables R theta the expansion is a squared distance.
-        centre = -solve_triangular(R, linear, trans="T", check_finite=False)
         rows = solve_triangular(R, G.T, trans="T", check_finite=False).T
         reach = float(np.linalg.norm(centre - R @ theta[S]))
         found = least_distance(centre, rows, h, reach)
@@ -173,7 +181,6 @@ class Model:
             return None
         x, multipliers = found
         part = solve_triangular(R, x, check_finite=False)
-        point = np.zeros_like(theta)
         point[S] = np.where(multipliers[: len(S)] > 0, 0.0, np.maximum(part, 0.0))
         if not abs(plane @ point - 1.0) < 0.01:
             return None  # rounding has spoilt it
