@@ -111,7 +111,7 @@ class Family:
         return 128 if self.p * self.dtype.itemsize <= 2048 else 64
 
     @property
-    def _shifted(self) -> NDArray[np.bool_]:
+    def is_shifted(self) -> NDArray[np.bool_]:
         return np.broadcast_to(np.asarray(self.shifted, dtype=np.bool_), (self.p,)).copy()
 
     @cached_property
@@ -142,7 +142,7 @@ class Family:
             kind=np.ascontiguousarray(self.kind, dtype=np.int64),
             degree=self.params[:, 2].astype(np.int64),
             constants=constants,
-            shifted=self._shifted,
+            shifted=self.is_shifted,
             tables=np.empty(0, dtype=self.dtype) if self.tables is None else self.tables,
         )
 
@@ -156,7 +156,7 @@ class Family:
             self.group[kernels],
             self.kind[kernels],
             self.params[kernels],
-            self._shifted[kernels],
+            self.is_shifted[kernels],
             self.tables,
         )
         return self._share_points(taken)
@@ -170,6 +170,8 @@ class Family:
         """The same kernels on some of the points, Z, whose skeleton is that of all."""
         new = Family(Z, self.offsets, self.group, self.kind, self.params, self.shifted, self.tables)
         new.__dict__["skeleton"] = self.skeleton
+        if "plan" in self.__dict__:
+            new.__dict__["plan"] = self.plan
         return new
 
     @cached_property
@@ -244,7 +246,7 @@ def _mean_statistic(family: Family, group: int, kind: int) -> float:
 
 def _part(family: Family, key: tuple[int, int], members: NDArray[np.int64]) -> Part | None:
     """The skeleton of kernels of one group and kind; None if it is hardly smaller."""
-    rates, shifted = family.params[members, 0], family._shifted[members]
+    rates, shifted = family.params[members, 0], family.is_shifted[members]
     mean, farthest = _mean_statistic(family, *key), _largest_statistic(family, *key)
     if not (farthest > 0 and rates.max() > 0):
         return None
@@ -280,7 +282,7 @@ def _mixed(family: Family, w: NDArray[np.float64]) -> tuple[Family, NDArray[np.f
     for k in kept:
         if int(family.kind[k]) in _MIXED:
             alike.setdefault((int(family.group[k]), int(family.kind[k])), []).append(k)
-    rates, shifted = family.params.reshape(-1, 3)[:, 0], family._shifted
+    rates, shifted = family.params.reshape(-1, 3)[:, 0], family.is_shifted
     mixtures: dict[tuple[int, int], NDArray[np.int64]] = {}
     near: dict[tuple[int, int], float] = {}
     for key, members in alike.items():

@@ -138,11 +138,21 @@ def statistics(
     found = _half_pass(few, targets, weights, True, None, None, n_threads, some)
     return Statistics(
         row_sums=skeleton.expand(found.row_sums),
-        diagonals=diagonals(family).astype(np.float64),
+        diagonals=_expanded_diagonals(family, found.diagonals),
         a=None if found.a is None else skeleton.expand(found.a),
         products=skeleton.expand_products(found.products, products),
         combined=found.combined,
     )
+
+
+def _expanded_diagonals(family: Family, of_few: Array) -> Array:
+    """The diagonals of all kernels from those of the skeleton: an exponential's is 1, or 0."""
+    assert family.skeleton is not None
+    out = np.empty((family.p, family.n))
+    out[family.skeleton.kernels] = of_few
+    for part in family.skeleton.parts:
+        out[part.members] = np.where(family.is_shifted[part.members], 0.0, 1.0)[:, None]
+    return out
 
 
 def centred_products(
