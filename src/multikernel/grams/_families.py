@@ -199,6 +199,16 @@ class Family:
         assert self.skeleton is not None
         return self.take(self.skeleton.kernels)
 
+    def reach(self, group: int, kind: int) -> tuple[float, float]:
+        """Of what the exponentials of one group decay in: its mean over all pairs of points, and
+        a number that it does not exceed, twice the radius around the middle of all.
+        """
+        known: dict[tuple[int, int], tuple[float, float]] = self.__dict__.setdefault("_reach", {})
+        if (group, kind) not in known:
+            columns = self.Z[:, self.offsets[group] : self.offsets[group + 1]]
+            known[group, kind] = _squares(columns) if kind == EXP_SQ else _differences(columns)
+        return known[group, kind]
+
     def combination(self, w: NDArray[np.float64]) -> tuple[Family, NDArray[np.float64]]:
         """A smaller family and coefficients with the same sum ``sum_k w_k K_k``.
 
@@ -223,32 +233,35 @@ def is_wide(family: Family) -> NDArray[np.bool_]:
     array of shape (p,)
     """
     wide = np.zeros(family.p, dtype=np.bool_)
-    means: dict[tuple[int, int], float] = {}
     for k, key in enumerate(zip(family.group.tolist(), family.kind.tolist(), strict=True)):
-        if key[1] not in (EXP_SQ, EXP_L1):
-            continue
-        if key not in means:
-            means[key] = _mean_statistic(family, *key)
-        wide[k] = family.params[k, 0] * means[key] < np.log(2.0)
+        if key[1] in (EXP_SQ, EXP_L1):
+            wide[k] = family.params[k, 0] * family.reach(*key)[0] < np.log(2.0)
     return wide
 
 
-def _mean_statistic(family: Family, group: int, kind: int) -> float:
-    """The mean, over all pairs of points, of what an exponential kernel of one group decays in."""
-    n = family.n
-    columns = family.Z[:, family.offsets[group] : family.offsets[group + 1]].astype(np.float64)
-    if kind == EXP_SQ:
-        return 2.0 * float(columns.var(axis=0).sum())
-    # Sums of absolute differences follow from the coordinates in order.
+def _squares(columns: Array) -> tuple[float, float]:
+    """Mean and bound of squared distances."""
+    middle, total, largest = columns.mean(axis=0, dtype=np.float64), 0.0, 0.0
+    for start in range(0, len(columns), 4096):
+        far = ((columns[start : start + 4096] - middle) ** 2).sum(axis=1)
+        total, largest = total + float(far.sum()), max(largest, float(far.max()))
+    return 2.0 * total / len(columns), 4.0 * largest
+
+
+def _differences(columns: Array) -> tuple[float, float]:
+    """Mean and bound of sums of absolute differences, from the coordinates in order."""
+    n = len(columns)
+    ordered = np.sort(columns.astype(np.float64), axis=0)
     ranks = 2.0 * np.arange(n) - (n - 1)
-    return 2.0 * float((ranks @ np.sort(columns, axis=0)).sum()) / n**2
+    far = np.abs(columns - ordered[n // 2]).sum(axis=1)
+    return 2.0 * float((ranks @ ordered).sum()) / n**2, 2.0 * float(far.max())
 
 
 def _part(family: Family, key: tuple[int, int], members: NDArray[np.int64]) -> Part | None:
     """The skeleton of kernels of one group and kind; None if it is hardly smaller."""
     rates, shifted = family.params[members, 0], family.is_shifted[members]
-    mean, farthest = _mean_statistic(family, *key), _largest_statistic(family, *key)
-    if not (farthest > 0 and rates.max() > 0):
+    mean, farthest = family.reach(*key)
+    if not (mean > 0 and rates.max() > 0):
         return None
     d = distances(max(float(rates.max()), 1.0 / mean), farthest)
     if d is None:
@@ -267,14 +280,6 @@ def _part(family: Family, key: tuple[int, int], members: NDArray[np.int64]) -> P
     return Part(members, members[columns], (C * size / size[columns, None]).T.copy())
 
 
-def _largest_statistic(family: Family, group: int, kind: int) -> float:
-    """What no two points exceed: a diameter around the middle of all."""
-    columns = family.Z[:, family.offsets[group] : family.offsets[group + 1]].astype(np.float64)
-    if kind == EXP_SQ:
-        return 4.0 * float(((columns - columns.mean(axis=0)) ** 2).sum(axis=1).max())
-    return 2.0 * float(np.abs(columns - np.median(columns, axis=0)).sum(axis=1).max())
-
-
 def _mixed(family: Family, w: NDArray[np.float64]) -> tuple[Family, NDArray[np.float64]]:
     """What `Family.combination` returns."""
     kept = np.flatnonzero(w).tolist()
@@ -288,7 +293,7 @@ def _mixed(family: Family, w: NDArray[np.float64]) -> tuple[Family, NDArray[np.f
     for key, members in alike.items():
         if len(members) < LEAST:
             continue
-        mean = _mean_statistic(family, *key) if shifted[members].any() else 0.0
+        mean = family.reach(*key)[0] if shifted[members].any() else 0.0
         near[key] = mean if mean > 0 else np.inf
         if 0 < octaves(rates[members], near[key]) <= MOST_OCTAVES:
             mixtures[key] = np.array(members)

@@ -54,7 +54,8 @@ def octaves(rates: NDArray[np.float64], near: float = np.inf) -> int:
     if not len(moving):
         return 0
     spread = math.log2(max(moving.max(), 1.0 / near)) - math.log2(moving.min())
-    return math.ceil(spread + math.log2(NOTHING)) + 1
+    # More than anyone's table, where the numbers do not even have an order of magnitude.
+    return math.ceil(spread + math.log2(NOTHING)) + 1 if math.isfinite(spread) else 10**6
 
 
 def tabulate(

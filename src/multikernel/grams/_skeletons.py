@@ -109,9 +109,9 @@ def distances(rate: float, farthest: float) -> Array | None:
     Between its nodes in an interval a sum of such functions is known as well as there: that is
     what the tables of mixtures rest on.
     """
-    octaves = int(np.ceil(np.log2(1.0 + farthest * rate))) + 1
-    if octaves > MOST_OCTAVES:
+    if not farthest * rate < 2.0 ** (MOST_OCTAVES - 1):
         return None
+    octaves = int(np.ceil(np.log2(1.0 + farthest * rate))) + 1
     interval = np.arange(octaves << BITS)
     size = np.exp2(interval >> BITS)
     width = size / (1 << BITS)
