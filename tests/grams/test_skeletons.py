@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 import multikernel as mk
 from multikernel.grams import _families, _loops, _skeletons
@@ -86,6 +87,22 @@ def test_products_with_vectors(rng):
     assert part.skeleton is family.skeleton
     got, want = (_loops.matvecs(f, V[:50], 1) for f in (part, plainly(part)))
     assert np.max(np.abs(got - want) / np.abs(want).max(axis=(1, 2), keepdims=True)) < 2e-6
+
+
+def test_the_same_bits_with_any_number_of_threads(rng):
+    """Also of the linear algebra around the pass, which is not ours."""
+    Z, Y = make(rng, p=300).Z, rng.standard_normal((N, 1))
+    found = []
+    for threads in (1, 2):
+        family = make(np.random.default_rng(0), p=300)
+        family = Family(Z, family.offsets, family.group, family.kind, family.params, family.shifted)
+        with threadpool_limits(threads):
+            found.append((family.skeleton, _loops.statistics(family, Y, None, True, threads)))
+    (one, first), (two, second) = found
+    for a, b in zip(one.parts, two.parts, strict=True):
+        np.testing.assert_array_equal(a.coefficients, b.coefficients)
+    for field in ("row_sums", "a", "products"):
+        np.testing.assert_array_equal(getattr(first, field), getattr(second, field))
 
 
 def test_the_algebra(rng):

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -179,13 +180,9 @@ class Family:
         """Kernels that stand for all between points of this family, where that saves work."""
         if self.dtype != np.float32 or self.n < SKELETON_FROM:
             return None
-        alike: dict[tuple[int, int], list[int]] = {}
-        for k, key in enumerate(zip(self.group.tolist(), self.kind.tolist(), strict=True)):
-            if key[1] in _MIXED:
-                alike.setdefault(key, []).append(k)
         parts = []
-        for key, members in alike.items():
-            part = _part(self, key, np.array(members)) if len(members) >= SKELETON_LEAST else None
+        for key, members in self.exponentials(range(self.p), SKELETON_LEAST).items():
+            part = _part(self, key, members)
             if part is not None:
                 parts.append(part)
         if not parts:
@@ -198,6 +195,17 @@ class Family:
         """The family of the skeleton."""
         assert self.skeleton is not None
         return self.take(self.skeleton.kernels)
+
+    def exponentials(
+        self, kernels: Iterable[int], least: int
+    ) -> dict[tuple[int, int], NDArray[np.int64]]:
+        """Exponentials of one statistic, by group and kind, where there are at least so many."""
+        alike: dict[tuple[int, int], list[int]] = {}
+        group, kind = self.group.tolist(), self.kind.tolist()
+        for k in kernels:
+            if kind[k] in _MIXED:
+                alike.setdefault((group[k], kind[k]), []).append(k)
+        return {key: np.array(some) for key, some in alike.items() if len(some) >= least}
 
     def reach(self, group: int, kind: int) -> tuple[float, float]:
         """Of what the exponentials of one group decay in: its mean over all pairs of points, and
@@ -283,20 +291,14 @@ def _part(family: Family, key: tuple[int, int], members: NDArray[np.int64]) -> P
 def _mixed(family: Family, w: NDArray[np.float64]) -> tuple[Family, NDArray[np.float64]]:
     """What `Family.combination` returns."""
     kept = np.flatnonzero(w).tolist()
-    alike: dict[tuple[int, int], list[int]] = {}
-    for k in kept:
-        if int(family.kind[k]) in _MIXED:
-            alike.setdefault((int(family.group[k]), int(family.kind[k])), []).append(k)
     rates, shifted = family.params.reshape(-1, 3)[:, 0], family.is_shifted
     mixtures: dict[tuple[int, int], NDArray[np.int64]] = {}
     near: dict[tuple[int, int], float] = {}
-    for key, members in alike.items():
-        if len(members) < LEAST:
-            continue
+    for key, members in family.exponentials(kept, LEAST).items():
         mean = family.reach(*key)[0] if shifted[members].any() else 0.0
         near[key] = mean if mean > 0 else np.inf
         if 0 < octaves(rates[members], near[key]) <= MOST_OCTAVES:
-            mixtures[key] = np.array(members)
+            mixtures[key] = members
     if not mixtures:
         kernels = np.array(kept, dtype=np.int64)
         return family.take(kernels), w[kernels]

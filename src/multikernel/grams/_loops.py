@@ -17,7 +17,9 @@ The arithmetic of entries is in the type of the points.  A sum starts in short c
 
 Results have the same bits on every run, whatever the number of threads.  The grid of tiles
 depends on n, p and the type alone; threads take *units* of row panels, and the results of units
-are added in the order of the units.  An entry of a Gram matrix has the same bits in every pass.
+are added in the order of the units.  An entry of one kernel has the same bits in every pass; one of
+a combination of many exponentials comes from a table (`_mixtures`), or with the statistics of a
+skeleton (`_skeletons`), and differs from their sum as sums in another order do.
 """
 
 from __future__ import annotations

@@ -14,6 +14,9 @@ An error e in every entry of a narrow kernel, which is nearly the identity, may 
 in a sum of ``1 + ...`` over a row: it is kept below a rounding error of single precision divided
 by n. In double precision this cannot be had, for solving for C costs the last three digits, and
 every kernel stands for itself.
+
+Products with C are made on one thread of BLAS, whose sums are cut by their number: what comes out
+has the same bits on every run.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._threads import one_blas_thread
 from ._mixtures import BITS, MOST_OCTAVES
 
 #: A slot with fewer kernels than this is left alone; so is a bank with more than this part left.
@@ -68,14 +72,18 @@ class Skeleton:
         left_out = np.concatenate([np.setdiff1d(part.members, part.chosen) for part in parts])
         return cls(p, np.setdiff1d(np.arange(p), left_out), tuple(parts))
 
+    def _at(self, part: Part) -> NDArray[np.int64]:
+        """Where in the skeleton the chosen ones of a part are."""
+        return np.searchsorted(self.kernels, part.chosen)
+
     def expand(self, values: Array) -> Array:
         """From numbers of the skeleton, (N, ...), to those of all kernels, (p, ...)."""
         out = np.empty((self.p, *values.shape[1:]))
         out[self.kernels] = values
         flat, given = out.reshape(self.p, -1), values.reshape(len(values), -1)
-        for part in self.parts:
-            at = np.searchsorted(self.kernels, part.chosen)
-            flat[part.members] = part.coefficients @ given[at]
+        with one_blas_thread():
+            for part in self.parts:
+                flat[part.members] = part.coefficients @ given[self._at(part)]
         return out
 
     def expand_products(self, products: Array, full: bool) -> Array:
@@ -87,19 +95,17 @@ class Skeleton:
         diagonal = np.empty(self.p)
         diagonal[self.kernels] = np.diag(products)
         for part in self.parts:
-            at = np.searchsorted(self.kernels, part.chosen)
             diagonal[part.members] = np.einsum(
-                "kr,kr->k", part.coefficients, half[np.ix_(part.members, at)]
+                "kr,kr->k", part.coefficients, half[np.ix_(part.members, self._at(part))]
             )
         return diagonal
 
     def reduce(self, weights: Array) -> Array:
         """Weights of the skeleton, (N,), with the same combination as those of all, (p,)."""
         out = np.array(weights[self.kernels], dtype=np.float64)
-        for part in self.parts:
-            out[np.searchsorted(self.kernels, part.chosen)] = (
-                weights[part.members] @ part.coefficients
-            )
+        with one_blas_thread():
+            for part in self.parts:
+                out[self._at(part)] = weights[part.members] @ part.coefficients
         return out
 
 
@@ -126,6 +132,11 @@ def choose(functions: Array, error: float, most: int) -> tuple[NDArray[np.int64]
     Greedily the column that is farthest from the span of those before; None if it takes more
     than ``most`` of them.
     """
+    with one_blas_thread():
+        return _choose(functions, error, most)
+
+
+def _choose(functions: Array, error: float, most: int) -> tuple[NDArray[np.int64], Array] | None:
     rest = functions.copy()
     basis = np.empty((most, len(functions)))
     chosen: list[int] = []
