@@ -94,6 +94,16 @@ def test_one_machine_leads_most_of_the_way(p):
     assert above(twice) < 0.15 * above(once)
 
 
+@pytest.mark.parametrize("tol", [1e-3, 0.3])
+def test_an_answer_is_never_a_rough_machine(tol):
+    """However soon the gap is small enough, what is returned is trained to the last digit."""
+    X, f = sample()
+    grams, target = grams_of(X), Target(np.where(f > 0.4, 1.0, -1.0)[:, None], "classification")
+    found = loop.learn(grams, target, mk.LpNorm(1.3, tol=tol), SVM(1.0))
+    exact = SVM(1.0).fit(grams.combine(found.weights), target)
+    np.testing.assert_allclose(found.machine.coef, exact.coef, atol=1e-8)
+
+
 def test_where_one_machine_leads_nowhere():
     X, f = sample()
     grams, target = grams_of(X), Target(np.where(f > 0.4, 1.0, -1.0)[:, None], "classification")

@@ -249,7 +249,7 @@ def find_by_cutting_planes(
         try:
             if rough is not None:
                 visit = train(grams, target, rule, rough, theta, gram)
-            if rough is None or visit is None or visit.meets(NEARLY):
+            if rough is None or visit is None or visit.meets(max(NEARLY, tol)):
                 start = None if visit is None else visit.coef
                 visit = train(grams, target, rule, learner, theta, gram, start=start)
                 rough = None
