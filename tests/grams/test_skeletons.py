@@ -148,7 +148,7 @@ def test_the_error_holds_between_the_nodes():
 def test_where_there_is_none(rng):
     assert make(rng, dtype=np.float64).skeleton is None
     assert make(rng, p=20).skeleton is None
-    assert make(rng, n=_families.SKELETON_FROM - 1).skeleton is None
+    assert make(rng, n=_families.FEW_FROM - 1).skeleton is None
     equal = make(rng)
     equal = Family(
         np.ones_like(equal.Z), equal.offsets, equal.group, equal.kind, equal.params, equal.shifted

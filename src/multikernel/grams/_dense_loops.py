@@ -400,3 +400,12 @@ def add_rows(matrix: Array, rows: Array, v: Array, out: Array) -> None:
         weight = v[a]
         for j in range(len(out)):
             out[j] += weight * row[j]
+
+
+@njit(nogil=True, cache=True)
+def recentre(matrix: Array, factor: float, means: Array, grand: float) -> None:
+    """``factor K[i, j] - (means_i + means_j - grand)`` in place; symmetric to the last bit."""
+    for i in range(matrix.shape[0]):
+        row, own = matrix[i], means[i]
+        for j in range(matrix.shape[1]):
+            row[j] = factor * row[j] - ((own + means[j]) - grand)

@@ -13,8 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .._threads import one_blas_thread
 from ._fastmath import split_rate
 from ._mixtures import LEAST, MOST_OCTAVES, octaves, tabulate
+from ._moments import Basis
 from ._passes import (
     ABSOLUTE,
     DOT,
@@ -32,8 +34,13 @@ from ._skeletons import ROUNDING, WORTH, Part, Skeleton, choose, distances
 
 Array = NDArray[Any]
 
-#: With fewer points than this, finding a skeleton costs more than it saves.
-SKELETON_FROM = 600
+#: With fewer points than this, finding what stands for all kernels costs more than it saves.
+FEW_FROM = 600
+#: Polynomials that cost less than one kernel, and than any skeleton.
+DEGREES_PER_KERNEL = {np.dtype(np.float32): 3, np.dtype(np.float64): 6}
+MOST_DEGREES = {np.dtype(np.float32): 96, np.dtype(np.float64): 256}
+#: One in so many points, the farthest from the middle, is compared with all others.
+FARTHEST = 24
 
 _STATISTIC = {
     EXP_SQ: SQUARE,
@@ -72,6 +79,8 @@ class Family:
         gains nothing, and its raw products would be those of a matrix of -1; see `is_wide`.
     tables : array of shape (n_numbers,) or None
         The polynomials of mixtures, one after the other.
+    keeps : bool, default=False
+        Whether there is room to keep `distances`.
 
     Examples
     --------
@@ -90,6 +99,7 @@ class Family:
     params: NDArray[np.float64]
     shifted: bool | NDArray[np.bool_] = False
     tables: Array | None = None
+    keeps: bool = False
 
     @property
     def n(self) -> int:
@@ -119,6 +129,16 @@ class Family:
     def packed(self) -> Array:
         """Z as tiles in which a coordinate of neighbouring points is contiguous."""
         return pack(self.Z, self.tile)
+
+    @property
+    def distances(self) -> Array:
+        """The one distance of all pairs, a row per tile on and above the diagonal, as a pass that
+        computed it has left it here; without rows before that.
+        """
+        return self.__dict__.get("_distances", np.empty((0, 0), dtype=self.dtype))
+
+    def keep(self, distances: Array) -> None:
+        self.__dict__["_distances"] = distances
 
     @cached_property
     def plan(self) -> Plan:
@@ -168,17 +188,33 @@ class Family:
         return other
 
     def on(self, Z: Array) -> Family:
-        """The same kernels on some of the points, Z, whose skeleton is that of all."""
+        """The same kernels on some of the points, Z; what stands for them is that of all."""
         new = Family(Z, self.offsets, self.group, self.kind, self.params, self.shifted, self.tables)
-        new.__dict__["skeleton"] = self.skeleton
+        new.__dict__["basis"] = self.basis
+        if self.basis is None:
+            new.__dict__["skeleton"] = self.skeleton
         if "plan" in self.__dict__:
             new.__dict__["plan"] = self.plan
         return new
 
     @cached_property
+    def basis(self) -> Basis | None:
+        """Polynomials that stand for all kernels, where these are exponentials of one distance."""
+        alike = self.exponentials(range(self.p), max(self.p, 1))
+        if self.n < FEW_FROM or not alike:
+            return None
+        rates = self.params[:, 0]
+        end = self.farthest(*next(iter(alike)))
+        if not (0.0 < end < np.inf and rates.max() > 0):
+            return None
+        most = min(DEGREES_PER_KERNEL[self.dtype] * self.p, MOST_DEGREES[self.dtype])
+        rounding = 0.5 * float(np.finfo(self.dtype).eps)
+        return Basis.of(rates, self.is_shifted, end, rounding / self.n, most)
+
+    @cached_property
     def skeleton(self) -> Skeleton | None:
         """Kernels that stand for all between points of this family, where that saves work."""
-        if self.dtype != np.float32 or self.n < SKELETON_FROM:
+        if self.dtype != np.float32 or self.n < FEW_FROM:
             return None
         parts = []
         for key, members in self.exponentials(range(self.p), SKELETON_LEAST).items():
@@ -216,6 +252,31 @@ class Family:
             columns = self.Z[:, self.offsets[group] : self.offsets[group + 1]]
             known[group, kind] = _squares(columns) if kind == EXP_SQ else _differences(columns)
         return known[group, kind]
+
+    def farthest(self, group: int, kind: int) -> float:
+        """A number that no such distance between two points exceeds, closer than `reach` has it.
+
+        Of squared distances those of the points farthest from the middle are looked at; two of the
+        others are no farther apart than twice the radius that is left.
+        """
+        if kind != EXP_SQ:
+            return self.reach(group, kind)[1]
+        columns = self.Z[:, self.offsets[group] : self.offsets[group + 1]]
+        Z = columns - columns.mean(axis=0)
+        radius = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
+        count = self.n // FARTHEST
+        order = np.argpartition(-radius, count)
+        few, rest = order[:count], order[count:]
+        found = [4.0 * float(radius[rest].max())]
+        with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
+            for start in range(0, count, 64):
+                some = few[start : start + 64]
+                products = (Z[some] @ Z.T).astype(np.float64)
+                found.append(float((radius[some, None] + radius - 2.0 * products).max()))
+        if not np.all(np.isfinite(found)):
+            return np.inf
+        # Rounding may have made them smaller, or those of a pass larger.
+        return max(found) * (1.0 + 64.0 * float(np.finfo(self.dtype).eps) * Z.shape[1] ** 0.5)
 
     def combination(self, w: NDArray[np.float64]) -> tuple[Family, NDArray[np.float64]]:
         """A smaller family and coefficients with the same sum ``sum_k w_k K_k``.

@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from . import _passes
 from ._families import Family, is_wide, pack, tiles_of
+from ._moments import Basis, Targets, moment_panels
 from ._passes import EXP_L1, EXP_SQ, POLY, STRIP, TANH
 
 __all__ = [
@@ -62,6 +63,8 @@ __all__ = [
 Array = NDArray[Any]
 Result = TypeVar("Result")
 
+#: Products with more vectors than this cost less by kernels than by polynomials.
+MOMENTS_AT_MOST = 2
 _UNITS = 32  # most units of work a pass is cut into; bounds the memory of partial sums
 _BASE_BYTES = 1 << 19  # keep the statistics of a whole tile if they fit in this, else of a strip
 
@@ -133,6 +136,8 @@ def statistics(
     -------
     Statistics
     """
+    if family.basis is not None:
+        return _by_moments(family, family.basis, targets, weights, products, n_threads, combined)
     if family.skeleton is None:
         return _half_pass(family, targets, weights, products, None, None, n_threads, combined)
     skeleton, few = family.skeleton, family.few
@@ -259,6 +264,8 @@ def combine(
     w: NDArray[np.float64],
     n_threads: int | None = None,
     dtype: Any = None,
+    means: tuple[NDArray[np.float64], float] | None = None,
+    out: Array | None = None,
 ) -> Array:
     """The dense matrix ``sum_k w_k K_k``.
 
@@ -271,26 +278,36 @@ def combine(
     n_threads : int or None
         None uses every available core.
     dtype : float32, float64 or None
-        Type of the result; None for the type of the family.
+        Type of the result; None for the type of the family, or of `out`.
+    means : (array of shape (n,), float) or None
+        Means r of the rows and g of all: ``r_i + r_j - g`` is subtracted in float64.
+    out : array of shape (n, n) or None
+        Where to write it; None for a new array.
 
     Returns
     -------
     array of shape (n, n)
         Exactly symmetric.
     """
-    n = family.n
+    n, tile, kept = family.n, family.tile, family.distances
     family, w = family.combination(w)
-    out_dtype = np.dtype(family.dtype if dtype is None else dtype)
+    kept = kept if family.tile == tile else kept[:0]
+    if out is None:
+        out = np.empty((n, n), dtype=np.dtype(family.dtype if dtype is None else dtype))
+    r, g = np.empty(0), 0.0
+    if means is not None:
+        r, g = np.zeros(tiles_of(n, family.tile) * family.tile), float(means[1])
+        r[:n] = means[0]
     if family.p == 0:
-        return np.zeros((n, n), dtype=out_dtype)
-    out = np.empty((n, n), dtype=out_dtype)
+        out[:] = 0.0 if means is None else g - r[:n, None] - r[:n]
+        return out
     plan, packed, rows_at_once = family.plan, family.packed, _rows_at_once(family)
     coefficients = w.astype(family.dtype)
     nothing = np.empty(0)
 
     def unit(panels: NDArray[np.int64]) -> None:
         _passes.combine_panels(
-            plan, panels, n, packed, coefficients, rows_at_once, out, nothing, nothing
+            plan, panels, n, packed, kept, coefficients, rows_at_once, out, r, g, nothing, nothing
         )
 
     for _ in _in_order(unit, _units(tiles_of(n, family.tile)), n_threads):
@@ -317,6 +334,14 @@ def matvecs(
     array of shape (p, n, t)
         float64.
     """
+    V = np.asarray(V, dtype=np.float64)
+    if (
+        family.basis is not None
+        and V.shape[1] <= MOMENTS_AT_MOST
+        and 2 * np.count_nonzero(V.any(axis=1)) > family.n
+    ):
+        parts = [_sums(family, family.basis, v, n_threads).rows for v in V.T]
+        return family.basis.expand(np.stack(parts, axis=2))
     if family.skeleton is None:
         return _apply(family, family.packed, family.n, V, None, n_threads)
     skeleton, few = family.skeleton, family.few
@@ -354,12 +379,24 @@ def combined_sums(
     plan, packed, rows_at_once = family.plan, family.packed, _rows_at_once(family)
     coefficients = w.astype(family.dtype)
     omega = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
-    nowhere = np.empty((0, 0))
+    nothing, nowhere = np.empty(0), np.empty((0, 0))
+    anew = np.empty((0, 0), dtype=family.dtype)
 
     def unit(panels: NDArray[np.int64]) -> tuple[Array, float]:
         sums = np.zeros(n)
         square = _passes.combine_panels(
-            plan, panels, n, packed, coefficients, rows_at_once, nowhere, omega, sums
+            plan,
+            panels,
+            n,
+            packed,
+            anew,
+            coefficients,
+            rows_at_once,
+            nowhere,
+            nothing,
+            0.0,
+            omega,
+            sums,
         )
         return sums, square
 
@@ -574,6 +611,118 @@ def _half_pass(
         products=found,
         combined=None if combined is None else matrix,
     )
+
+
+class _Sums(NamedTuple):
+    """Sums of polynomials of the distances, degree 0 first, under weights of the points.
+
+    Attributes
+    ----------
+    rows : array of shape (degrees + 1, n)
+        ``sum_j w_j T_m(x_ij)``.
+    totals : array of shape (high + 1,)
+        ``sum_ij w_i w_j T_m(x_ij)``.
+    paired : array of shape (degrees + 1,)
+        ``sum_ij w_i w_j (Y Y')_ij T_m(x_ij)``.
+    matrix : array of shape (n, n) or (0, 0)
+    """
+
+    rows: Array
+    totals: Array
+    paired: Array
+    matrix: Array
+
+
+def _by_moments(
+    family: Family,
+    basis: Basis,
+    targets: NDArray[np.float64] | None,
+    weights: NDArray[np.float64] | None,
+    products: bool,
+    n_threads: int | None,
+    combined: NDArray[np.float64] | None,
+) -> Statistics:
+    """`statistics` of kernels that are sums of polynomials of one distance."""
+    found = _sums(family, basis, weights, n_threads, targets, True, combined)
+    diagonal = np.where(family.is_shifted, 0.0, 1.0)
+    return Statistics(
+        row_sums=basis.expand(found.rows),
+        diagonals=np.repeat(diagonal[:, None], family.n, axis=1),
+        a=None if targets is None else basis.expand(found.paired),
+        products=basis.products(found.totals, products),
+        combined=None if combined is None else found.matrix,
+    )
+
+
+def _sums(
+    family: Family,
+    basis: Basis,
+    weights: NDArray[np.float64] | None,
+    n_threads: int | None,
+    targets: NDArray[np.float64] | None = None,
+    totals: bool = False,
+    combined: NDArray[np.float64] | None = None,
+) -> _Sums:
+    """One pass over the tiles on and above the diagonal."""
+    n, tile = family.n, family.tile
+    n_tiles = tiles_of(n, tile)
+    weight = np.zeros(n_tiles * tile)
+    weight[:n] = 1.0 if weights is None else weights
+    Y = None if targets is None else np.asarray(targets, dtype=np.float64).reshape(n, -1)
+    levels = Targets.of(Y, weights, n, tile)
+    mixed, coefficients = family.take(np.arange(0)), np.empty(0)
+    if combined is not None:
+        mixed, coefficients = family.combination(combined)
+    matrix = np.zeros((n, n) if combined is not None and mixed.p == 0 else (0, 0))
+    if mixed.p > 0:
+        matrix = np.empty((n, n))
+    plan, packed, coefficients = mixed.plan, family.packed, coefficients.astype(family.dtype)
+    kind, first, last = (int(a[0]) for a in family.plan[:3])
+    keeps = n_tiles * (n_tiles + 1) // 2 if family.keeps else 0
+    kept = np.empty((keeps, tile**2 if keeps else 0), dtype=family.dtype)
+
+    def unit(panels: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+        sums = (
+            np.zeros((len(weight) // 8, basis.degrees, 8)),
+            np.zeros(basis.high if totals else 0),
+            np.zeros(0 if Y is None else basis.degrees),
+        )
+        moment_panels(
+            kind,
+            first,
+            last,
+            panels,
+            n,
+            packed,
+            2.0 / basis.end,
+            levels,
+            weights is not None,
+            weight,
+            plan,
+            coefficients,
+            *sums,
+            matrix,
+            kept,
+        )
+        return sums
+
+    parts = _in_order(unit, _units(n_tiles), n_threads)
+    rows, above, paired = next(parts)
+    for part in parts:
+        rows += part[0]
+        above += part[1]
+        paired += part[2]
+    family.keep(kept)
+    weight = weight[:n]
+    everything = np.empty((basis.degrees + 1, n))
+    everything[0] = weight.sum()
+    everything[1:] = rows.transpose(1, 0, 2).reshape(basis.degrees, -1)[:, :n]
+    if totals:
+        above = np.append(everything @ weight, above[basis.degrees :])
+    if Y is not None:
+        middle = weight @ Y
+        paired = np.append(middle @ middle, paired)
+    return _Sums(everything, above, paired, matrix)
 
 
 def _fill(family: Family, left: Array, start: int, stop: int, n_threads: int | None) -> Array:

@@ -104,6 +104,12 @@ def _round_up(n: int, multiple: int) -> int:
 
 
 @njit(nogil=True, cache=True)
+def _tile_number(i_tile: int, j_tile: int, n_tiles: int) -> int:
+    """Tiles on and above the diagonal, counted row by row."""
+    return i_tile * n_tiles - i_tile * (i_tile - 1) // 2 + j_tile - i_tile
+
+
+@njit(nogil=True, cache=True)
 def _first_column(row: int, diagonal: bool) -> int:
     """Where the strip that starts at `row` of a tile begins: on the diagonal, near itself."""
     return row // COLUMNS * COLUMNS if diagonal else 0
@@ -552,21 +558,44 @@ def _write_strip(
 
 
 @njit(nogil=True, cache=True)
+def _subtract_means(
+    y: Array,
+    width: int,
+    height: int,
+    i: int,
+    j: int,
+    means: NDArray[np.float64],
+    grand: float,
+    out: NDArray[np.float64],
+) -> None:
+    """A strip with its corner at (i, j) less ``means_i + means_j - grand``."""
+    for d in range(height):
+        own = means[i + d]
+        for c in range(width):
+            at = d * width + c
+            out[at] = np.float64(y[at]) - ((own + means[j + c]) - grand)
+
+
+@njit(nogil=True, cache=True)
 def combine_panels(
     plan: Plan,
     panels: NDArray[np.int64],
     n: int,
     packed: Array,
+    kept: Array,
     w: Array,
     rows_at_once: int,
     out: Array,
+    means: NDArray[np.float64],
+    grand: float,
     weight: NDArray[np.float64],
     row_sums: NDArray[np.float64],
 ) -> float:
     """Tiles (I, J), J >= I, of the combined matrix, and their mirror images.
 
-    They are written to `out`, and their sums under `weight` added to `row_sums`; what has no rows
-    is not asked for. Returns the sum of squares if there are sums.
+    They are written to `out`, centred if there are means, and their sums under `weight` added to
+    `row_sums`; what has no rows is not asked for. The distances are read from `kept` if it has
+    rows. Returns the sum of squares if there are sums.
     """
     square = 0.0
     n_tiles, depth, tile = packed.shape
@@ -575,6 +604,7 @@ def combine_panels(
     base = np.empty(plan.slot_kind.shape[0] * block_size, dtype=packed.dtype)
     values = np.empty(STRIP * tile, dtype=packed.dtype)
     total = np.empty(STRIP * tile, dtype=packed.dtype)
+    centred = np.empty(STRIP * tile if means.shape[0] > 0 else 0)
     for i_tile in panels:
         i0 = i_tile * tile
         n_i = min(tile, n - i0)
@@ -583,21 +613,29 @@ def combine_panels(
             n_j = min(tile, n - j0)
             width = _round_up(n_j, COLUMNS)
             is_diagonal = i_tile == j_tile
+            if kept.shape[0] > 0:
+                base = kept[_tile_number(i_tile, j_tile, n_tiles)]
+                rows_at_once, width = tile, tile
             for top in range(0, n_i, rows_at_once):
                 bottom = min(top + rows_at_once, _round_up(n_i, STRIP))
-                _tile_statistics(
-                    plan, points, i_tile, points, j_tile, depth, tile, top, bottom, width,
-                    is_diagonal, base, block_size,
-                )  # fmt: skip
+                if kept.shape[0] == 0:
+                    _tile_statistics(
+                        plan, points, i_tile, points, j_tile, depth, tile, top, bottom, width,
+                        is_diagonal, base, block_size,
+                    )  # fmt: skip
                 for r in range(top, bottom, STRIP):
-                    first = _first_column(r, is_diagonal)
+                    # What is kept begins with the first column everywhere.
+                    first = _first_column(r, is_diagonal and kept.shape[0] == 0)
                     wide = width - first
                     length = STRIP * wide
                     y = total[:length]
                     _combine_strip(plan, base, (r - top) * tile, block_size, w, values[:length], y)
                     height = min(STRIP, n_i - r)
                     i, j = i0 + r, j0 + first
-                    if out.shape[0] > 0:
+                    if means.shape[0] > 0:
+                        _subtract_means(y, wide, height, i, j, means, grand, centred)
+                        _write_strip(centred, wide, height, n_j - first, i, j, out)
+                    elif out.shape[0] > 0:
                         _write_strip(y, wide, height, n_j - first, i, j, out)
                     if row_sums.shape[0] > 0:
                         square += _sum_strip(

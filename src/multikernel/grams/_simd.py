@@ -9,6 +9,7 @@ one result and is bound by memory.  They are written as LLVM instructions, gener
 `row_products`   adds up products of rows of one array with rows of another: the Frobenius
                  products of kernels on a tile, or a tile times a few vectors.
 `strip_sums`     adds up the rows and the columns of eight rows of a kernel in one reading.
+`chebyshev_sums` adds up Chebyshev polynomials of a few degrees over the rows of eight columns.
 
 A result of `pair_tile` is one chain of fused multiply-adds in the order of the coordinates, and
 (x - z)**2 = (z - x)**2 to the last bit: an entry of a Gram matrix does not depend on the tile it
@@ -27,8 +28,16 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 __all__ = [
+    "DEGREES",
+    "REST",
     "VECTOR_BYTES",
     "absolute_tile",
+    "chebyshev_sums",
+    "chebyshev_sums_paired",
+    "chebyshev_sums_paired_rest",
+    "chebyshev_sums_rest",
+    "chebyshev_sums_weighted",
+    "chebyshev_sums_weighted_rest",
     "dot_tile",
     "row_products",
     "row_products_single",
@@ -36,6 +45,7 @@ __all__ = [
     "square_tile",
     "strip_sums",
     "strip_sums_weighted",
+    "turned_block",
 ]
 
 _FEATURES = llvm.get_host_cpu_features()
@@ -364,6 +374,130 @@ def _strip_sums(weighted: bool) -> Any:
     return sums
 
 
+def _chebyshev_sums(width: int, weighted: bool, paired: bool) -> Any:
+    """Build ``sums(x, before, now, top, rows, weight, w0, pair, out, pair_out)``.
+
+    `x`, `before`, `now` and `pair` have rows of eight float64, of which `rows` >= 1 from `top` on
+    are read. On entry, `now` is a Chebyshev polynomial T_m of x, and `before` is T_(m - 1); on
+    return their degrees are higher by `width`. With degree m + e for e below `width`::
+
+        out[8 * e + j]      = sum_i w_i T_(m + e)(x[i, j])             (w_i = weight[w0 + i], or 1)
+        pair_out[8 * e + j] = sum_i pair[i, j] T_(m + e)(x[i, j])      (if `paired`)
+    """
+
+    @intrinsic
+    def sums(
+        typingctx: Any,
+        x: Any,
+        before: Any,
+        now: Any,
+        top: Any,
+        rows: Any,
+        weight: Any,
+        w0: Any,
+        pair: Any,
+        out: Any,
+        pair_out: Any,
+    ) -> Any:
+        whole = types.intp
+        signature = types.void(x, before, now, whole, whole, weight, whole, pair, out, pair_out)
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            top, rows, w0 = args[3], args[4], args[6]
+            vec = _Vectors(context, builder, types.float64)
+            x, before, now, weight, pair, out, pair_out = (
+                _data(context, builder, signature.args[a], args[a]) for a in (0, 1, 2, 5, 7, 8, 9)
+            )
+            for left in range(0, 8, vec.lanes):
+
+                def body(i: Any, sums: list[Any], left: int = left) -> list[Any]:
+                    row = builder.add(top, i)
+                    at = builder.add(builder.mul(row, _INDEX(8)), _INDEX(left))
+                    here = vec.load(builder.gep(x, [at]))
+                    twice = builder.fadd(here, here)
+                    a, b = (vec.load(builder.gep(array, [at])) for array in (before, now))
+                    if weighted:
+                        own = vec.broadcast(builder.gep(weight, [builder.add(w0, row)]))
+                    if paired:
+                        both = vec.load(builder.gep(pair, [at]))
+                    results, pairs = [], []
+                    for e in range(width):
+                        results.append(
+                            vec.fma(own, b, sums[e]) if weighted else builder.fadd(sums[e], b)
+                        )
+                        if paired:
+                            pairs.append(vec.fma(both, b, sums[width + e]))
+                        a, b = b, vec.fma(twice, b, builder.fneg(a))
+                    vec.store(a, builder.gep(before, [at]))
+                    vec.store(b, builder.gep(now, [at]))
+                    return results + pairs
+
+                sums = _loop(builder, rows, [vec.zero] * (2 * width if paired else width), body)
+                for e, total in enumerate(sums):
+                    place = _INDEX(8 * (e % width) + left)
+                    vec.store(total, builder.gep(out if e < width else pair_out, [place]))
+            return context.get_dummy_value()
+
+        return signature, codegen
+
+    return sums
+
+
+@intrinsic
+def turned_block(
+    typingctx: Any, a: Any, a0: Any, stride: Any, slope: Any, out: Any, o0: Any
+) -> Any:
+    """``out[o0 + 8 * j + i] = 1 + slope * a[a0 + i * stride + j]`` for i and j below 8.
+
+    `out` is float64. A transposition in registers: three rounds of exchanges between rows whose
+    numbers differ in one bit.
+    """
+    whole = types.intp
+    signature = types.void(a, whole, whole, types.float64, out, whole)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        a_array, a0, stride, slope, out_array, o0 = args
+        dtype = signature.args[0].dtype
+        element = context.get_value_type(dtype)
+        kind, wide = ir.VectorType(element, 8), ir.VectorType(ir.DoubleType(), 8)
+        source = builder.gep(_data(context, builder, signature.args[0], a_array), [a0])
+        target = builder.gep(_data(context, builder, signature.args[4], out_array), [o0])
+        rows = []
+        for i in range(8):
+            place = builder.gep(source, [builder.mul(stride, _INDEX(i))])
+            row = builder.load(builder.bitcast(place, kind.as_pointer()), typ=kind)
+            row.align = dtype.bitwidth // 8
+            rows.append(row)
+        mask_type = ir.VectorType(ir.IntType(32), 8)
+        for bit in (1, 2, 4):
+            upper = [k + 8 - bit if k & bit else k for k in range(8)]
+            lower = [k + 8 if k & bit else k + bit for k in range(8)]
+            for i in range(8):
+                if not i & bit:
+                    first, second = rows[i], rows[i + bit]
+                    rows[i], rows[i + bit] = (
+                        builder.shuffle_vector(first, second, ir.Constant(mask_type, mask))
+                        for mask in (upper, lower)
+                    )
+        lone = builder.insert_element(ir.Constant(wide, ir.Undefined), slope, ir.IntType(32)(0))
+        zeros = ir.Constant(mask_type, [0] * 8)
+        slopes = builder.shuffle_vector(lone, ir.Constant(wide, ir.Undefined), zeros)
+        ones = ir.Constant(wide, [1.0] * 8)
+        fma = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(wide, [wide] * 3), "llvm.fma.v8f64"
+        )
+        for j, row in enumerate(rows):
+            if dtype.bitwidth == 32:
+                row = builder.fpext(row, wide)
+            value = builder.call(fma, [slopes, row, ones])
+            place = builder.gep(target, [_INDEX(8 * j)])
+            stored = builder.store(value, builder.bitcast(place, wide.as_pointer()))
+            stored.align = 8
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
 dot_tile = _pair_tile("dot")
 square_tile = _pair_tile("square")
 absolute_tile = _pair_tile("absolute")
@@ -374,3 +508,13 @@ row_products_single = _row_products(4, 1)
 
 strip_sums = _strip_sums(weighted=False)
 strip_sums_weighted = _strip_sums(weighted=True)
+
+#: Degrees that are added up at once: many (two accumulators each if there are pairs), and the rest.
+DEGREES = 12 if _MANY_REGISTERS else 4
+REST = 4
+chebyshev_sums = _chebyshev_sums(DEGREES, weighted=False, paired=False)
+chebyshev_sums_rest = _chebyshev_sums(REST, weighted=False, paired=False)
+chebyshev_sums_paired = _chebyshev_sums(DEGREES, weighted=False, paired=True)
+chebyshev_sums_paired_rest = _chebyshev_sums(REST, weighted=False, paired=True)
+chebyshev_sums_weighted = _chebyshev_sums(DEGREES, weighted=True, paired=False)
+chebyshev_sums_weighted_rest = _chebyshev_sums(REST, weighted=True, paired=False)

@@ -8,6 +8,7 @@ centring, normalising and prediction is written here, once.
 from __future__ import annotations
 
 import copy
+import sys
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ._dense_loops import recentre
 from .expected import Expected
 from .memory import MemoryBudget
 from .normalise import Correction, check_how, inverse_root, scales
@@ -113,6 +115,7 @@ class BlockGrams(Grams):
         self._degenerate: np.ndarray | None = None
         self._centred: np.ndarray | None = None  # products that had to be taken again
         self._expected: Expected | None = None
+        self._spare: np.ndarray | None = None
 
     # -- what an implementation supplies ----------------------------------------------------------
 
@@ -178,13 +181,21 @@ class BlockGrams(Grams):
 
     def raw_combine(self, weights: np.ndarray) -> np.ndarray:
         """``sum_k weights_k K_k``, raw, shape (n, n), float64."""
-        out = np.empty((self.n, self.n))
+        out = self.new_matrix()
 
         def one(rows: slice) -> None:
             out[rows] = np.tensordot(weights, self.raw_block(rows), axes=1)
 
         self.map(one)
         return out
+
+    def raw_combine_centred(
+        self, weights: np.ndarray, row_mean: np.ndarray, grand_mean: float
+    ) -> np.ndarray:
+        """The same matrix K, less ``row_mean_i + row_mean_j - grand_mean``."""
+        K = self.raw_combine(weights)
+        recentre(K, 1.0, row_mean, grand_mean)
+        return K
 
     def raw_rows(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Rows of ``sum_k weights_k K_k``, raw, shape (len(index), n), float64."""
@@ -206,7 +217,7 @@ class BlockGrams(Grams):
         new = copy.copy(self)
         new.center, new.how = center, normalize
         new._correction = None
-        new._expected = None  # what is expected has one owner
+        new._expected = new._spare = None  # they have one owner
         return new
 
     def expect(self, weights: np.ndarray) -> None:
@@ -214,11 +225,30 @@ class BlockGrams(Grams):
         if self.how != "spherical" and 8.0 * self.n**2 <= self.budget.bytes:
             self._expected = Expected(weights)
 
-    def expected_or_combined(self, weights: np.ndarray) -> np.ndarray:
-        """``sum_k weights_k K_k``, raw, as `raw_combine` gives it, or as a pass has left it."""
+    def expected_or_combined(
+        self, weights: np.ndarray, means: tuple[np.ndarray, float] | None = None
+    ) -> np.ndarray:
+        """``sum_k weights_k K_k`` of raw kernels, made now or as a pass has left it.
+
+        With means, of its rows and of all, as `raw_combine_centred` gives it.
+        """
         expected, self._expected = self._expected, None
         ready = None if expected is None else expected.combination(weights)
-        return self.raw_combine(weights) if ready is None else ready
+        if ready is None:
+            if means is None:
+                return self.raw_combine(weights)
+            return self.raw_combine_centred(weights, *means)
+        K, factor = ready
+        if means is not None:
+            recentre(K, factor, *means)
+        elif factor != 1.0:
+            K *= factor
+        return K
+
+    def new_matrix(self) -> np.ndarray:
+        """An uninitialised (n, n) matrix: one that was given up, or fresh memory."""
+        spare, self._spare = self._spare, None
+        return np.empty((self.n, self.n)) if spare is None else spare
 
     def _omega(self) -> np.ndarray:
         return np.ones(self.n) if self.weights is None else self.weights
@@ -264,7 +294,7 @@ class BlockGrams(Grams):
         R = r if self.weights is None else r * np.sqrt(self.weights)
         # <Kc, Lc> = <K, L> - 2 W sum_i omega_i r_K[i] r_L[i] + W^2 g_K g_L
         squares = stats.squares - 2 * W * np.einsum("kn,kn->k", R, R) + (W * g) ** 2
-        if np.any(stats.squares > ONE_PASS_LIMIT[self.dtype] * squares):
+        if np.any(stats.squares > self.one_pass_limit * squares):
             # Whoever has asked for all products will do so again.
             full = products or stats.products is not None
             self._centred = self.raw_centred_products(r, g, full)
@@ -273,6 +303,11 @@ class BlockGrams(Grams):
             return squares
         assert stats.products is not None
         return stats.products - 2 * W * (R @ R.T) + W**2 * np.outer(g, g)
+
+    @property
+    def one_pass_limit(self) -> float:
+        """Up to which ``||K||^2 / ||Kc||^2`` products are centred after they were summed."""
+        return ONE_PASS_LIMIT[self.dtype]
 
     @property
     def degenerate(self) -> np.ndarray:
@@ -449,6 +484,12 @@ class BlockCombined(CombinedGram):
             self.grand_mean = float(self.raw_weights @ c.grand_means)
         self.spherical = c.sphere is not None
 
+    def forget(self) -> None:
+        matrix, self._matrix = self._matrix, None
+        # Fresh memory costs as much as filling it. Views count as references: nobody reads it now.
+        if matrix is not None and sys.getrefcount(matrix) == 2:
+            self.grams._spare = matrix
+
     def _rows(self, index: slice) -> np.ndarray:
         if self.spherical:
             return np.tensordot(self.weights, self.grams.block(index), axes=1)
@@ -479,11 +520,8 @@ class BlockCombined(CombinedGram):
         )
         if self.spherical:
             return np.concatenate(grams.map(self.rows), axis=0)
-        K = grams.expected_or_combined(self.raw_weights)
-        if grams.center:
-            K -= self.row_mean[:, None]
-            K -= self.row_mean[None, :] - self.grand_mean
-        return K
+        means = (self.row_mean, self.grand_mean) if grams.center else None
+        return grams.expected_or_combined(self.raw_weights, means)
 
     def _matvec(self, V: np.ndarray) -> np.ndarray:
         V2 = np.asarray(V, dtype=np.float64).reshape(self.n, -1)

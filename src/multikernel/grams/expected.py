@@ -15,13 +15,14 @@ class Expected:
         self.weights = weights
         self.matrix: np.ndarray | None = None
 
-    def combination(self, weights: np.ndarray) -> np.ndarray | None:
-        """The combination if it is here and the weights are a multiple of those expected."""
+    def combination(self, weights: np.ndarray) -> tuple[np.ndarray, float] | None:
+        """The combination if it is here and the weights are a multiple of those expected.
+
+        With it comes the number that it still has to be multiplied by.
+        """
         if self.matrix is None:
             return None
         factor = float(weights.sum() / self.weights.sum())
         if not np.allclose(factor * self.weights, weights, rtol=SAME, atol=0.0):
             return None
-        if abs(factor - 1.0) > SAME:
-            self.matrix *= factor
-        return self.matrix
+        return self.matrix, 1.0 if abs(factor - 1.0) <= SAME else factor

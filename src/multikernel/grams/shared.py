@@ -22,6 +22,8 @@ from . import _loops
 from .blocks import BlockGrams, RawCross, RawStatistics
 from .memory import MemoryBudget
 
+#: `BlockGrams.one_pass_limit` of points in single precision, sums in double: 1e-9 is lost.
+IN_DOUBLE = 1e6
 #: base statistic of each kernel type, exactly these types
 BASES = {
     Gaussian: "squared distances",
@@ -136,7 +138,10 @@ class SharedGrams(BlockGrams):
     @property
     def family(self) -> _loops.Family:
         if self._family is None:
-            self._family = self.encoder.family(self.Z, self.kernels, self.shifted)
+            # Room for the combined matrix, and half of the distances beside it.
+            needed = (8.0 + 0.5 * self.dtype.itemsize) * self.n**2
+            keeps = needed <= self.budget.bytes
+            self._family = self.encoder.family(self.Z, self.kernels, self.shifted, keeps)
         return self._family
 
     def raw_statistics(self, Yc: np.ndarray | None, products: bool) -> RawStatistics:
@@ -153,6 +158,12 @@ class SharedGrams(BlockGrams):
             a=s.a,
         )
 
+    @property
+    def one_pass_limit(self) -> float:
+        # Sums of polynomials have all digits of float64, whatever the type of the points.
+        single = self.dtype == np.float32 and self.family.basis is not None
+        return IN_DOUBLE if single else super().one_pass_limit
+
     def raw_centred_products(
         self, row_means: np.ndarray, grand_means: np.ndarray, products: bool
     ) -> np.ndarray:
@@ -167,7 +178,13 @@ class SharedGrams(BlockGrams):
         return self.encoder.diagonals(self.Z, self.kernels, self.shifted)
 
     def raw_combine(self, weights: np.ndarray) -> np.ndarray:
-        return _loops.combine(self.family, weights, self.n_jobs, np.float64)
+        return _loops.combine(self.family, weights, self.n_jobs, out=self.new_matrix())
+
+    def raw_combine_centred(
+        self, weights: np.ndarray, row_mean: np.ndarray, grand_mean: float
+    ) -> np.ndarray:
+        means = (row_mean, grand_mean)
+        return _loops.combine(self.family, weights, self.n_jobs, means=means, out=self.new_matrix())
 
     def raw_rows(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         Z = np.ascontiguousarray(self.Z[index])
@@ -255,7 +272,11 @@ class Encoder:
         return np.concatenate([[0], np.cumsum(self.widths)]).astype(np.int64)
 
     def family(
-        self, Z: np.ndarray, kernels: Sequence[VectorKernel], shifted: np.ndarray
+        self,
+        Z: np.ndarray,
+        kernels: Sequence[VectorKernel],
+        shifted: np.ndarray,
+        keeps: bool = False,
     ) -> _loops.Family:
         described = [scalar_function(kernel) for kernel in kernels]
         where = {group: g for g, group in enumerate(self.groups)}
@@ -266,6 +287,7 @@ class Encoder:
             kind=np.array([kind for kind, _ in described], dtype=np.int64),
             params=np.array([params for _, params in described], dtype=np.float64),
             shifted=shifted,
+            keeps=keeps,
         )
 
     def diagonals(
