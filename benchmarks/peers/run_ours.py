@@ -102,4 +102,7 @@ def search(
 
 
 if __name__ == "__main__":
-    main({"fit": fit, "weights": weights, "predict": predict, "search": search})
+    # From 600 points on polynomials stand for many kernels, from 800 on a part of the points is
+    # looked at first: loops of their own.
+    methods = {"fit": fit, "weights": weights, "predict": predict, "search": search}
+    main(methods, n=840, p=50)
