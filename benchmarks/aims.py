@@ -1,7 +1,8 @@
 """What the library wants to reach, and whether it did: computed from the table, never typed.
 
 (a) 30 times faster than every peer that learns weights, kernels included, at an accuracy that is
-    not lower (by more than one standard error of the held-out part), in a tenth of the memory;
+    not lower (by more than one standard error of the held-out part), in a tenth of the memory
+    (where it is not a tenth, what is used beyond that of the imported libraries is compared too);
 (b) within twice the machine's limit, 20,000 points inside 3 GB;
 (c) 20,000 points inside 3 GB and 60,000 inside 20 GB to a gap of 1e-3, growing like the number of
     rows of support vectors;
@@ -46,6 +47,9 @@ def _race(row: Row, table: list[Row]) -> list[str]:
     if row["peak_mb"]:
         share = float(mine["peak_mb"]) / float(row["peak_mb"])
         found.append(aim("a tenth of the memory", f"{share:.2f}", share <= 0.1))
+        if share > 0.1:  # an interpreter and its libraries may be most of it
+            beyond = float(mine["extra_mb"]) / max(float(row["extra_mb"]), 1.0)
+            found.append(aim("a tenth beyond imports", f"{beyond:.2f}", beyond <= 0.1))
     if row["accuracy"]:
         a, b = float(mine["accuracy"]), float(row["accuracy"])
         error = sqrt(b * (1 - b) / HELD_OUT)

@@ -63,6 +63,7 @@ def alignf_weights(dtype: str) -> Run:
 #: Costs for which machines on kernels of unit diagonal or unit variance do well on digits.
 _C = {"C": 10.0}
 OURS = (
+    ours("align", "align", **_C),
     ours("alignf", "alignf", **_C),
     ours(LP, **_C),
     ours("L1", **_C),
@@ -87,7 +88,7 @@ PEERS = (
     *(
         Run("mklpy", rule, "fit", {"rule": rule, **_C}, True, against)
         for rule, against in {
-            "FHeuristic": "alignf",
+            "FHeuristic": "align",
             "PWMK": LP,
             "EasyMKL": LP,
             "MEMO": LP,
@@ -101,7 +102,7 @@ PEERS = (
         for rule in ("MultipleKernelRidgeCV, random search", "MultipleKernelRidgeCV, gradient")
     ),
     Run("multimodal", "MKL", "fit", {"lmbda": 0.1}, True, LP),
-    Run("mklaren", "Align", "fit", {"rule": "Align", **_C}, True, "alignf"),
+    Run("mklaren", "Align", "fit", {"rule": "Align", **_C}, True, "align"),
     Run("mklaren", "Alignf", "fit", {"rule": "Alignf", **_C}, True, "alignf"),
 )
 
@@ -205,8 +206,8 @@ def limits(
 ) -> float | None:
     """The least seconds that a run could take on this machine, on one thread.
 
-    alignf
-        Exponentials of half of the pairs for every kernel, and their products.
+    align, alignf
+        Exponentials of half of the pairs for every kernel; for alignf their products too.
     support
         Every kernel between every support vector and every point, each pair once.
     predict
@@ -215,10 +216,11 @@ def limits(
         The stored numbers of a sparse matrix read once, with their columns.
     """
     s = facts.get("support") or 0
-    if run.limit.startswith("alignf"):
+    if run.limit.startswith("align"):
         kind = "64" if run.limit.endswith("float64") else "32"
         pairs = n * n / 2
-        return p * pairs / rates[f"exp{kind}"] + p * (p + 1) * pairs / rates[f"flops{kind}"]
+        products = p * (p + 1) * pairs / rates[f"flops{kind}"] if "alignf" in run.limit else 0.0
+        return p * pairs / rates[f"exp{kind}"] + products
     if run.limit == "support":
         return p * (n * s - s * s / 2) / rates["exp32"]
     if run.limit == "predict":

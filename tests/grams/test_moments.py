@@ -360,6 +360,80 @@ def test_the_same_machine(weighting, rng, monkeypatch):
     np.testing.assert_allclose(fast.decision_function(X), plain.decision_function(X), atol=2e-3)
 
 
+@pytest.mark.parametrize("kind", [EXP_SQ, EXP_L1])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_combinations_as_series(kind, dtype, rng):
+    """Between points of the family; dense, by rows, summed and multiplied with vectors."""
+    family = make(rng, kind, dtype=dtype, p=32)
+    w = rng.uniform(0.1, 1.0, 32)
+    assert family.combination(w, inside=True)[0].series is not None
+    assert family.combination(w)[0].series is None  # any points: from a table
+    exact = _loops.combine(plainly(family), w, 1)
+    size = w.sum() * (3e-7 if dtype == np.float32 else 1e-14)
+    K = _loops.combine(family, w, 1)
+    np.testing.assert_allclose(K, exact, atol=size)
+    np.testing.assert_array_equal(K, K.T)
+    rows = _loops.cross_combine(family, family.Z[100:130], w, 1, inside=True)
+    np.testing.assert_array_equal(rows, K[100:130])
+    V = rng.standard_normal((N, 2))
+    np.testing.assert_allclose(
+        _loops.combined_matvec(family, w, V, 1), exact @ V, atol=size * np.abs(V).sum()
+    )
+    sums, square = _loops.combined_sums(family, w, None, 1)
+    np.testing.assert_allclose(sums, exact.sum(axis=1), atol=size * N)
+    assert square == pytest.approx(np.sum(exact**2), rel=1e-6 if dtype == np.float32 else 1e-13)
+    found = _loops.statistics(family, None, None, False, 1)
+    assert family.basis.square(w, found.totals) == pytest.approx(square, rel=1e-6)
+    np.testing.assert_allclose(w @ found.row_sums, sums, atol=size * N)
+
+
+def test_few_weights_are_no_series(rng):
+    family = make(rng)
+    w = np.zeros(family.p)
+    w[[2, 20]] = 1.0
+    assert family.combination(w, inside=True)[0].p == 2
+    w[:] = 1e-3
+    w[0] = 5.0  # nearly all on a wide kernel: few degrees are enough
+    assert len(family.combination(w, inside=True)[0].series) < family.basis.degrees
+    assert len(family.combination(np.eye(24)[0] + 1e-300, inside=True)[0].series) >= 3
+
+
+def test_predictions_far_away(rng):
+    """New points may be farther than any two of the sample: there a series would explode."""
+    X = rng.standard_normal((650, 4))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    bank = mk.gaussians(np.geomspace(0.01, 0.5, 16))
+    model = mk.MultiKernelClassifier(bank, mk.LpNorm(4 / 3), dtype=np.float64).fit(X, y)
+    far = np.concatenate([10.0 * X[:5], 1e3 * X[:5], 1e6 * X[:5]])
+    K = sum(
+        w * np.exp(-k.gamma * cdist(far, X, "sqeuclidean"))
+        for w, k in zip(model.kernel_weights_, bank, strict=True)
+    )
+    assert np.all(np.isfinite(model.decision_function(far)))
+    assert np.all(np.abs(K[5:]) < 1e-3)
+    outputs = model.decision_function(far[5:])
+    np.testing.assert_allclose(outputs, outputs[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_norm_of_a_combination_without_its_matrix(weighted, rng):
+    X = rng.standard_normal((N, 5))
+    omega = rng.uniform(0.5, 2.0, N) if weighted else None
+    kernels, names = list(mk.gaussians(np.geomspace(0.01, 0.5, 20))), [str(k) for k in range(20)]
+    grams = SharedGrams.evaluate(
+        kernels, X, names, MemoryBudget.of("1GB"), dtype=np.float64, weights=omega
+    ).corrected(True, "multiplicative")
+    w = rng.uniform(0.1, 1.0, 20)
+    grams.statistics()
+    gram = grams.combine(w)
+    found = gram.centred_norm(None if omega is None else omega.copy())
+    O = np.ones(N) if omega is None else omega
+    K = gram.dense()
+    r = K @ O / O.sum()
+    Kc = K - r[:, None] - r + r @ O / O.sum()
+    assert found == pytest.approx(np.sqrt(O @ Kc**2 @ O), rel=1e-11)
+
+
 def test_memory_that_is_given_up_is_used_again_and_never_under_a_reader(rng):
     X = rng.standard_normal((300, 3))
     grams = SharedGrams.evaluate(

@@ -25,6 +25,8 @@ from ._passes import (
     MIXED_L1,
     MIXED_SQ,
     POLY,
+    SERIES_L1,
+    SERIES_SQ,
     SQUARE,
     TANH,
     Plan,
@@ -39,6 +41,8 @@ FEW_FROM = 600
 #: Polynomials that cost less than one kernel, and than any skeleton.
 DEGREES_PER_KERNEL = {np.dtype(np.float32): 3, np.dtype(np.float64): 6}
 MOST_DEGREES = {np.dtype(np.float32): 96, np.dtype(np.float64): 256}
+#: What a series may leave out of the sum of its coefficients.
+SERIES_ERROR = {np.dtype(np.float32): 1e-9, np.dtype(np.float64): 1e-18}
 #: One in so many points, the farthest from the middle, is compared with all others.
 FARTHEST = 24
 
@@ -49,8 +53,11 @@ _STATISTIC = {
     TANH: DOT,
     MIXED_SQ: SQUARE,
     MIXED_L1: ABSOLUTE,
+    SERIES_SQ: SQUARE,
+    SERIES_L1: ABSOLUTE,
 }
 _MIXED = {EXP_SQ: MIXED_SQ, EXP_L1: MIXED_L1}
+_SERIES = {EXP_SQ: SERIES_SQ, EXP_L1: SERIES_L1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +75,8 @@ class Family:
     group : array of shape (p,)
         The group of each kernel, non-decreasing.
     kind : array of shape (p,)
-        `EXP_SQ`, `EXP_L1`, `POLY` or `TANH`; in a family that `combination` made also `MIXED_SQ`
-        and `MIXED_L1`.
+        `EXP_SQ`, `EXP_L1`, `POLY` or `TANH`; in a family that `combination` made also `MIXED_SQ`,
+        `MIXED_L1`, `SERIES_SQ` and `SERIES_L1`.
     params : array of shape (p, 3)
         gamma (non-negative for the exponentials), coef0 and degree (an integer >= 1, used by
         `POLY` only) of each kernel; of a mixture rate, end and place of its table.
@@ -79,6 +86,8 @@ class Family:
         gains nothing, and its raw products would be those of a matrix of -1; see `is_wide`.
     tables : array of shape (n_numbers,) or None
         The polynomials of mixtures, one after the other.
+    series : array of shape (n_numbers,) or None
+        Slope and coefficients of a series, which is then the only kernel.
     keeps : bool, default=False
         Whether there is room to keep `distances`.
 
@@ -99,6 +108,7 @@ class Family:
     params: NDArray[np.float64]
     shifted: bool | NDArray[np.bool_] = False
     tables: Array | None = None
+    series: NDArray[np.float64] | None = None
     keeps: bool = False
 
     @property
@@ -150,7 +160,7 @@ class Family:
             gamma, coef0, _ = self.params[k]
             key = (int(group), _STATISTIC[int(kind)])
             slot[k] = slots.setdefault(key, len(slots))
-            if key[1] == DOT or kind in (MIXED_SQ, MIXED_L1):
+            if key[1] == DOT or kind not in (EXP_SQ, EXP_L1):
                 constants[k, :2] = gamma, coef0
             else:
                 constants[k] = split_rate(float(gamma), self.dtype)
@@ -165,6 +175,7 @@ class Family:
             constants=constants,
             shifted=self.is_shifted,
             tables=np.empty(0, dtype=self.dtype) if self.tables is None else self.tables,
+            series=np.empty(0) if self.series is None else self.series,
         )
 
     def take(self, kernels: NDArray[np.int64]) -> Family:
@@ -262,34 +273,39 @@ class Family:
         if kind != EXP_SQ:
             return self.reach(group, kind)[1]
         columns = self.Z[:, self.offsets[group] : self.offsets[group + 1]]
-        Z = columns - columns.mean(axis=0)
-        radius = np.einsum("ij,ij->i", Z, Z, dtype=np.float64)
-        count = self.n // FARTHEST
-        order = np.argpartition(-radius, count)
-        few, rest = order[:count], order[count:]
-        found = [4.0 * float(radius[rest].max())]
         with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
+            Z = columns - columns.mean(axis=0)
+            radius = np.einsum("ij,ij->i", Z, Z)
+            count = self.n // FARTHEST
+            order = np.argpartition(-radius, count)
+            few, rest = order[:count], order[count:]
+            found = [4.0 * float(radius[rest].max())]
             for start in range(0, count, 64):
                 some = few[start : start + 64]
-                products = (Z[some] @ Z.T).astype(np.float64)
-                found.append(float((radius[some, None] + radius - 2.0 * products).max()))
+                squares = -2.0 * Z[some] @ Z.T
+                squares += radius
+                found.append(float((squares.max(axis=1) + radius[some]).max()))
         if not np.all(np.isfinite(found)):
             return np.inf
         # Rounding may have made them smaller, or those of a pass larger.
         return max(found) * (1.0 + 64.0 * float(np.finfo(self.dtype).eps) * Z.shape[1] ** 0.5)
 
-    def combination(self, w: NDArray[np.float64]) -> tuple[Family, NDArray[np.float64]]:
+    def combination(
+        self, w: NDArray[np.float64], inside: bool = False
+    ) -> tuple[Family, NDArray[np.float64]]:
         """A smaller family and coefficients with the same sum ``sum_k w_k K_k``.
 
-        Kernels of weight zero are left out, and many exponentials of one statistic are one table.
-        The last answer is kept: rows of one combination are asked for again and again.
+        Kernels of weight zero are left out, and many exponentials of one statistic are one table;
+        `inside`, between points of the family only, they may be one series of polynomials. The
+        last answer is kept: rows of one combination are asked for again and again.
         """
         w = np.asarray(w, dtype=np.float64)
+        inside = inside and self.basis is not None
         known = self.__dict__.get("_combination")
-        if known is None or not np.array_equal(known[0], w):
-            known = (w.copy(), *_mixed(self, w))
+        if known is None or known[1] != inside or not np.array_equal(known[0], w):
+            known = (w.copy(), inside, *_mixed(self, w, inside))
             self.__dict__["_combination"] = known
-        return known[1], known[2]
+        return known[2], known[3]
 
 
 def is_wide(family: Family) -> NDArray[np.bool_]:
@@ -349,9 +365,22 @@ def _part(family: Family, key: tuple[int, int], members: NDArray[np.int64]) -> P
     return Part(members, members[columns], (C * size / size[columns, None]).T.copy())
 
 
-def _mixed(family: Family, w: NDArray[np.float64]) -> tuple[Family, NDArray[np.float64]]:
+def _mixed(
+    family: Family, w: NDArray[np.float64], inside: bool
+) -> tuple[Family, NDArray[np.float64]]:
     """What `Family.combination` returns."""
     kept = np.flatnonzero(w).tolist()
+    if inside and len(kept) >= LEAST:
+        assert family.basis is not None
+        one = Family(
+            family.Z,
+            family.offsets,
+            family.group[:1],
+            np.array([_SERIES[int(family.kind[0])]]),
+            np.zeros((1, 3)),
+            series=family.basis.series(w, SERIES_ERROR[family.dtype]),
+        )
+        return family._share_points(one), np.ones(1)
     rates, shifted = family.params.reshape(-1, 3)[:, 0], family.is_shifted
     mixtures: dict[tuple[int, int], NDArray[np.int64]] = {}
     near: dict[tuple[int, int], float] = {}
@@ -363,8 +392,8 @@ def _mixed(family: Family, w: NDArray[np.float64]) -> tuple[Family, NDArray[np.f
     if not mixtures:
         kernels = np.array(kept, dtype=np.int64)
         return family.take(kernels), w[kernels]
-    inside = {k for some in mixtures.values() for k in some.tolist()}
-    rest = [k for k in kept if k not in inside]
+    tabled = {k for some in mixtures.values() for k in some.tolist()}
+    rest = [k for k in kept if k not in tabled]
     group = [int(family.group[k]) for k in rest]
     kind = [int(family.kind[k]) for k in rest]
     params = [family.params[k] for k in rest]

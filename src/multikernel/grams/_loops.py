@@ -84,6 +84,8 @@ class Statistics(NamedTuple):
         ``sum_ij w_i w_j K_k[i, j] K_l[i, j]``, or only its diagonal.
     combined : array of shape (n, n) or None
         ``sum_k c_k K_k`` for given coefficients c.
+    totals : array of shape (high + 1,) or None
+        ``sum_ij w_i w_j T_m(x_ij)`` of the polynomials that stand for all kernels, if any do.
     """
 
     row_sums: Array
@@ -91,6 +93,7 @@ class Statistics(NamedTuple):
     a: Array | None
     products: Array
     combined: Array | None = None
+    totals: Array | None = None
 
 
 class CentredStatistics(NamedTuple):
@@ -290,7 +293,7 @@ def combine(
         Exactly symmetric.
     """
     n, tile, kept = family.n, family.tile, family.distances
-    family, w = family.combination(w)
+    family, w = family.combination(w, inside=True)
     kept = kept if family.tile == tile else kept[:0]
     if out is None:
         out = np.empty((n, n), dtype=np.dtype(family.dtype if dtype is None else dtype))
@@ -373,7 +376,7 @@ def combined_sums(
         ``sum_ij omega_i omega_j K[i, j]**2``.
     """
     n = family.n
-    family, w = family.combination(w)
+    family, w = family.combination(w, inside=True)
     if family.p == 0:
         return np.zeros(n), 0.0
     plan, packed, rows_at_once = family.plan, family.packed, _rows_at_once(family)
@@ -428,7 +431,7 @@ def combined_matvec(
     array of shape (n, t)
         float64.
     """
-    family, w = family.combination(w)
+    family, w = family.combination(w, inside=True)
     return _apply(family, family.packed, family.n, V, w, n_threads)[0]
 
 
@@ -484,6 +487,7 @@ def cross_combine(
     w: NDArray[np.float64],
     n_threads: int | None = None,
     dtype: Any = None,
+    inside: bool = False,
 ) -> Array:
     """``sum_k w_k K_k(new, points)``; kernels of weight zero are not evaluated.
 
@@ -496,13 +500,15 @@ def cross_combine(
         None uses every available core.
     dtype : float32, float64 or None
         Type of the result; None for the type of the family.
+    inside : bool, default=False
+        Whether the new points are some of the points.
 
     Returns
     -------
     array of shape (m, n)
     """
     m, n = len(Z_new), family.n
-    family, w = family.combination(w)
+    family, w = family.combination(w, inside)
     out_dtype = np.dtype(family.dtype if dtype is None else dtype)
     if family.p == 0:
         return np.zeros((m, n), dtype=out_dtype)
@@ -651,6 +657,7 @@ def _by_moments(
         a=None if targets is None else basis.expand(found.paired),
         products=basis.products(found.totals, products),
         combined=None if combined is None else found.matrix,
+        totals=found.totals,
     )
 
 
@@ -672,7 +679,7 @@ def _sums(
     levels = Targets.of(Y, weights, n, tile)
     mixed, coefficients = family.take(np.arange(0)), np.empty(0)
     if combined is not None:
-        mixed, coefficients = family.combination(combined)
+        mixed, coefficients = family.combination(combined, inside=True)
     matrix = np.zeros((n, n) if combined is not None and mixed.p == 0 else (0, 0))
     if mixed.p > 0:
         matrix = np.empty((n, n))

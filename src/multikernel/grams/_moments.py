@@ -122,6 +122,22 @@ class Basis:
         C[shifted, 0] = -C[shifted, 1:].sum(axis=1)
         return cls(end, low, high, C)
 
+    def series(self, weights: Array, error: float) -> Array:
+        """``sum_k weights_k K_k`` for `chebyshev_series`: the slope, and the coefficients up to an
+        error of this part of their sum.
+        """
+        with one_blas_thread():
+            b = weights @ self.C
+        size = np.abs(b)
+        enough = np.cumsum(size[::-1])[::-1] > error * size.sum()
+        return np.append(-2.0 / self.end, b[: max(int(np.count_nonzero(enough)), 2)])
+
+    def square(self, weights: Array, totals: Array) -> float:
+        """``||sum_k weights_k K_k||^2``; see `products`."""
+        with one_blas_thread():
+            b = weights @ self.C
+            return float(b @ self._polynomial_products(totals) @ b)
+
     def expand(self, sums: Array) -> Array:
         """From sums of the polynomials, (degrees + 1, ...), to those of the kernels, (p, ...)."""
         with one_blas_thread():
@@ -129,16 +145,19 @@ class Basis:
 
     def products(self, totals: Array, full: bool) -> Array:
         """``<K_k, K_l>``, (p, p) or its diagonal, from ``<1, T_m>`` for m up to `high`."""
-        a = np.arange(self.degrees + 1)
-        above, below = a[:, None] + a, np.abs(a[:, None] - a)
-        known = np.append(totals, np.zeros(2 * self.degrees + 1 - self.high))
-        P = 0.5 * (known[above] + known[below])
         with one_blas_thread():
-            half = self.C @ P
+            half = self.C @ self._polynomial_products(totals)
             if not full:
                 return np.asarray(np.einsum("ka,ka->k", half, self.C))
             both = half @ self.C.T
             return np.asarray(0.5 * (both + both.T))
+
+    def _polynomial_products(self, totals: Array) -> Array:
+        """``<T_a, T_b>``, (degrees + 1, degrees + 1); what lies beyond `high` is left out."""
+        a = np.arange(self.degrees + 1)
+        above, below = a[:, None] + a, np.abs(a[:, None] - a)
+        known = np.append(totals, np.zeros(2 * self.degrees + 1 - self.high))
+        return np.asarray(0.5 * (known[above] + known[below]))
 
 
 class Block(NamedTuple):

@@ -18,6 +18,7 @@ from ._mixtures import mixture
 from ._simd import (
     VECTOR_BYTES,
     absolute_tile,
+    chebyshev_series,
     dot_tile,
     row_products,
     row_products_single,
@@ -35,6 +36,8 @@ __all__ = [
     "MIXED_L1",
     "MIXED_SQ",
     "POLY",
+    "SERIES_L1",
+    "SERIES_SQ",
     "SQUARE",
     "STRIP",
     "TANH",
@@ -56,6 +59,8 @@ POLY = 2  # (gamma * x.z + coef0) ** degree
 TANH = 3  # tanh(gamma * x.z + coef0)
 MIXED_SQ = 4  # a sum of EXP_SQ, from a table
 MIXED_L1 = 5  # the same of EXP_L1
+SERIES_SQ = 6  # a sum of EXP_SQ at distances up to some end, as a series of polynomials
+SERIES_L1 = 7  # the same of EXP_L1
 
 SQUARE, ABSOLUTE, DOT = 0, 1, 2  # pairwise statistics
 
@@ -85,6 +90,8 @@ class Plan(NamedTuple):
     shifted : array of shape (p,)
     tables : array of shape (n_numbers,)
         See :mod:`multikernel.grams._mixtures`.
+    series : array of shape (n_numbers,)
+        Slope and coefficients of one series; see :mod:`multikernel.grams._moments`.
     """
 
     slot_kind: NDArray[np.int64]
@@ -96,6 +103,7 @@ class Plan(NamedTuple):
     constants: Array
     shifted: NDArray[np.bool_]
     tables: Array
+    series: NDArray[np.float64]
 
 
 @njit(nogil=True, cache=True)
@@ -208,6 +216,9 @@ def evaluate(plan: Plan, k: int, x: Array, out: Array) -> None:
     elif kind in (MIXED_SQ, MIXED_L1):
         for i in range(x.shape[0]):
             out[i] = mixture(x[i], a, b, plan.tables, degree)
+    elif kind in (SERIES_SQ, SERIES_L1):
+        series = plan.series
+        chebyshev_series(x, series[0], series, 1, series.shape[0] - 1, out)  # type: ignore[call-arg]
     elif kind == TANH:
         for i in range(x.shape[0]):
             out[i] = tanh(fma(a, x[i], b))

@@ -9,7 +9,8 @@ one result and is bound by memory.  They are written as LLVM instructions, gener
 `row_products`   adds up products of rows of one array with rows of another: the Frobenius
                  products of kernels on a tile, or a tile times a few vectors.
 `strip_sums`     adds up the rows and the columns of eight rows of a kernel in one reading.
-`chebyshev_sums` adds up Chebyshev polynomials of a few degrees over the rows of eight columns.
+`chebyshev_sums` adds up Chebyshev polynomials of a few degrees over the rows of eight columns;
+                 `chebyshev_series` adds up all degrees, point by point.
 
 A result of `pair_tile` is one chain of fused multiply-adds in the order of the coordinates, and
 (x - z)**2 = (z - x)**2 to the last bit: an entry of a Gram matrix does not depend on the tile it
@@ -32,6 +33,7 @@ __all__ = [
     "REST",
     "VECTOR_BYTES",
     "absolute_tile",
+    "chebyshev_series",
     "chebyshev_sums",
     "chebyshev_sums_paired",
     "chebyshev_sums_paired_rest",
@@ -92,7 +94,9 @@ class _Vectors:
         stored.align = self.size
 
     def broadcast(self, pointer: Any) -> Any:
-        scalar = self.builder.load(pointer, typ=self.element)
+        return self.spread(self.builder.load(pointer, typ=self.element))
+
+    def spread(self, scalar: Any) -> Any:
         lone = self.builder.insert_element(
             ir.Constant(self.type, ir.Undefined), scalar, ir.IntType(32)(0)
         )
@@ -134,10 +138,11 @@ def _loop(builder: Any, count: Any, starts: list[Any], body: Callable[..., list[
         values.append(value)
     results = body(step, values)
     following = builder.add(step, _INDEX(1))
+    last = builder.block  # not the first one where the body has a loop of its own
     builder.cbranch(builder.icmp_signed("<", following, count), inside, after)
-    step.add_incoming(following, inside)
+    step.add_incoming(following, last)
     for value, result in zip(values, results, strict=True):
-        value.add_incoming(result, inside)
+        value.add_incoming(result, last)
     builder.position_at_end(after)
     return results
 
@@ -441,6 +446,73 @@ def _chebyshev_sums(width: int, weighted: bool, paired: bool) -> Any:
         return signature, codegen
 
     return sums
+
+
+@intrinsic
+def chebyshev_series(
+    typingctx: Any, d: Any, slope: Any, b: Any, b0: Any, count: Any, out: Any
+) -> Any:
+    """``out[i] = sum_m b[b0 + m] T_m(1 + slope * d[i])``, m below `count` >= 2, by Clenshaw.
+
+    The length of `d` and `out` is a multiple of 64; `b` is float64, and so is the arithmetic.
+    """
+    whole = types.intp
+    signature = types.void(d, types.float64, b, whole, whole, out)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        d_array, slope, b_array, b0, count, out_array = args
+        vec = _Vectors(context, builder, types.float64)
+        given = _Vectors(context, builder, signature.args[0].dtype)
+        narrow = ir.VectorType(given.element, vec.lanes)
+        length = context.make_array(signature.args[0])(context, builder, d_array).nitems
+        source = _data(context, builder, signature.args[0], d_array)
+        target = _data(context, builder, signature.args[5], out_array)
+        b = builder.gep(_data(context, builder, signature.args[2], b_array), [b0])
+        # As many chains as it takes to keep the multipliers busy, and the registers hold.
+        at_once = 8 if _AVX512 else 4
+        slopes, one = vec.spread(slope), ir.Constant(vec.type, [1.0] * vec.lanes)
+        top = vec.broadcast(builder.gep(b, [builder.sub(count, _INDEX(1))]))
+
+        def chunk(step: Any, nothing: list[Any]) -> list[Any]:
+            start = builder.mul(step, _INDEX(at_once * vec.lanes))
+            places = [builder.add(start, _INDEX(v * vec.lanes)) for v in range(at_once)]
+            x = []
+            for place in places:
+                pointer = builder.bitcast(builder.gep(source, [place]), narrow.as_pointer())
+                loaded = builder.load(pointer, typ=narrow)
+                loaded.align = given.size
+                if given.size == 4:
+                    loaded = builder.fpext(loaded, vec.type)
+                x.append(vec.fma(slopes, loaded, one))
+            twice = [builder.fadd(a, a) for a in x]
+
+            def degree(m: Any, values: list[Any]) -> list[Any]:
+                now, before = values[:at_once], values[at_once:]
+                place = builder.sub(builder.sub(count, _INDEX(2)), m)
+                own = vec.broadcast(builder.gep(b, [place]))
+                new = [
+                    vec.fma(t, u, builder.fsub(own, v))
+                    for t, u, v in zip(twice, now, before, strict=True)
+                ]
+                return new + now
+
+            starts = [top] * at_once + [vec.zero] * at_once
+            values = _loop(builder, builder.sub(count, _INDEX(1)), starts, degree)
+            for v, place in enumerate(places):
+                # It ends with 2 x u - v + b_0 and u; the sum is x u - v + b_0.
+                value = vec.fma(builder.fneg(x[v]), values[at_once + v], values[v])
+                if given.size == 4:
+                    value = builder.fptrunc(value, narrow)
+                pointer = builder.bitcast(builder.gep(target, [place]), narrow.as_pointer())
+                stored = builder.store(value, pointer)
+                stored.align = given.size
+            return []
+
+        steps = builder.sdiv(length, _INDEX(at_once * vec.lanes))
+        _loop(builder, steps, [], chunk)
+        return context.get_dummy_value()
+
+    return signature, codegen
 
 
 @intrinsic

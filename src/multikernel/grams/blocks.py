@@ -50,6 +50,8 @@ class RawStatistics:
         ``<K_k, K_l>``.
     a : array of shape (p,) or None
         ``<K_k, Y Y'>`` for centred targets.
+    totals : array or None
+        From which an implementation may tell products that were not asked for.
     """
 
     row_sums: np.ndarray
@@ -57,6 +59,7 @@ class RawStatistics:
     squares: np.ndarray
     products: np.ndarray | None
     a: np.ndarray | None
+    totals: np.ndarray | None = None
 
 
 class RawCross:
@@ -538,13 +541,15 @@ class BlockCombined(CombinedGram):
         return self.weights @ self.grams.diagonals()
 
     def centred_norm(self, weights: np.ndarray | None) -> float:
-        if self._matrix is None and not self.spherical:
+        known = self.grams._statistics
+        told = known is not None and known.totals is not None
+        if (self._matrix is None or told) and not self.spherical:
             sums = self.grams.raw_combined_sums(self.raw_weights, weights)
             if sums is not None:
                 row_sums, square = sums
                 total = self.n if weights is None else weights.sum()
                 centred = centred_square(row_sums / total, square, weights)
-                if square <= ONE_PASS_LIMIT[self.grams.dtype] * centred:
+                if square <= self.grams.one_pass_limit * centred:
                     return float(np.sqrt(centred))
         return super().centred_norm(weights)
 

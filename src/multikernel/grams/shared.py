@@ -156,6 +156,7 @@ class SharedGrams(BlockGrams):
             squares=np.diag(s.products).copy() if products else s.products,
             products=s.products if products else None,
             a=s.a,
+            totals=s.totals,
         )
 
     @property
@@ -188,7 +189,7 @@ class SharedGrams(BlockGrams):
 
     def raw_rows(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         Z = np.ascontiguousarray(self.Z[index])
-        return _loops.cross_combine(self.family, Z, weights, self.n_jobs, np.float64)
+        return _loops.cross_combine(self.family, Z, weights, self.n_jobs, np.float64, inside=True)
 
     def raw_among(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         return _loops.combine(self._only(index), weights, self.n_jobs, np.float64)
@@ -209,6 +210,12 @@ class SharedGrams(BlockGrams):
     def raw_combined_sums(
         self, weights: np.ndarray, omega: np.ndarray | None
     ) -> tuple[np.ndarray, float]:
+        known, basis = self._statistics, self.family.basis
+        same = omega is self.weights or (
+            omega is not None and self.weights is not None and np.array_equal(omega, self.weights)
+        )
+        if known is not None and known.totals is not None and basis is not None and same:
+            return weights @ known.row_sums, basis.square(weights, known.totals)
         return _loops.combined_sums(self.family, weights, omega, self.n_jobs)
 
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> SharedCross:
