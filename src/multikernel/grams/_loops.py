@@ -685,7 +685,7 @@ def _sums(
         matrix = np.empty((n, n))
     plan, packed, coefficients = mixed.plan, family.packed, coefficients.astype(family.dtype)
     kind, first, last = (int(a[0]) for a in family.plan[:3])
-    keeps = n_tiles * (n_tiles + 1) // 2 if family.keeps else 0
+    keeps = n_tiles * (n_tiles + 1) // 2 if family.keeps and totals else 0
     kept = np.empty((keeps, tile**2 if keeps else 0), dtype=family.dtype)
 
     def unit(panels: NDArray[np.int64]) -> tuple[Array, Array, Array]:
@@ -719,7 +719,8 @@ def _sums(
         rows += part[0]
         above += part[1]
         paired += part[2]
-    family.keep(kept)
+    if keeps:
+        family.keep(kept)
     weight = weight[:n]
     everything = np.empty((basis.degrees + 1, n))
     everything[0] = weight.sum()
