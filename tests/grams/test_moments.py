@@ -10,7 +10,8 @@ from scipy.special import ive
 import multikernel as mk
 from multikernel.grams import _families, _loops
 from multikernel.grams._families import Family
-from multikernel.grams._moments import LEVELS, Basis, Targets, bessel_coefficients, degrees_for
+from multikernel.grams._moment_loops import LEVELS, Targets
+from multikernel.grams._moments import Basis, bessel_coefficients, degrees_for
 from multikernel.grams._passes import EXP_L1, EXP_SQ, POLY
 from multikernel.grams.memory import MemoryBudget
 from multikernel.grams.shared import SharedGrams
@@ -150,7 +151,7 @@ def test_few_rows_or_many_vectors_are_left_to_the_kernels(rng, monkeypatch):
     sparse = np.zeros((N, 1))
     sparse[:50] = 1.0
     many = rng.standard_normal((N, _loops.MOMENTS_AT_MOST + 1))
-    monkeypatch.setattr(_loops, "_sums", None)
+    monkeypatch.setattr(_loops, "polynomial_sums", None)
     for V in (sparse, many):
         np.testing.assert_array_equal(_loops.matvecs(family, V, 1), _loops.matvecs(plain, V, 1))
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 class ProgressLine:
@@ -15,6 +16,9 @@ class ProgressLine:
         self.title = title
         self.progress: Progress | None = None
         if verbose:
+            # Here, for those who ask for it: it takes 20 ms and 5 MB.
+            from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
             fields = "iteration {task.completed}  gap {task.fields[gap]}  "
             fields += "kernels {task.fields[active]}  support {task.fields[support]}"
             self.progress = Progress(

@@ -17,6 +17,7 @@ from .._threads import one_blas_thread
 from ._fastmath import split_rate
 from ._mixtures import LEAST, MOST_OCTAVES, octaves, tabulate
 from ._moments import Basis
+from ._order import tiles_of
 from ._passes import (
     ABSOLUTE,
     DOT,
@@ -41,6 +42,8 @@ FEW_FROM = 600
 #: Polynomials that cost less than one kernel, and than any skeleton.
 DEGREES_PER_KERNEL = {np.dtype(np.float32): 3, np.dtype(np.float64): 6}
 MOST_DEGREES = {np.dtype(np.float32): 96, np.dtype(np.float64): 256}
+#: Bytes of kept distances for each entry of the combined matrix, whose own entries have eight.
+KEPT_BYTES = 1.6
 #: What a series may leave out of the sum of its coefficients.
 SERIES_ERROR = {np.dtype(np.float32): 1e-9, np.dtype(np.float64): 1e-18}
 #: One in so many points, the farthest from the middle, is compared with all others.
@@ -142,10 +145,17 @@ class Family:
 
     @property
     def distances(self) -> Array:
-        """The one distance of all pairs, a row per tile on and above the diagonal, as a pass that
-        computed it has left it here; without rows before that.
+        """The one distance of pairs of points, a row for each of the first tiles on and above the
+        diagonal, as a pass that computed it has left it here; without rows before that.
         """
         return self.__dict__.get("_distances", np.empty((0, 0), dtype=self.dtype))
+
+    @property
+    def kept_tiles(self) -> int:
+        """How many of these tiles there is room for."""
+        n_tiles = tiles_of(self.n, self.tile)
+        room = KEPT_BYTES * self.n**2 / (self.tile**2 * self.dtype.itemsize)
+        return min(n_tiles * (n_tiles + 1) // 2, int(room)) if self.keeps else 0
 
     def keep(self, distances: Array) -> None:
         self.__dict__["_distances"] = distances
@@ -429,7 +439,3 @@ def pack(Z: Array, tile: int) -> Array:
     if full < len(packed):
         packed[full, :, : n - full * tile] = Z[full * tile :].T
     return packed
-
-
-def tiles_of(n: int, tile: int) -> int:
-    return -(-n // tile)

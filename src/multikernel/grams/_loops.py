@@ -15,32 +15,29 @@ evaluates all p kernels into a slab of p rows that stays in the cache, and reduc
 The arithmetic of entries is in the type of the points.  A sum starts in short chains of that type
 (at most 64 products per vector lane) and goes on in float64.
 
-Results have the same bits on every run, whatever the number of threads.  The grid of tiles
-depends on n, p and the type alone; threads take *units* of row panels, and the results of units
-are added in the order of the units.  An entry of one kernel has the same bits in every pass; one of
-a combination of many exponentials comes from a table (`_mixtures`), or with the statistics of a
-skeleton (`_skeletons`), and differs from their sum as sums in another order do.
+Results have the same bits on every run, whatever the number of threads (`_order`).  An entry of
+one kernel has the same bits in every pass; one of a combination of many exponentials comes from a
+table (`_mixtures`) or a series (`_moments`), or with the statistics of a skeleton (`_skeletons`),
+and differs from their sum as sums in another order do.
 """
 
 from __future__ import annotations
 
-import os
-from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from . import _passes
-from ._families import Family, is_wide, pack, tiles_of
-from ._moments import Basis, Targets, moment_panels
+from ._families import KEPT_BYTES, Family, is_wide, pack
+from ._moments import Basis, polynomial_sums
+from ._order import in_order, tiles_of, units
 from ._passes import EXP_L1, EXP_SQ, POLY, STRIP, TANH
 
 __all__ = [
     "EXP_L1",
     "EXP_SQ",
+    "KEPT_BYTES",
     "POLY",
     "TANH",
     "CentredStatistics",
@@ -61,11 +58,9 @@ __all__ = [
 ]
 
 Array = NDArray[Any]
-Result = TypeVar("Result")
 
 #: Products with more vectors than this cost less by kernels than by polynomials.
 MOMENTS_AT_MOST = 2
-_UNITS = 32  # most units of work a pass is cut into; bounds the memory of partial sums
 _BASE_BYTES = 1 << 19  # keep the statistics of a whole tile if they fit in this, else of a strip
 
 
@@ -313,7 +308,7 @@ def combine(
             plan, panels, n, packed, kept, coefficients, rows_at_once, out, r, g, nothing, nothing
         )
 
-    for _ in _in_order(unit, _units(tiles_of(n, family.tile)), n_threads):
+    for _ in in_order(unit, units(tiles_of(n, family.tile)), n_threads):
         pass
     return out
 
@@ -343,7 +338,7 @@ def matvecs(
         and V.shape[1] <= MOMENTS_AT_MOST
         and 2 * np.count_nonzero(V.any(axis=1)) > family.n
     ):
-        parts = [_sums(family, family.basis, v, n_threads).rows for v in V.T]
+        parts = [polynomial_sums(family, family.basis, v, n_threads).rows for v in V.T]
         return family.basis.expand(np.stack(parts, axis=2))
     if family.skeleton is None:
         return _apply(family, family.packed, family.n, V, None, n_threads)
@@ -404,7 +399,7 @@ def combined_sums(
         return sums, square
 
     row_sums, square = np.zeros(n), 0.0
-    for sums, part in _in_order(unit, _units(tiles_of(n, family.tile)), n_threads):
+    for sums, part in in_order(unit, units(tiles_of(n, family.tile)), n_threads):
         row_sums += sums
         square += part
     return row_sums, square
@@ -520,7 +515,7 @@ def cross_combine(
     def unit(panel: int) -> None:
         _passes.cross_combine_panel(plan, panel, left, right, coefficients, rows_at_once, out)
 
-    for _ in _in_order(unit, range(left.shape[0]), n_threads):
+    for _ in in_order(unit, range(left.shape[0]), n_threads):
         pass
     return out
 
@@ -597,7 +592,7 @@ def _half_pass(
 
     row_sums: Array | None = None
     gram: Array | None = None
-    for unit_sums, unit_gram in _in_order(unit, _units(n_tiles), n_threads):
+    for unit_sums, unit_gram in in_order(unit, units(n_tiles), n_threads):
         if row_sums is None or gram is None:
             row_sums, gram = unit_sums, unit_gram
         else:
@@ -619,26 +614,6 @@ def _half_pass(
     )
 
 
-class _Sums(NamedTuple):
-    """Sums of polynomials of the distances, degree 0 first, under weights of the points.
-
-    Attributes
-    ----------
-    rows : array of shape (degrees + 1, n)
-        ``sum_j w_j T_m(x_ij)``.
-    totals : array of shape (high + 1,)
-        ``sum_ij w_i w_j T_m(x_ij)``.
-    paired : array of shape (degrees + 1,)
-        ``sum_ij w_i w_j (Y Y')_ij T_m(x_ij)``.
-    matrix : array of shape (n, n) or (0, 0)
-    """
-
-    rows: Array
-    totals: Array
-    paired: Array
-    matrix: Array
-
-
 def _by_moments(
     family: Family,
     basis: Basis,
@@ -649,88 +624,16 @@ def _by_moments(
     combined: NDArray[np.float64] | None,
 ) -> Statistics:
     """`statistics` of kernels that are sums of polynomials of one distance."""
-    found = _sums(family, basis, weights, n_threads, targets, True, combined)
+    found = polynomial_sums(family, basis, weights, n_threads, targets, True, combined)
     diagonal = np.where(family.is_shifted, 0.0, 1.0)
     return Statistics(
         row_sums=basis.expand(found.rows),
-        diagonals=np.repeat(diagonal[:, None], family.n, axis=1),
+        diagonals=np.broadcast_to(diagonal[:, None], (family.p, family.n)),
         a=None if targets is None else basis.expand(found.paired),
         products=basis.products(found.totals, products),
         combined=None if combined is None else found.matrix,
         totals=found.totals,
     )
-
-
-def _sums(
-    family: Family,
-    basis: Basis,
-    weights: NDArray[np.float64] | None,
-    n_threads: int | None,
-    targets: NDArray[np.float64] | None = None,
-    totals: bool = False,
-    combined: NDArray[np.float64] | None = None,
-) -> _Sums:
-    """One pass over the tiles on and above the diagonal."""
-    n, tile = family.n, family.tile
-    n_tiles = tiles_of(n, tile)
-    weight = np.zeros(n_tiles * tile)
-    weight[:n] = 1.0 if weights is None else weights
-    Y = None if targets is None else np.asarray(targets, dtype=np.float64).reshape(n, -1)
-    levels = Targets.of(Y, weights, n, tile)
-    mixed, coefficients = family.take(np.arange(0)), np.empty(0)
-    if combined is not None:
-        mixed, coefficients = family.combination(combined, inside=True)
-    matrix = np.zeros((n, n) if combined is not None and mixed.p == 0 else (0, 0))
-    if mixed.p > 0:
-        matrix = np.empty((n, n))
-    plan, packed, coefficients = mixed.plan, family.packed, coefficients.astype(family.dtype)
-    kind, first, last = (int(a[0]) for a in family.plan[:3])
-    keeps = n_tiles * (n_tiles + 1) // 2 if family.keeps and totals else 0
-    kept = np.empty((keeps, tile**2 if keeps else 0), dtype=family.dtype)
-
-    def unit(panels: NDArray[np.int64]) -> tuple[Array, Array, Array]:
-        sums = (
-            np.zeros((len(weight) // 8, basis.degrees, 8)),
-            np.zeros(basis.high if totals else 0),
-            np.zeros(0 if Y is None else basis.degrees),
-        )
-        moment_panels(
-            kind,
-            first,
-            last,
-            panels,
-            n,
-            packed,
-            2.0 / basis.end,
-            levels,
-            weights is not None,
-            weight,
-            plan,
-            coefficients,
-            *sums,
-            matrix,
-            kept,
-        )
-        return sums
-
-    parts = _in_order(unit, _units(n_tiles), n_threads)
-    rows, above, paired = next(parts)
-    for part in parts:
-        rows += part[0]
-        above += part[1]
-        paired += part[2]
-    if keeps:
-        family.keep(kept)
-    weight = weight[:n]
-    everything = np.empty((basis.degrees + 1, n))
-    everything[0] = weight.sum()
-    everything[1:] = rows.transpose(1, 0, 2).reshape(basis.degrees, -1)[:, :n]
-    if totals:
-        above = np.append(everything @ weight, above[basis.degrees :])
-    if Y is not None:
-        middle = weight @ Y
-        paired = np.append(middle @ middle, paired)
-    return _Sums(everything, above, paired, matrix)
 
 
 def _fill(family: Family, left: Array, start: int, stop: int, n_threads: int | None) -> Array:
@@ -742,7 +645,7 @@ def _fill(family: Family, left: Array, start: int, stop: int, n_threads: int | N
         _passes.fill_panel(plan, panel, start, stop, left, right, rows_at_once, out)
 
     panels = range(start // family.tile, tiles_of(stop, family.tile) if stop > start else 0)
-    for _ in _in_order(unit, panels, n_threads):
+    for _ in in_order(unit, panels, n_threads):
         pass
     return out
 
@@ -791,7 +694,7 @@ def _apply(
             out,
         )
 
-    for _ in _in_order(unit, range(left.shape[0]), n_threads):
+    for _ in in_order(unit, range(left.shape[0]), n_threads):
         pass
     return out[:, :m, :t] * scale
 
@@ -811,40 +714,3 @@ def _rows_at_once(family: Family) -> int:
     tile = family.tile
     whole = len(family.plan.slot_kind) * tile * tile * family.dtype.itemsize
     return tile if whole <= _BASE_BYTES else STRIP
-
-
-def _units(n_tiles: int) -> list[NDArray[np.int64]]:
-    """Row panels of the upper triangle, grouped into units of nearly equal work.
-
-    Panel I has ``n_tiles - I`` tiles; panels I and ``n_tiles - 1 - I`` together always have
-    ``n_tiles + 1``.
-    """
-    n_pairs = (n_tiles + 1) // 2
-    per_unit = -(-n_pairs // _UNITS)
-    units = []
-    for first in range(0, n_pairs, per_unit):
-        pairs = range(first, min(first + per_unit, n_pairs))
-        panels = sorted({panel for i in pairs for panel in (i, n_tiles - 1 - i)})
-        units.append(np.array(panels, dtype=np.int64))
-    return units
-
-
-def _in_order(
-    function: Callable[[Any], Result], jobs: Any, n_threads: int | None
-) -> Iterator[Result]:
-    """Results of ``function(job)`` in the order of the jobs, few of them alive at a time."""
-    if n_threads is None:
-        n_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-        n_threads = max(n_threads, 1)
-    if n_threads <= 1 or len(jobs) <= 1:
-        for job in jobs:
-            yield function(job)
-        return
-    with ThreadPoolExecutor(min(n_threads, len(jobs))) as pool:
-        waiting: deque[Future[Result]] = deque()
-        for job in jobs:
-            waiting.append(pool.submit(function, job))
-            if len(waiting) > n_threads:
-                yield waiting.popleft().result()
-        while waiting:
-            yield waiting.popleft().result()

@@ -605,14 +605,14 @@ def combine_panels(
     """Tiles (I, J), J >= I, of the combined matrix, and their mirror images.
 
     They are written to `out`, centred if there are means, and their sums under `weight` added to
-    `row_sums`; what has no rows is not asked for. The distances are read from `kept` if it has
-    rows. Returns the sum of squares if there are sums.
+    `row_sums`; what has no rows is not asked for. The distances of the first tiles are read from
+    `kept`, a row each. Returns the sum of squares if there are sums.
     """
     square = 0.0
     n_tiles, depth, tile = packed.shape
     points = packed.ravel()
     block_size = rows_at_once * tile
-    base = np.empty(plan.slot_kind.shape[0] * block_size, dtype=packed.dtype)
+    own = np.empty(plan.slot_kind.shape[0] * block_size, dtype=packed.dtype)
     values = np.empty(STRIP * tile, dtype=packed.dtype)
     total = np.empty(STRIP * tile, dtype=packed.dtype)
     centred = np.empty(STRIP * tile if means.shape[0] > 0 else 0)
@@ -624,33 +624,35 @@ def combine_panels(
             n_j = min(tile, n - j0)
             width = _round_up(n_j, COLUMNS)
             is_diagonal = i_tile == j_tile
-            if kept.shape[0] > 0:
-                base = kept[_tile_number(i_tile, j_tile, n_tiles)]
-                rows_at_once, width = tile, tile
-            for top in range(0, n_i, rows_at_once):
-                bottom = min(top + rows_at_once, _round_up(n_i, STRIP))
-                if kept.shape[0] == 0:
+            number = _tile_number(i_tile, j_tile, n_tiles)
+            known = number < kept.shape[0]
+            height, base = rows_at_once, own
+            if known:
+                height, width, base = tile, tile, kept[number]
+            for top in range(0, n_i, height):
+                bottom = min(top + height, _round_up(n_i, STRIP))
+                if not known:
                     _tile_statistics(
                         plan, points, i_tile, points, j_tile, depth, tile, top, bottom, width,
                         is_diagonal, base, block_size,
                     )  # fmt: skip
                 for r in range(top, bottom, STRIP):
                     # What is kept begins with the first column everywhere.
-                    first = _first_column(r, is_diagonal and kept.shape[0] == 0)
+                    first = _first_column(r, is_diagonal and not known)
                     wide = width - first
                     length = STRIP * wide
                     y = total[:length]
                     _combine_strip(plan, base, (r - top) * tile, block_size, w, values[:length], y)
-                    height = min(STRIP, n_i - r)
+                    tall = min(STRIP, n_i - r)
                     i, j = i0 + r, j0 + first
                     if means.shape[0] > 0:
-                        _subtract_means(y, wide, height, i, j, means, grand, centred)
-                        _write_strip(centred, wide, height, n_j - first, i, j, out)
+                        _subtract_means(y, wide, tall, i, j, means, grand, centred)
+                        _write_strip(centred, wide, tall, n_j - first, i, j, out)
                     elif out.shape[0] > 0:
-                        _write_strip(y, wide, height, n_j - first, i, j, out)
+                        _write_strip(y, wide, tall, n_j - first, i, j, out)
                     if row_sums.shape[0] > 0:
                         square += _sum_strip(
-                            y, wide, height, n_j - first, i, j, is_diagonal, weight, row_sums
+                            y, wide, tall, n_j - first, i, j, is_diagonal, weight, row_sums
                         )
     return square
 

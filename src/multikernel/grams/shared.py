@@ -138,9 +138,8 @@ class SharedGrams(BlockGrams):
     @property
     def family(self) -> _loops.Family:
         if self._family is None:
-            # Room for the combined matrix, and half of the distances beside it.
-            needed = (8.0 + 0.5 * self.dtype.itemsize) * self.n**2
-            keeps = needed <= self.budget.bytes
+            # Room for the combined matrix, and for distances beside it.
+            keeps = (8.0 + _loops.KEPT_BYTES) * self.n**2 <= self.budget.bytes
             self._family = self.encoder.family(self.Z, self.kernels, self.shifted, keeps)
         return self._family
 

@@ -418,7 +418,7 @@ class _Stored:
         self.place = np.arange(n)
         self.stamp = np.zeros(n, dtype=np.int64)
         # Pages of a new array cost nothing before they are written to.
-        self.packed_entries = n * n // 4
+        self.packed_entries = n * n // 5
 
     def fetch(self, needed: int, likely: np.ndarray, now: int) -> None:
         raise AssertionError("every row is stored")
