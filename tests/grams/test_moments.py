@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
@@ -456,3 +458,89 @@ def test_memory_that_is_given_up_is_used_again_and_never_under_a_reader(rng):
     )
     other = grams.corrected(False, None)
     assert other._spare is None
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("normalize", [None, "multiplicative", "spherical"])
+def test_quadratic_forms(center, normalize, rng):
+    X = rng.standard_normal((N, 5))
+    kernels, names = list(mk.gaussians(np.geomspace(0.01, 0.5, 20))), [str(k) for k in range(20)]
+    grams = SharedGrams.evaluate(
+        kernels, X, names, MemoryBudget.of("1GB"), dtype=np.float64
+    ).corrected(center, normalize)
+    assert grams.quick_forms == (normalize != "spherical")
+    few = np.zeros((N, 1))
+    few[rng.permutation(N)[:200], 0] = rng.standard_normal(200)
+    balanced = few.copy()
+    balanced[few != 0] -= few.sum() / 200
+    for V in (few, balanced, rng.standard_normal((N, 2)), rng.standard_normal((N, 3)), 0 * few):
+        want = np.einsum("knt,nt->kt", grams.matvecs(V), V)
+        size = 1e-12 * grams.units[:, None] * np.abs(V).sum(axis=0) ** 2
+        assert np.all(np.abs(grams.quadratic_forms(V) - want) <= size)
+    assert grams.quadratic_forms(few[:, 0]).shape == (20,)
+
+
+def test_a_last_machine_is_judged_by_its_norms_alone(rng, monkeypatch):
+    """And where it was not the last, its products with the kernels are made when asked for."""
+    X = rng.standard_normal((900, 4))
+    y = np.where(np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] > 0, 1, -1)
+    made = []
+    products = SharedGrams.support_matvecs
+    monkeypatch.setattr(
+        SharedGrams, "support_matvecs", lambda self, V: made.append(self.n) or products(self, V)
+    )
+    bank = mk.gaussians(np.geomspace(0.01, 0.5, 16))
+    for tol, more in ((1e-3, 0), (1e-10, 1)):
+        made.clear()
+        model = mk.MultiKernelClassifier(bank, mk.LpNorm(4 / 3, tol=tol)).fit(X, y)
+        assert model.duality_gap_ <= tol
+        assert made.count(900) == model.n_iter_ - 1 if not more else made.count(900) >= 1
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_constant_columns_are_not_read(dtype, rng):
+    X = rng.standard_normal((N, 6)).astype(dtype)
+    X[:, [1, 5]] = [0.1, 0.0]
+    names, ample = [str(k) for k in range(20)], MemoryBudget.of("1GB")
+    kernels = list(mk.gaussians(np.geomspace(0.01, 0.5, 20)))
+    grams = SharedGrams.evaluate(kernels, X, names, ample, dtype=dtype).corrected(True, None)
+    assert grams.family.moving.tolist() == [0, 2, 3, 4]
+    plain = replace(grams.family, moving=None)
+    w = rng.uniform(0.1, 1.0, 20)
+    for a, b in zip(
+        *(_loops.statistics(f, None, None, True, 1)[:4] for f in (grams.family, plain)), strict=True
+    ):
+        np.testing.assert_array_equal(a, b)
+    np.testing.assert_array_equal(_loops.combine(grams.family, w), _loops.combine(plain, w))
+    rows = np.array([3, 500, 4])
+    np.testing.assert_array_equal(
+        grams.raw_rows(w, rows), _loops.combine(plain, w, 1, np.float64)[rows]
+    )
+    V = np.zeros((N, 1))
+    V[:40] = 1.0
+    np.testing.assert_array_equal(_loops.matvecs(grams.family, V), _loops.matvecs(plain, V))
+    # Beside kernels of dot products every column counts.
+    both = SharedGrams.evaluate([*kernels, mk.Linear()], X, [*names, "linear"], ample, dtype=dtype)
+    assert len(both.family.moving) in (4 + 6, 4 + 5)
+    d = cdist(X.astype(float), X.astype(float), "sqeuclidean")
+    np.testing.assert_allclose(both.raw_block(slice(0, 3))[0], np.exp(-0.01 * d[:3]), atol=1e-6)
+    np.testing.assert_allclose(
+        both.raw_block(slice(0, 3))[-1], X[:3].astype(float) @ X.T.astype(float), atol=1e-5
+    )
+    # New points may differ in them.
+    model = mk.MultiKernelRegressor(mk.gaussians([0.1, 0.2, 0.4])).fit(X, X[:, 0])
+    new = X[:5].copy()
+    new[:, [1, 5]] += 2.0
+    assert np.abs(model.predict(new) - model.predict(X[:5])).min() > 1e-3
+
+
+def test_points_that_are_all_alike(rng):
+    X = np.ones((N, 3))
+    grams = SharedGrams.evaluate(
+        list(mk.gaussians([0.1, 1.0])), X, ["a", "b"], MemoryBudget.of("1GB")
+    )
+    assert len(grams.family.moving) == 0
+    np.testing.assert_array_equal(grams.raw_combine(np.array([1.0, 2.0])), 3.0)
+    np.testing.assert_array_equal(grams.raw_rows(np.array([1.0, 2.0]), np.array([5])), 3.0)
+    np.testing.assert_array_equal(grams.statistics().row_sums, N)
+    assert grams.degenerate.all()

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -93,6 +93,9 @@ class Family:
         Slope and coefficients of a series, which is then the only kernel.
     keeps : bool, default=False
         Whether there is room to keep `distances`.
+    moving : array of column numbers or None
+        The columns that are read; None for all. Columns without differences add nothing to
+        distances, as long as only these points are compared.
 
     Examples
     --------
@@ -113,6 +116,7 @@ class Family:
     tables: Array | None = None
     series: NDArray[np.float64] | None = None
     keeps: bool = False
+    moving: NDArray[np.int64] | None = None
 
     @property
     def n(self) -> int:
@@ -141,7 +145,11 @@ class Family:
     @cached_property
     def packed(self) -> Array:
         """Z as tiles in which a coordinate of neighbouring points is contiguous."""
-        return pack(self.Z, self.tile)
+        return self.pack(self.Z)
+
+    def pack(self, Z: Array) -> Array:
+        """Points in the same way."""
+        return pack(Z if self.moving is None else Z[:, self.moving], self.tile)
 
     @property
     def distances(self) -> Array:
@@ -175,10 +183,13 @@ class Family:
             else:
                 constants[k] = split_rate(float(gamma), self.dtype)
         groups = np.array([g for g, _ in slots], dtype=np.int64)
+        offsets = np.asarray(self.offsets, dtype=np.int64)
+        if self.moving is not None:
+            offsets = np.searchsorted(self.moving, offsets)
         return Plan(
             slot_kind=np.array([s for _, s in slots], dtype=np.int64),
-            slot_low=np.asarray(self.offsets, dtype=np.int64)[groups],
-            slot_high=np.asarray(self.offsets, dtype=np.int64)[groups + 1],
+            slot_low=offsets[groups],
+            slot_high=offsets[groups + 1],
             slot=slot,
             kind=np.ascontiguousarray(self.kind, dtype=np.int64),
             degree=self.params[:, 2].astype(np.int64),
@@ -200,6 +211,7 @@ class Family:
             self.params[kernels],
             self.is_shifted[kernels],
             self.tables,
+            moving=self.moving,
         )
         return self._share_points(taken)
 
@@ -210,7 +222,7 @@ class Family:
 
     def on(self, Z: Array) -> Family:
         """The same kernels on some of the points, Z; what stands for them is that of all."""
-        new = Family(Z, self.offsets, self.group, self.kind, self.params, self.shifted, self.tables)
+        new = replace(self, Z=Z, keeps=False)
         new.__dict__["basis"] = self.basis
         if self.basis is None:
             new.__dict__["skeleton"] = self.skeleton
@@ -229,8 +241,9 @@ class Family:
         if not (0.0 < end < np.inf and rates.max() > 0):
             return None
         most = min(DEGREES_PER_KERNEL[self.dtype] * self.p, MOST_DEGREES[self.dtype])
-        rounding = 0.5 * float(np.finfo(self.dtype).eps)
-        return Basis.of(rates, self.is_shifted, end, rounding / self.n, most)
+        # Over a row, no more than what the rounding of its entries adds up to.
+        error = 0.5 * float(np.finfo(self.dtype).eps) / self.n**0.5
+        return Basis.of(rates, self.is_shifted, end, error, most)
 
     @cached_property
     def skeleton(self) -> Skeleton | None:
@@ -334,6 +347,15 @@ def is_wide(family: Family) -> NDArray[np.bool_]:
     return wide
 
 
+def moving_columns(family: Family) -> NDArray[np.int64] | None:
+    """What `moving` may be: without the constant columns of groups that are read for distances."""
+    moves = family.Z.min(axis=0) != family.Z.max(axis=0)
+    for group, kind in set(zip(family.group.tolist(), family.kind.tolist(), strict=True)):
+        if _STATISTIC[kind] == DOT:
+            moves[family.offsets[group] : family.offsets[group + 1]] = True
+    return None if moves.all() else np.flatnonzero(moves)
+
+
 def _squares(columns: Array) -> tuple[float, float]:
     """Mean and bound of squared distances."""
     middle, total, largest = columns.mean(axis=0, dtype=np.float64), 0.0, 0.0
@@ -389,6 +411,7 @@ def _mixed(
             np.array([_SERIES[int(family.kind[0])]]),
             np.zeros((1, 3)),
             series=family.basis.series(w, SERIES_ERROR[family.dtype]),
+            moving=family.moving,
         )
         return family._share_points(one), np.ones(1)
     rates, shifted = family.params.reshape(-1, 3)[:, 0], family.is_shifted
@@ -426,6 +449,7 @@ def _mixed(
         np.array(params)[order],
         shifted[order],
         np.concatenate(tables),
+        moving=family.moving,
     )
     return family._share_points(mixed), coefficients[order]
 

@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _passes
-from ._families import KEPT_BYTES, Family, is_wide, pack
-from ._moments import Basis, polynomial_sums
+from ._families import KEPT_BYTES, Family, is_wide, moving_columns, pack
+from ._moments import Basis, polynomial_forms, polynomial_sums
 from ._order import in_order, tiles_of, units
 from ._passes import EXP_L1, EXP_SQ, POLY, STRIP, TANH
 
@@ -54,6 +54,8 @@ __all__ = [
     "diagonals",
     "is_wide",
     "matvecs",
+    "moving_columns",
+    "quadratic_forms",
     "statistics",
 ]
 
@@ -346,6 +348,16 @@ def matvecs(
     return skeleton.expand(_apply(few, few.packed, few.n, V, None, n_threads))
 
 
+def quadratic_forms(
+    family: Family, V: NDArray[np.float64], n_threads: int | None = None
+) -> NDArray[np.float64] | None:
+    """``v' K_k v`` for every kernel and column, (p, t); None if `matvecs` is as quick a way."""
+    if family.basis is None or V.shape[1] > MOMENTS_AT_MOST:
+        return None
+    parts = [polynomial_forms(family, family.basis, v, n_threads) for v in V.T]
+    return family.basis.expand(np.stack(parts, axis=1))
+
+
 def combined_sums(
     family: Family,
     w: NDArray[np.float64],
@@ -446,7 +458,7 @@ def cross_block(family: Family, Z_new: Array, n_threads: int | None = None) -> A
     array of shape (p, m, n)
         In the type of the family.
     """
-    left = pack(np.asarray(Z_new, dtype=family.dtype), family.tile)
+    left = family.pack(np.asarray(Z_new, dtype=family.dtype))
     return _fill(family, left, 0, len(Z_new), n_threads)
 
 
@@ -472,7 +484,7 @@ def cross_apply(
     array of shape (p, m, t)
         float64.
     """
-    left = pack(np.asarray(Z_new, dtype=family.dtype), family.tile)
+    left = family.pack(np.asarray(Z_new, dtype=family.dtype))
     return _apply(family, left, len(Z_new), V, None, n_threads)
 
 
@@ -507,7 +519,7 @@ def cross_combine(
     out_dtype = np.dtype(family.dtype if dtype is None else dtype)
     if family.p == 0:
         return np.zeros((m, n), dtype=out_dtype)
-    left = pack(np.asarray(Z_new, dtype=family.dtype), family.tile)
+    left = family.pack(np.asarray(Z_new, dtype=family.dtype))
     out = np.empty((m, n), dtype=out_dtype)
     plan, right, rows_at_once = family.plan, family.packed, _rows_at_once(family)
     coefficients = w.astype(family.dtype)
@@ -667,7 +679,7 @@ def _apply(
         return np.zeros((p_out, m, t))
     right = family.packed
     if len(support) < family.n:
-        right = pack(family.Z[support], family.tile)
+        right = family.pack(family.Z[support])
         V = V[support]
     scale = _power_of_two(V)
     t_padded = 1 if t == 1 else _round_up(t, 4)

@@ -179,7 +179,7 @@ def moment_panels(
                     block, starts, weighted, in_order, with_pairs, weight, targets.likeness,
                     j0 + j, times, row_sums, totals, paired,
                 )  # fmt: skip
-            if i_tile == j_tile:
+            if i_tile == j_tile or row_sums.shape[1] == 0:
                 continue
             whole[1] = n_j
             across = weight[j0 : j0 + tile]

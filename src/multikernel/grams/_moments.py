@@ -22,6 +22,7 @@ add up to ``n e`` where the kernel itself, nearly the identity, adds up to 1.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 from .._threads import one_blas_thread
 from ._moment_loops import COLUMNS, Targets, moment_panels
 from ._order import in_order, tiles_of, units
-from ._passes import _round_up
+from ._passes import Plan, _round_up
 from ._simd import REST
 
 if TYPE_CHECKING:
@@ -173,28 +174,81 @@ def polynomial_sums(
 ) -> Sums:
     """One pass over the tiles on and above the diagonal."""
     n, tile = family.n, family.tile
-    n_tiles = tiles_of(n, tile)
-    weight = np.zeros(n_tiles * tile)
-    weight[:n] = 1.0 if weights is None else weights
+    n_padded = tiles_of(n, tile) * tile
     Y = None if targets is None else np.asarray(targets, dtype=np.float64).reshape(n, -1)
-    levels = Targets.of(Y, weights, n, tile)
     mixed, coefficients = family.take(np.arange(0)), np.empty(0)
     if combined is not None:
         mixed, coefficients = family.combination(combined, inside=True)
     matrix = np.zeros((n, n) if combined is not None and mixed.p == 0 else (0, 0))
     if mixed.p > 0:
         matrix = np.empty((n, n))
-    plan, packed, coefficients = mixed.plan, family.packed, coefficients.astype(family.dtype)
-    kind, first, last = (int(a[0]) for a in family.plan[:3])
     keeps = family.kept_tiles if totals else 0
     kept = np.empty((keeps, tile**2 if keeps else 0), dtype=family.dtype)
 
-    def unit(panels: NDArray[np.int64]) -> tuple[Array, Array, Array]:
-        found = (
-            np.zeros((len(weight) // COLUMNS, basis.degrees, COLUMNS)),
+    def empty() -> tuple[Array, Array, Array]:
+        return (
+            np.zeros((n_padded // COLUMNS, basis.degrees, COLUMNS)),
             np.zeros(basis.high if totals else 0),
             np.zeros(0 if Y is None else basis.degrees),
         )
+
+    rows, above, paired = _walk(
+        family, basis, weights, Y, mixed.plan, coefficients, matrix, kept, empty, n_threads
+    )
+    if keeps:
+        family.keep(kept)
+    weight = np.ones(n) if weights is None else weights
+    everything = np.empty((basis.degrees + 1, n))
+    everything[0] = weight.sum()
+    everything[1:] = rows.transpose(1, 0, 2).reshape(basis.degrees, -1)[:, :n]
+    if totals:
+        above = np.append(everything @ weight, above[basis.degrees :])
+    if Y is not None:
+        middle = weight @ Y
+        paired = np.append(middle @ middle, paired)
+    return Sums(everything, above, paired, matrix)
+
+
+def polynomial_forms(
+    family: Family, basis: Basis, v: NDArray[np.float64], n_threads: int | None
+) -> NDArray[np.float64]:
+    """``sum_ij v_i v_j T_m(x_ij)`` for every degree, (degrees + 1,), without sums of rows."""
+    nothing, nowhere = np.empty(0), np.empty((0, 0))
+    kept = np.empty((0, 0), dtype=family.dtype)
+    n_padded = tiles_of(family.n, family.tile) * family.tile
+
+    def empty() -> tuple[Array, Array, Array]:
+        no_rows = np.zeros((n_padded // COLUMNS, 0, COLUMNS))
+        return no_rows, np.zeros(basis.degrees), np.zeros(0)
+
+    plan = family.take(np.arange(0)).plan
+    totals = _walk(family, basis, v, None, plan, nothing, nowhere, kept, empty, n_threads)[1]
+    return np.append(v.sum() ** 2, totals)
+
+
+def _walk(
+    family: Family,
+    basis: Basis,
+    weights: NDArray[np.float64] | None,
+    Y: NDArray[np.float64] | None,
+    plan: Plan,
+    coefficients: NDArray[np.float64],
+    matrix: NDArray[np.float64],
+    kept: Array,
+    empty: Callable[[], tuple[Array, Array, Array]],
+    n_threads: int | None,
+) -> tuple[Array, Array, Array]:
+    """The sums of `moment_panels` over all tiles; `empty` makes room for those of a unit."""
+    n, tile = family.n, family.tile
+    n_tiles = tiles_of(n, tile)
+    weight = np.zeros(n_tiles * tile)
+    weight[:n] = 1.0 if weights is None else weights
+    levels = Targets.of(Y, weights, n, tile)
+    kind, first, last = (int(a[0]) for a in family.plan[:3])
+    packed, coefficients = family.packed, coefficients.astype(family.dtype)
+
+    def unit(panels: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+        found = empty()
         moment_panels(
             kind,
             first,
@@ -220,15 +274,4 @@ def polynomial_sums(
         rows += part[0]
         above += part[1]
         paired += part[2]
-    if keeps:
-        family.keep(kept)
-    weight = weight[:n]
-    everything = np.empty((basis.degrees + 1, n))
-    everything[0] = weight.sum()
-    everything[1:] = rows.transpose(1, 0, 2).reshape(basis.degrees, -1)[:, :n]
-    if totals:
-        above = np.append(everything @ weight, above[basis.degrees :])
-    if Y is not None:
-        middle = weight @ Y
-        paired = np.append(middle @ middle, paired)
-    return Sums(everything, above, paired, matrix)
+    return rows, above, paired

@@ -464,6 +464,29 @@ class BlockGrams(Grams):
         out *= c.scale[:, None, None]
         return support, out
 
+    def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
+        c = self.correction
+        V2 = np.asarray(V, dtype=np.float64).reshape(self.n, -1)
+        support = np.flatnonzero(np.any(V2 != 0, axis=1))
+        forms = None
+        if c.sphere is None and len(support):
+            forms = self.raw_quadratic_forms(np.ascontiguousarray(V2[support]), support)
+        if forms is None:
+            return super().quadratic_forms(V)
+        if c.row_means is not None and c.grand_means is not None:
+            total = V2.sum(axis=0)
+            forms -= 2.0 * (c.row_means[:, support] @ V2[support]) * total
+            forms += c.grand_means[:, None] * total**2
+        forms *= c.scale[:, None]
+        return forms[:, 0] if np.ndim(V) == 1 else forms
+
+    def raw_quadratic_forms(self, V: np.ndarray, support: np.ndarray) -> np.ndarray | None:
+        """``v' K_k v`` of the raw kernels for V at the support, (p, t).
+
+        None if `raw_support_matvecs` is as quick a way.
+        """
+        return None
+
     def raw_support_matvecs(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
         """``K_k V`` of the raw kernels at the support, (p, |support|, t); V is zero elsewhere."""
         return self.raw_matvecs(V)[:, support]

@@ -291,6 +291,11 @@ class Grams(ABC):
         support = np.flatnonzero(np.any(V != 0, axis=1))
         return support, self.matvecs(V)[:, support]
 
+    @property
+    def quick_forms(self) -> bool:
+        """Whether `quadratic_forms` take less than `support_matvecs`."""
+        return False
+
     def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
         """``v' K_k v`` for every kernel and every column v of V, shape (p, t); or (p,) for 1-d."""
         V2 = V.reshape(self.n, -1)

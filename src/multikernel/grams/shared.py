@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -140,7 +140,8 @@ class SharedGrams(BlockGrams):
         if self._family is None:
             # Room for the combined matrix, and for distances beside it.
             keeps = (8.0 + _loops.KEPT_BYTES) * self.n**2 <= self.budget.bytes
-            self._family = self.encoder.family(self.Z, self.kernels, self.shifted, keeps)
+            family = self.encoder.family(self.Z, self.kernels, self.shifted)
+            self._family = replace(family, keeps=keeps, moving=_loops.moving_columns(family))
         return self._family
 
     def raw_statistics(self, Yc: np.ndarray | None, products: bool) -> RawStatistics:
@@ -202,6 +203,13 @@ class SharedGrams(BlockGrams):
 
     def raw_support_matvecs(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
         return _loops.matvecs(self._only(support), np.ascontiguousarray(V[support]), self.n_jobs)
+
+    def raw_quadratic_forms(self, V: np.ndarray, support: np.ndarray) -> np.ndarray | None:
+        return _loops.quadratic_forms(self._only(support), V, self.n_jobs)
+
+    @property
+    def quick_forms(self) -> bool:
+        return self.how != "spherical" and self.family.basis is not None
 
     def raw_combined_matvec(self, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
         return _loops.combined_matvec(self.family, weights, V, self.n_jobs)
@@ -282,7 +290,6 @@ class Encoder:
         Z: np.ndarray,
         kernels: Sequence[VectorKernel],
         shifted: np.ndarray,
-        keeps: bool = False,
     ) -> _loops.Family:
         described = [scalar_function(kernel) for kernel in kernels]
         where = {group: g for g, group in enumerate(self.groups)}
@@ -293,7 +300,6 @@ class Encoder:
             kind=np.array([kind for kind, _ in described], dtype=np.int64),
             params=np.array([params for _, params in described], dtype=np.float64),
             shifted=shifted,
-            keeps=keeps,
         )
 
     def diagonals(

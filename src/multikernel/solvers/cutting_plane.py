@@ -26,6 +26,7 @@ import warnings
 from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -98,8 +99,12 @@ class Judged:
 class Visit(Judged):
     """One machine, trained at its weights."""
 
-    support: np.ndarray
-    products: np.ndarray  # K_k s at the support, (p, |support|, t)
+    grams: Grams
+
+    @cached_property
+    def at_support(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where the coefficients s are not zero, and ``K_k s`` there, (p, |support|, t)."""
+        return self.grams.support_matvecs(self.coef)
 
 
 def solve_cutting_planes(
@@ -251,7 +256,9 @@ def find_by_cutting_planes(
                 visit = train(grams, target, rule, rough, theta, gram)
             if rough is None or visit is None or visit.meets(max(NEARLY, tol)):
                 start = None if visit is None else visit.coef
-                visit = train(grams, target, rule, learner, theta, gram, start=start)
+                # After a Newton step it is most likely the last: its norms alone will do.
+                last = p > 1 and bool(history)
+                visit = train(grams, target, rule, learner, theta, gram, start=start, last=last)
                 rough = None
         except KeyboardInterrupt:
             if best is None:
@@ -404,15 +411,26 @@ def train(
     gram: CombinedGram,
     *,
     start: np.ndarray | None = None,
+    last: bool = False,
 ) -> Visit:
-    """The machine at theta with primal and dual value of the joint problem."""
+    """The machine at theta with primal and dual value of the joint problem.
+
+    Its products with all kernels are there, unless it is said to be the last.
+    """
     machine = learner.fit(gram, target, start=start)
     coef = machine.coef
     values = gram.matvec(coef) if machine.values is None else machine.values
-    support, KS = grams.support_matvecs(coef)
-    a = np.maximum(np.einsum("knt,nt->k", KS, coef[support]), 0.0)
-    judged = judge(target, rule, learner, theta, gram, coef, values, a)
-    return Visit(**vars(judged), support=support, products=KS)
+    ready = None
+    if last and grams.quick_forms:
+        a = grams.quadratic_forms(coef).sum(axis=1)
+    else:
+        ready = support, KS = grams.support_matvecs(coef)
+        a = np.einsum("knt,nt->k", KS, coef[support])
+    judged = judge(target, rule, learner, theta, gram, coef, values, np.maximum(a, 0.0))
+    visit = Visit(**vars(judged), grams=grams)
+    if ready is not None:
+        visit.__dict__["at_support"] = ready
+    return visit
 
 
 def judge(
@@ -454,6 +472,7 @@ def curvature_root(
     dtype: type[np.floating[Any]] = np.float32 if single else np.float64
     little = 1e-6 if single else 1e-11
     C = learner.costs(target)
+    support, products = visit.at_support
     parts = []
     for j in range(target.Y.shape[1]):
         F, extra = free_part(learner.loss, visit.coef[:, j], C)
@@ -464,8 +483,8 @@ def curvature_root(
         K = visit.gram.among(F, dtype)
         # Repeated points make it singular; so little on the diagonal moves no digit that counts.
         K[np.diag_indices(len(F))] += extra + little * np.trace(K) / len(F)
-        at = np.searchsorted(visit.support, F)
-        right = np.column_stack([visit.products[:, at, j].T, np.ones(len(F))]).astype(dtype)
+        at = np.searchsorted(support, F)
+        right = np.column_stack([products[:, at, j].T, np.ones(len(F))]).astype(dtype)
         try:
             factor = cholesky(K.T, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError:
