@@ -544,3 +544,20 @@ def test_points_that_are_all_alike(rng):
     np.testing.assert_array_equal(grams.raw_rows(np.array([1.0, 2.0]), np.array([5])), 3.0)
     np.testing.assert_array_equal(grams.statistics().row_sums, N)
     assert grams.degenerate.all()
+
+
+def test_distances_are_kept_for_those_who_will_combine(rng):
+    X = rng.standard_normal((N, 5))
+    kernels, names = list(mk.gaussians(np.geomspace(0.01, 0.5, 20))), [str(k) for k in range(20)]
+
+    def grams(room):
+        new = SharedGrams.evaluate(kernels, X, names, MemoryBudget.of(room), dtype=np.float64)
+        return new.corrected(True, None)
+
+    only_sums, combining, tight = grams("1GB"), grams("1GB"), grams(8.5 * N**2)
+    combining.expect(None)
+    tight.expect(None)
+    for one in (only_sums, combining, tight):
+        one.summary(rng.standard_normal((N, 1)))
+    assert only_sums.family.distances.size == tight.family.distances.size == 0
+    assert 0 < combining.family.distances.nbytes <= 1.6 * N**2

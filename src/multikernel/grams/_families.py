@@ -92,7 +92,7 @@ class Family:
     series : array of shape (n_numbers,) or None
         Slope and coefficients of a series, which is then the only kernel.
     keeps : bool, default=False
-        Whether there is room to keep `distances`.
+        Whether a pass that computes them may keep `distances`.
     moving : array of column numbers or None
         The columns that are read; None for all. Columns without differences add nothing to
         distances, as long as only these points are compared.
@@ -157,6 +157,10 @@ class Family:
         diagonal, as a pass that computed it has left it here; without rows before that.
         """
         return self.__dict__.get("_distances", np.empty((0, 0), dtype=self.dtype))
+
+    def let_keep(self) -> None:
+        """From now on passes may; what was computed for the family stays."""
+        self.__dict__["keeps"] = True
 
     @property
     def kept_tiles(self) -> int:

@@ -223,9 +223,9 @@ class BlockGrams(Grams):
         new._expected = new._spare = None  # they have one owner
         return new
 
-    def expect(self, weights: np.ndarray) -> None:
+    def expect(self, weights: np.ndarray | None) -> None:
         # 'spherical' changes entries, not kernels.
-        if self.how != "spherical" and 8.0 * self.n**2 <= self.budget.bytes:
+        if weights is not None and self.how != "spherical" and 8.0 * self.n**2 <= self.budget.bytes:
             self._expected = Expected(weights)
 
     def expected_or_combined(

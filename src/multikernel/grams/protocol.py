@@ -327,11 +327,12 @@ class Grams(ABC):
         """
         return np.ones(self.p)
 
-    def expect(self, weights: np.ndarray) -> None:  # noqa: B027
+    def expect(self, weights: np.ndarray | None) -> None:  # noqa: B027
         """A hint: ``combine`` will be asked for a multiple of these weights, after the statistics.
 
-        They are weights of the kernels as they came. Whoever reads all of the bank for the
-        statistics may add it up on the way.
+        They are weights of the kernels as they came; None for weights that are not known yet.
+        Whoever reads all of the bank for the statistics may add it up on the way, or keep what
+        combinations will need again.
         """
 
     def keep(self) -> None:  # noqa: B027

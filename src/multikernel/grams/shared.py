@@ -138,11 +138,15 @@ class SharedGrams(BlockGrams):
     @property
     def family(self) -> _loops.Family:
         if self._family is None:
-            # Room for the combined matrix, and for distances beside it.
-            keeps = (8.0 + _loops.KEPT_BYTES) * self.n**2 <= self.budget.bytes
             family = self.encoder.family(self.Z, self.kernels, self.shifted)
-            self._family = replace(family, keeps=keeps, moving=_loops.moving_columns(family))
+            self._family = replace(family, moving=_loops.moving_columns(family))
         return self._family
+
+    def expect(self, weights: np.ndarray | None) -> None:
+        super().expect(weights)
+        # Room for the combined matrix, and for distances beside it.
+        if (8.0 + _loops.KEPT_BYTES) * self.n**2 <= self.budget.bytes:
+            self.family.let_keep()
 
     def raw_statistics(self, Yc: np.ndarray | None, products: bool) -> RawStatistics:
         expected = self._expected

@@ -71,8 +71,7 @@ def learn(
     """
     with one_blas_thread(grams.n, ONE_THREAD):
         ahead = coarse_weights(grams, target, weighting, learner) if warm is None else None
-    if ahead is not None and by_cuts(grams, weighting):
-        grams.expect(ahead.raw)
+    grams.expect(ahead.raw if ahead is not None and by_cuts(grams, weighting) else None)
     # The one pass that brings everything the rest will ask about the sample.
     summary = grams.summary(target.Y, products=weighting.needs_products)
     refuse_constant_kernels(grams)
