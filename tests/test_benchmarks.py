@@ -77,6 +77,18 @@ def test_aims_are_computed_from_the_rows():
     assert said[2] == "accuracy: -0.050, not met"
 
 
+def test_memory_beyond_imports_is_judged_where_the_tenth_is_missed():
+    found = rounds(ours_alignf=[0.1], numpy_alignf_by_hand=[2.0])
+    mine, theirs = rows(found)["ours alignf"], rows(found)["numpy alignf by hand"]
+    for ours, hand, said in ((20.0, 400.0, "0.05, met"), (80.0, 400.0, "0.20, not met")):
+        mine["peak_mb"], mine["extra_mb"] = 250.0, ours
+        theirs["peak_mb"], theirs["extra_mb"] = 500.0, hand
+        aims.judge([mine, theirs])
+        parts = theirs["aim"].split("; ")
+        assert parts[1] == "a tenth of the memory: 0.50, not met"
+        assert parts[2] == f"a tenth beyond imports: {said}"
+
+
 def test_tables_are_read_as_they_were_written(tmp_path: Path):
     made = list(rows(rounds()).values())
     facts = {"processor": "a: strange, one", "versions": "numpy 1, scipy 2"}
