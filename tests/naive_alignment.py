@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import nnls
 
 import multikernel as mk
-from multikernel.solvers.problem import Target
+from multikernel.problem import Target
 
 
 class MatrixGram:

@@ -8,8 +8,8 @@ from scipy.optimize import linprog
 import multikernel as mk
 from multikernel.grams.memory import MemoryBudget
 from multikernel.kernels.bank import as_bank
-from multikernel.solvers.voted import VotedProblem
-from multikernel.solvers.voted_columns import KernelColumns
+from multikernel.solvers.voted.columns import KernelColumns
+from multikernel.solvers.voted.problem import VotedProblem
 
 
 def lopsided(X, Z):

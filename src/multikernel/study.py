@@ -20,9 +20,9 @@ from .estimators.search import check_grid, kept_splits
 from .grams.protocol import Grams
 from .grams.stored import stored
 from .learners.base import Learner
-from .solvers.hypotheses import train_each, values_of_each
-from .solvers.loop import refuse_constant_kernels
-from .solvers.problem import Target
+from .problem import Target
+from .solvers.ensemble.hypotheses import train_each, values_of_each
+from .solvers.joint.loop import refuse_constant_kernels
 from .weighting.uniform import folds
 
 

@@ -17,10 +17,10 @@ from multikernel.grams.stored import stored
 from multikernel.kernels.bank import KernelBank
 from multikernel.kernels.sequences import Spectrum
 from multikernel.learners.ridge import Ridge
-from multikernel.solvers.ensemble import Ball, combine_hypotheses
-from multikernel.solvers.hypotheses import check_partition, out_of_fold
-from multikernel.solvers.losses import Hinge, Squared
-from multikernel.solvers.problem import Target
+from multikernel.problem import Target
+from multikernel.problem.losses import Hinge, Squared
+from multikernel.solvers.ensemble.hypotheses import check_partition, out_of_fold
+from multikernel.solvers.ensemble.problem import Ball, combine_hypotheses
 from tests.estimators.cases import BANKS, NORMALIZATIONS, iris, stratified, waves
 
 BANK = mk.gaussians([0.02, 0.3, 4.0]) + KernelBank([mk.Linear()])

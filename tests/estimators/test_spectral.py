@@ -14,8 +14,8 @@ from sklearn.model_selection import cross_val_score
 
 import multikernel as mk
 from multikernel.estimators.spectral import FAMILIES, SpectralKernelClassifier
-from multikernel.solvers.spectral import NotSeparableError
-from multikernel.solvers.spectral_class import NegativeEigenvalueError
+from multikernel.solvers.spectral.problem import NotSeparableError
+from multikernel.solvers.spectral.spectral_class import NegativeEigenvalueError
 
 BANK = [mk.Gaussian(0.5), mk.Gaussian(5.0), mk.Linear()]
 

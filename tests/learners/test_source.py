@@ -11,7 +11,7 @@ from multikernel.learners.oneclass import OneClassSVM
 from multikernel.learners.source import Source
 from multikernel.learners.svm import SVM
 from multikernel.learners.svr import SVR
-from multikernel.solvers.problem import Target
+from multikernel.problem import Target
 
 N = 300
 

@@ -10,7 +10,7 @@ from sklearn.svm import SVC
 import multikernel as mk
 from multikernel.learners.polish import polish
 from multikernel.learners.svm import SVM
-from multikernel.solvers.losses import Hinge
+from multikernel.problem.losses import Hinge
 from tests.naive_alignment import (
     MatrixGram,
     center,

@@ -12,9 +12,9 @@ from multikernel.learners.oneclass import OneClassSVM
 from multikernel.learners.ridge import Ridge
 from multikernel.learners.svm import SVM
 from multikernel.learners.svr import SVR
-from multikernel.solvers.chunking import RowCache, find_by_chunking
-from multikernel.solvers.loop import Stopped, alternate
-from multikernel.solvers.problem import Target
+from multikernel.problem import Target
+from multikernel.solvers.joint.chunking import RowCache, find_by_chunking
+from multikernel.solvers.joint.loop import Stopped, alternate
 from tests.weighting.test_blocknorm import golden
 
 INF = float("inf")

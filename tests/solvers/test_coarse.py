@@ -11,10 +11,10 @@ from multikernel.grams.memory import MemoryBudget
 from multikernel.learners.oneclass import OneClassSVM
 from multikernel.learners.ridge import Ridge
 from multikernel.learners.svm import SVM
-from multikernel.solvers import loop
-from multikernel.solvers.cutting_plane import lead
-from multikernel.solvers.loop import NotPSDError
-from multikernel.solvers.problem import Target
+from multikernel.problem import Target
+from multikernel.solvers.joint import loop
+from multikernel.solvers.joint.cutting_plane import lead
+from multikernel.solvers.joint.loop import NotPSDError
 
 N = 900
 

@@ -16,18 +16,18 @@ from multikernel.grams.memory import MemoryBudget
 from multikernel.grams.protocol import Grams
 from multikernel.learners.ridge import Ridge
 from multikernel.learners.svm import SVM
-from multikernel.solvers import cuts, cutting_plane
-from multikernel.solvers.cuts import least_distance, nearest, onto_sphere, taylor_minimum
-from multikernel.solvers.cutting_plane import (
+from multikernel.problem import Solution, Target
+from multikernel.problem.regularisers import conjugate, norm
+from multikernel.solvers.joint import cuts, cutting_plane
+from multikernel.solvers.joint.cuts import least_distance, nearest, onto_sphere, taylor_minimum
+from multikernel.solvers.joint.cutting_plane import (
     Visit,
     curvature_root,
     machines_to,
     solve_cutting_planes,
     train,
 )
-from multikernel.solvers.loop import alternate
-from multikernel.solvers.problem import Solution, Target
-from multikernel.solvers.regularisers import conjugate, norm
+from multikernel.solvers.joint.loop import alternate
 
 pytest.importorskip("highspy")
 

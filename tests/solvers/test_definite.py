@@ -7,7 +7,8 @@ import pytest
 
 import multikernel as mk
 from multikernel.grams.memory import MemoryBudget
-from multikernel.solvers.loop import (
+from multikernel.problem import Machine
+from multikernel.solvers.joint.loop import (
     PSD_TOLERANCE,
     Found,
     NotPSDError,
@@ -15,7 +16,6 @@ from multikernel.solvers.loop import (
     harmless,
     require_psd,
 )
-from multikernel.solvers.problem import Machine
 
 
 def spectrum(n: int, lowest: float, seed: int = 0) -> np.ndarray:

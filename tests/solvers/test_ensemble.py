@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
-from multikernel.solvers.ensemble import Ball, combine_hypotheses
-from multikernel.solvers.losses import Hinge, Squared
+from multikernel.problem.losses import Hinge, Squared
+from multikernel.solvers.ensemble.problem import Ball, combine_hypotheses
 
 LOSSES = {"hinge": Hinge(), "squared": Squared()}
 BALLS = [(q, signed) for q in (1, 2) for signed in (False, True)]

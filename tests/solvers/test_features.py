@@ -17,15 +17,15 @@ from multikernel.grams.rankone import RankOneGrams
 from multikernel.learners.ridge import Ridge
 from multikernel.learners.svm import SVM
 from multikernel.learners.svr import SVR
-from multikernel.solvers import features, loop
-from multikernel.solvers.cutting_plane import find_by_cutting_planes
-from multikernel.solvers.features import find_by_features
+from multikernel.problem import Target
+from multikernel.problem.losses import EpsilonInsensitive, Hinge, Squared
+from multikernel.solvers.joint import features, loop
+from multikernel.solvers.joint.cutting_plane import find_by_cutting_planes
+from multikernel.solvers.joint.features import find_by_features
+from multikernel.solvers.joint.loop import Found, Stopped
 from multikernel.solvers.levels import Plane, highest, mixture
-from multikernel.solvers.loop import Found, Stopped
-from multikernel.solvers.losses import EpsilonInsensitive, Hinge, Squared
-from multikernel.solvers.problem import Target
-from multikernel.solvers.spectral import Features, Labels
-from multikernel.solvers.spectral_lp import free_spectrum
+from multikernel.solvers.spectral.lp import free_spectrum
+from multikernel.solvers.spectral.problem import Features, Labels
 
 LEARNERS = {"hinge": SVM, "insensitive": SVR, "squared": Ridge}
 TIGHT = mk.L1(tol=1e-8)

@@ -19,14 +19,14 @@ from multikernel.learners.oneclass import OneClassSVM
 from multikernel.learners.ridge import Ridge
 from multikernel.learners.svm import SVM
 from multikernel.learners.svr import SVR
-from multikernel.solvers import interior_point
-from multikernel.solvers.barriers import Boxed, NoInnerPoint, inner_point
-from multikernel.solvers.interior_point import find_by_interior_point
-from multikernel.solvers.loop import Found, Stopped, alternate, find
-from multikernel.solvers.losses import EpsilonInsensitive, Hinge, Logistic, OneClass, Squared
-from multikernel.solvers.newton_system import NewtonSystem
-from multikernel.solvers.problem import Target
-from multikernel.solvers.regularisers import conjugate, norm
+from multikernel.problem import Target
+from multikernel.problem.losses import EpsilonInsensitive, Hinge, Logistic, OneClass, Squared
+from multikernel.problem.regularisers import conjugate, norm
+from multikernel.solvers.joint import interior_point
+from multikernel.solvers.joint.barriers import Boxed, NoInnerPoint, inner_point
+from multikernel.solvers.joint.interior_point import find_by_interior_point
+from multikernel.solvers.joint.loop import Found, Stopped, alternate, find
+from multikernel.solvers.joint.newton_system import NewtonSystem
 
 INF = float("inf")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multikernel.solvers.losses import EpsilonInsensitive, Hinge, Logistic, OneClass, Squared, kink
+from multikernel.problem.losses import EpsilonInsensitive, Hinge, Logistic, OneClass, Squared, kink
 
 LOSSES = [Hinge(), Squared(), EpsilonInsensitive(0.3), Logistic()]
 

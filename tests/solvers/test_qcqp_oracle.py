@@ -17,8 +17,8 @@ import scipy.sparse as sp
 import multikernel as mk
 from multikernel.grams.memory import MemoryBudget
 from multikernel.learners.svm import SVM
-from multikernel.solvers.cutting_plane import solve_cutting_planes
-from multikernel.solvers.problem import Target
+from multikernel.problem import Target
+from multikernel.solvers.joint.cutting_plane import solve_cutting_planes
 
 clarabel = pytest.importorskip("clarabel")
 pytest.importorskip("highspy")

@@ -22,11 +22,11 @@ from multikernel.bounds.transduction import (
 )
 from multikernel.grams.memory import MemoryBudget
 from multikernel.learners.svm import SVM
-from multikernel.solvers.loop import learn
-from multikernel.solvers.problem import Target
-from multikernel.solvers.qcqp import QCQP_LIMIT, qcqp
-from multikernel.solvers.sdp import sdp, triangle, untriangle
-from multikernel.solvers.spectral import (
+from multikernel.problem import Target
+from multikernel.solvers.joint.loop import learn
+from multikernel.solvers.spectral.linear import Cone, independent, linear_combination
+from multikernel.solvers.spectral.lp import free_spectrum
+from multikernel.solvers.spectral.problem import (
     Features,
     Labels,
     Matrices,
@@ -37,9 +37,9 @@ from multikernel.solvers.spectral import (
     projected_gradient,
     train,
 )
-from multikernel.solvers.spectral_class import NegativeEigenvalueError, Spectrum
-from multikernel.solvers.spectral_linear import Cone, independent, linear_combination
-from multikernel.solvers.spectral_lp import free_spectrum
+from multikernel.solvers.spectral.qcqp import QCQP_LIMIT, qcqp
+from multikernel.solvers.spectral.sdp import sdp, triangle, untriangle
+from multikernel.solvers.spectral.spectral_class import NegativeEigenvalueError, Spectrum
 from tests.solvers.test_qcqp_oracle import conic_optimum
 
 MARGINS = [("1-norm", 0.05), ("1-norm", 1.0), ("2-norm", 10.0), ("hard", 1.0)]

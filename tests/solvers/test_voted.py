@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import multikernel as mk
-from multikernel.solvers.voted import largest_penalty, lower_bound, solve
-from multikernel.solvers.voted_descent import best_step, descend
-from multikernel.solvers.voted_generation import ColumnPool
-from multikernel.solvers.voted_path import solve_grid
+from multikernel.solvers.voted.descent import best_step, descend
+from multikernel.solvers.voted.generation import ColumnPool
+from multikernel.solvers.voted.path import solve_grid
+from multikernel.solvers.voted.problem import largest_penalty, lower_bound, solve
 from tests.naive_voted import (
     MIXED,
     certificate,
@@ -81,8 +81,8 @@ def test_any_matrices_at_all(m, p, seed, level):
 
 def given_problem(K, y, costs=None, fit_intercept=False):
     from multikernel.grams.memory import MemoryBudget
-    from multikernel.solvers.voted import VotedProblem
-    from multikernel.solvers.voted_columns import KernelColumns
+    from multikernel.solvers.voted.columns import KernelColumns
+    from multikernel.solvers.voted.problem import VotedProblem
 
     m = len(y)
     stack = np.ascontiguousarray(np.stack(K, axis=-1))

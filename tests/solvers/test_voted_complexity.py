@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import multikernel as mk
-from multikernel.solvers.voted_complexity import (
+from multikernel.solvers.voted.complexity import (
     LONGEST_WALK,
     complexities,
     local,
@@ -103,7 +103,7 @@ def test_monte_carlo_scales_and_does_not_depend_on_batches(monkeypatch):
     columns = make_columns(kernels, X)
     whole = monte_carlo(columns, n_draws=30).values
     assert whole[1] == pytest.approx(7 * whole[0], rel=1e-12)
-    monkeypatch.setattr("multikernel.solvers.voted_complexity.BATCH_BYTES", 4 * 8 * 3 * m)
+    monkeypatch.setattr("multikernel.solvers.voted.complexity.BATCH_BYTES", 4 * 8 * 3 * m)
     np.testing.assert_allclose(monte_carlo(columns, n_draws=30).values, whole, rtol=1e-12)
 
 
@@ -139,7 +139,7 @@ def test_long_walks_by_their_sums_have_the_same_distribution(monkeypatch):
     columns = make_columns([mk.Gaussian(0.5), mk.Linear(), mk.Callable(lopsided)], X)
     weights = np.where(np.arange(m) % 3 == 0, 3.0, 1.0)
     walked = monte_carlo(columns, weights, n_draws=20_000, random_state=1)
-    monkeypatch.setattr("multikernel.solvers.voted_complexity.LONGEST_WALK", 0)
+    monkeypatch.setattr("multikernel.solvers.voted.complexity.LONGEST_WALK", 0)
     summed = monte_carlo(columns, weights, n_draws=20_000, random_state=2)
     np.testing.assert_allclose(summed.values, walked.values, rtol=0.02)
 

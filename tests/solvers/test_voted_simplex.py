@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import multikernel as mk
-from multikernel.solvers import voted_master, voted_simplex
-from multikernel.solvers.voted_generation import ColumnPool
-from multikernel.solvers.voted_master import DenseMaster, HighsMaster
-from multikernel.solvers.voted_simplex import Basis, DenseSimplex, equilibrate, regular_part
+from multikernel.solvers.voted import master as voted_master
+from multikernel.solvers.voted import simplex as voted_simplex
+from multikernel.solvers.voted.generation import ColumnPool
+from multikernel.solvers.voted.master import DenseMaster, HighsMaster
+from multikernel.solvers.voted.simplex import Basis, DenseSimplex, equilibrate, regular_part
 from tests.naive_voted import full_program, make_problem, sample
 
 MANY = 100_000

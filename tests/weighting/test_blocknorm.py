@@ -7,7 +7,7 @@ import pytest
 from sklearn.svm import SVC
 
 import multikernel as mk
-from multikernel.solvers.regularisers import conjugate, norm
+from multikernel.problem.regularisers import conjugate, norm
 
 INF = float("inf")
 

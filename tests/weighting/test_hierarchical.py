@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import multikernel as mk
-from multikernel.solvers.hierarchy import Hierarchy, norms, shares
-from multikernel.solvers.regularisers import conjugate, norm
+from multikernel.problem.hierarchy import Hierarchy, norms, shares
+from multikernel.problem.regularisers import conjugate, norm
 from tests.weighting.test_blocknorm import golden
 
 RAW = {"center": False, "normalize": None}

@@ -17,7 +17,7 @@ import pytest
 import scipy.sparse as sp
 
 import multikernel as mk
-from multikernel.solvers.regularisers import conjugate
+from multikernel.problem.regularisers import conjugate
 
 clarabel = pytest.importorskip("clarabel")
 INF = float("inf")

@@ -19,8 +19,8 @@ from scipy.optimize import minimize_scalar
 import multikernel as mk
 from multikernel.grams.memory import MemoryBudget
 from multikernel.learners.svm import SVM
-from multikernel.solvers.loop import learn
-from multikernel.solvers.problem import Target
+from multikernel.problem import Target
+from multikernel.solvers.joint.loop import learn
 from tests.weighting.test_blocknorm import golden
 
 n, C = 16, 0.1

@@ -295,7 +295,7 @@ class Fitted:
 
     def _check_definite(self) -> None:
         """Every kernel spans the classes, also one without weight: all are looked at."""
-        from ..solvers.loop import extreme_eigenvalues
+        from ..solvers.joint.loop import extreme_eigenvalues
 
         doubtful = np.flatnonzero(~self.raw.known_psd).tolist()
         if len(doubtful) * float(self.n) ** 3 > DRAW_BUDGET:

@@ -23,9 +23,9 @@ from ..grams.protocol import Expansion, Grams, SeparateExpansions
 from ..kernels.bank import as_bank, default_bank
 from ..kernels.sequences.base import reads_sequences
 from ..learners.base import Learner
+from ..problem import Solution, Target
 from ..report.notebook import WeightsInNotebook
-from ..solvers.loop import Interrupted, learn
-from ..solvers.problem import Solution, Target
+from ..solvers.joint.loop import Interrupted, learn
 from ..weighting import BestSingle, JointWeighting, Weighting, as_weighting
 from .checks import check_dtype, check_table, refuse_matrices, refuse_text
 from .progress import ProgressLine

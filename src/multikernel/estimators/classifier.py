@@ -14,7 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..grams.protocol import Grams
 from ..learners.logistic import LogisticRegression
 from ..learners.svm import SVM
-from ..solvers.problem import Target
+from ..problem import Target
 from .base import MultiKernelEstimator
 
 

@@ -14,11 +14,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..grams.protocol import Grams
 from ..grams.stored import stored
 from ..learners.base import Learner
-from ..solvers.ensemble import Ball, EnsembleSolution, combine_hypotheses
-from ..solvers.hypotheses import EnsembleExpansion, out_of_fold, train_each
-from ..solvers.loop import refuse_constant_kernels
-from ..solvers.losses import Hinge, Squared
-from ..solvers.problem import Target
+from ..problem import Target
+from ..problem.losses import Hinge, Squared
+from ..solvers.ensemble.hypotheses import EnsembleExpansion, out_of_fold, train_each
+from ..solvers.ensemble.problem import Ball, EnsembleSolution, combine_hypotheses
+from ..solvers.joint.loop import refuse_constant_kernels
 from ..weighting import LpNorm
 from ..weighting.uniform import folds
 from .base import MultiKernelEstimator

@@ -10,7 +10,7 @@ from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
 from ..learners.oneclass import OneClassSVM
-from ..solvers.problem import Target
+from ..problem import Target
 from ..weighting import Uniform
 from ..weighting.joint import AlignmentRegularized, JointWeighting
 from .base import MultiKernelEstimator

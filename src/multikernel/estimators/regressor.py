@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..learners.ridge import Ridge
 from ..learners.svr import SVR
-from ..solvers.problem import Target
+from ..problem import Target
 from .base import MultiKernelEstimator
 
 

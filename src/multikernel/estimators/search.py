@@ -26,8 +26,8 @@ from .._threads import one_blas_thread
 from ..grams.protocol import Grams
 from ..grams.stored import stored
 from ..learners.base import Learner
-from ..solvers.loop import ONE_THREAD, find, refuse_constant_kernels
-from ..solvers.problem import Machine, Target
+from ..problem import Machine, Target
+from ..solvers.joint.loop import ONE_THREAD, find, refuse_constant_kernels
 from ..weighting import Weighting
 from ..weighting.joint import JointWeighting
 from .base import MultiKernelEstimator

@@ -20,9 +20,9 @@ from ..grams.planning import make_plan
 from ..grams.protocol import Expansion, Grams, SeparateExpansions
 from ..kernels.bank import KernelBank, as_bank, default_bank
 from ..kernels.sequences.table import Table
-from ..solvers.qcqp import qcqp
-from ..solvers.sdp import sdp
-from ..solvers.spectral import (
+from ..solvers.spectral.linear import linear_combination
+from ..solvers.spectral.lp import free_spectrum
+from ..solvers.spectral.problem import (
     MARGINS,
     Features,
     Found,
@@ -36,9 +36,9 @@ from ..solvers.spectral import (
     projected_gradient,
     train,
 )
-from ..solvers.spectral_class import Spectrum
-from ..solvers.spectral_linear import linear_combination
-from ..solvers.spectral_lp import free_spectrum
+from ..solvers.spectral.qcqp import qcqp
+from ..solvers.spectral.sdp import sdp
+from ..solvers.spectral.spectral_class import Spectrum
 from .classifier import ClassifierCommon, class_index
 from .progress import ProgressLine
 

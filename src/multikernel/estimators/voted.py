@@ -19,10 +19,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..grams.memory import MemoryBudget
 from ..grams.planning import make_plan, plan_matrices
 from ..kernels.bank import as_bank, default_bank
-from ..solvers.problem import Target
-from ..solvers.voted import SOLVERS, VotedProblem, VotedSolution, largest_penalty, solve
-from ..solvers.voted_columns import KernelColumns
-from ..solvers.voted_complexity import NAMES, Complexity, complexities
+from ..problem import Target
+from ..solvers.voted.columns import KernelColumns
+from ..solvers.voted.complexity import NAMES, Complexity, complexities
+from ..solvers.voted.problem import SOLVERS, VotedProblem, VotedSolution, largest_penalty, solve
 from .classifier import ClassifierCommon
 from .progress import ProgressLine
 

@@ -18,11 +18,11 @@ from scipy.stats import rankdata
 from sklearn.base import _fit_context
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..solvers.problem import Target
-from ..solvers.voted import solve
-from ..solvers.voted_columns import KernelColumns
-from ..solvers.voted_complexity import Complexity, local, spectra, total
-from ..solvers.voted_path import solve_grid
+from ..problem import Target
+from ..solvers.voted.columns import KernelColumns
+from ..solvers.voted.complexity import Complexity, local, spectra, total
+from ..solvers.voted.path import solve_grid
+from ..solvers.voted.problem import solve
 from .search import MultiKernelClassifierCV, kept_splits
 from .voted import VotedCommon
 

@@ -20,9 +20,9 @@ import scipy.sparse as sp
 
 from .. import datasets
 from ..kernels.sequences import per_ngram
-from ..solvers.losses import Hinge
-from ..solvers.spectral import Labels
-from ..solvers.spectral_lp import Duals
+from ..problem.losses import Hinge
+from ..solvers.spectral.lp import Duals
+from ..solvers.spectral.problem import Labels
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ import numpy as np
 from .. import datasets
 from ..estimators.spectral import SpectralKernelClassifier
 from ..kernels import Gaussian, Kernel, Linear, Polynomial
-from ..solvers.spectral import NotSeparableError
+from ..solvers.spectral.problem import NotSeparableError
 from .record import Claim, Record, compute, dots, main, markdown, panels
 
 if TYPE_CHECKING:

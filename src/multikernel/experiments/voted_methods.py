@@ -13,10 +13,10 @@ from ..estimators.voted_search import PAPER_GRID
 from ..grams.memory import MemoryBudget
 from ..kernels import KernelBank, gaussians, polynomials
 from ..learners.smo import svc
-from ..solvers.voted import VotedProblem
-from ..solvers.voted_columns import KernelColumns
-from ..solvers.voted_complexity import complexities
-from ..solvers.voted_path import solve_grid
+from ..solvers.voted.columns import KernelColumns
+from ..solvers.voted.complexity import complexities
+from ..solvers.voted.path import solve_grid
+from ..solvers.voted.problem import VotedProblem
 
 DEGREES = tuple(range(1, 11))
 GAMMAS = tuple(float(10.0 ** (i / 2)) for i in range(-4, 5))

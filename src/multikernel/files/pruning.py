@@ -19,8 +19,8 @@ from ..grams.stored import StoredCross
 from ..kernels.precomputed import Precomputed
 from ..kernels.sequences.edit import Repaired
 from ..kernels.sequences.table import Table
-from ..solvers.hypotheses import EnsembleExpansion
-from ..solvers.voted_columns import VotedExpansion
+from ..solvers.ensemble.hypotheses import EnsembleExpansion
+from ..solvers.voted.columns import VotedExpansion
 from ..tables.model import TableModel
 from .archive import ModelFileError
 

@@ -42,8 +42,8 @@ from ..kernels.sequences.encoding import Sequences
 from ..kernels.sequences.ngrams import Ngrams, PerNgram
 from ..kernels.sequences.table import Table
 from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
-from ..solvers.hypotheses import EnsembleExpansion
-from ..solvers.voted_columns import FeatureCross, VotedExpansion
+from ..solvers.ensemble.hypotheses import EnsembleExpansion
+from ..solvers.voted.columns import FeatureCross, VotedExpansion
 from ..tables.encoding import Column, TableEncoder
 from ..tables.model import TableModel
 from .pruning import Absent

@@ -7,8 +7,8 @@ from typing import Protocol
 import numpy as np
 
 from ..grams.protocol import CombinedGram
-from ..solvers.losses import Loss
-from ..solvers.problem import Machine, Target
+from ..problem import Machine, Target
+from ..problem.losses import Loss
 
 
 class Learner(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..solvers.problem import Machine, Target, relative_gap
+from ..problem import Machine, Target, relative_gap
 from .base import Learner
 
 

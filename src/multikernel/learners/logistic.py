@@ -16,8 +16,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._threads import one_blas_thread
 from ..grams.protocol import CombinedGram
-from ..solvers.losses import Logistic
-from ..solvers.problem import Machine, Target
+from ..problem import Machine, Target
+from ..problem.losses import Logistic
 from .certify import certified
 from .ridge import solve_directly
 

@@ -9,8 +9,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..grams.protocol import CombinedGram
-from ..solvers.losses import OneClass
-from ..solvers.problem import Machine, Target
+from ..problem import Machine, Target
+from ..problem.losses import OneClass
 from .certify import certified
 from .source import Source
 

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..grams.protocol import CombinedGram, center_targets
-from ..solvers.problem import Machine, Target
+from ..problem import Machine, Target
 
 FORMS = ("g", "h", "h_S")
 

@@ -19,8 +19,8 @@ from sklearn.exceptions import ConvergenceWarning
 from .._threads import one_blas_thread
 from ..grams.memory import MemoryBudget
 from ..grams.protocol import CombinedGram
-from ..solvers.losses import Squared
-from ..solvers.problem import Machine, Target, relative_gap
+from ..problem import Machine, Target, relative_gap
+from ..problem.losses import Squared
 
 
 class Ridge(BaseEstimator):  # type: ignore[misc]

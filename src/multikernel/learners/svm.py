@@ -14,8 +14,8 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from ..grams.protocol import CombinedGram, run_in_order
-from ..solvers.losses import Hinge
-from ..solvers.problem import Machine, Target
+from ..problem import Machine, Target
+from ..problem.losses import Hinge
 from .certify import certified
 from .source import Solved, Source
 

@@ -66,7 +66,7 @@ def _spectral_members(estimator: Any, checked: Any, rows: np.ndarray) -> Grams:
     from ..grams.memory import MemoryBudget
     from ..kernels.bank import as_bank, per_feature
     from ..kernels.vectors import Linear
-    from ..solvers.spectral_class import Spectrum
+    from ..solvers.spectral.spectral_class import Spectrum
 
     raw = training_grams(estimator, checked)
     budget, names = MemoryBudget.of(estimator.memory_budget), estimator.kernel_names_

@@ -16,7 +16,7 @@ from scipy.optimize import nnls
 from .._threads import one_blas_thread
 from ..grams.protocol import Grams
 from ..learners.base import Learner
-from ..solvers.problem import Target
+from ..problem import Target
 from .base import Weighting, normalised
 
 #: alignf is solved by a few proximal steps ``min f(u) + PROX ||u - u_old||^2`` from zero, with

@@ -7,7 +7,7 @@ from sklearn.base import BaseEstimator
 
 from ..grams.protocol import Grams
 from ..learners.base import Learner
-from ..solvers.problem import Target
+from ..problem import Target
 
 
 class Weighting(BaseEstimator):  # type: ignore[misc]

@@ -1,6 +1,6 @@
 """Weightings that are learned together with the machine, from one convex problem.
 
-Each names a regulariser of :mod:`multikernel.solvers.regularisers` and gives it its parameters.
+Each names a regulariser of :mod:`multikernel.problem.regularisers` and gives it its parameters.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ import numpy as np
 
 from ..grams.protocol import Grams
 from ..learners.base import Learner
-from ..solvers.hierarchy import Hierarchy
-from ..solvers.problem import Target
-from ..solvers.regularisers import (
+from ..problem import Target
+from ..problem.hierarchy import Hierarchy
+from ..problem.regularisers import (
     Alignment,
     Ball,
     BlockNorm,

@@ -10,7 +10,7 @@ from sklearn.model_selection import KFold, StratifiedKFold
 
 from ..grams.protocol import Grams
 from ..learners.base import Learner
-from ..solvers.problem import Target
+from ..problem import Target
 from .base import Weighting, normalised
 
 

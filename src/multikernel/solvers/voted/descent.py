@@ -21,8 +21,8 @@ from typing import Any
 
 import numpy as np
 
-from .voted import Report, VotedProblem, VotedSolution, gap_of, lower_bound
-from .voted_columns import Terms
+from .columns import Terms
+from .problem import Report, VotedProblem, VotedSolution, gap_of, lower_bound
 
 #: Coordinates that are tried, best first, before descent counts as stalled.
 TRIES = 30

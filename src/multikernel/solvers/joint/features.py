@@ -27,17 +27,17 @@ import scipy.sparse as sp
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
-from ..grams.memory import MemoryBudgetError
-from ..grams.protocol import Grams
-from ..grams.rankone import RankOneGrams, signs
-from ..learners.base import Learner
-from ..weighting.joint import LpNorm
+from ...grams.memory import MemoryBudgetError
+from ...grams.protocol import Grams
+from ...grams.rankone import RankOneGrams, signs
+from ...learners.base import Learner
+from ...problem import Target
+from ...problem.losses import EpsilonInsensitive, Hinge, Loss, Squared
+from ...problem.regularisers import Regulariser
+from ...weighting.joint import LpNorm
+from ..levels import EXACT, Plane, Programs, highest, mixture
 from .cutting_plane import Judged, find_by_cutting_planes, judge
-from .levels import EXACT, Plane, Programs, highest, mixture
 from .loop import Found, Report, Stopped
-from .losses import EpsilonInsensitive, Hinge, Loss, Squared
-from .problem import Target
-from .regularisers import Regulariser
 
 #: Features in the first working set, and the most that join it at once.
 FIRST, MORE = 200, 200
@@ -270,8 +270,8 @@ def find_by_features(
     >>> import multikernel as mk
     >>> from multikernel.grams.memory import MemoryBudget
     >>> from multikernel.learners.svm import SVM
-    >>> from multikernel.solvers.features import find_by_features
-    >>> from multikernel.solvers.problem import Target
+    >>> from multikernel.solvers.joint.features import find_by_features
+    >>> from multikernel.problem import Target
     >>> X = np.random.default_rng(0).standard_normal((60, 500))
     >>> y = np.where(X[:, 0] > 0.3 * X[:, 1], 1.0, -1.0)
     >>> bank = mk.per_feature(mk.Linear())

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
-from .losses import Hinge
+from ...problem.losses import Hinge
 
 if TYPE_CHECKING:
-    from .ensemble import EnsembleProblem
+    from .problem import EnsembleProblem
 
 #: The part of the way to the boundary that a step may go.
 NEAR = 0.995

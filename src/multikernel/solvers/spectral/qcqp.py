@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .spectral import Found, Hull, Labels, NotSeparableError, not_separable, train
+from .problem import Found, Hull, Labels, NotSeparableError, not_separable, train
 
 #: The most non-zeros of the constraint matrix: about 300 points with ten kernels of full rank.
 QCQP_LIMIT = 2_000_000
@@ -98,8 +98,8 @@ def qcqp(hull: Hull, labels: Labels) -> Found:
     Examples
     --------
     >>> import numpy as np
-    >>> from multikernel.solvers.qcqp import qcqp
-    >>> from multikernel.solvers.spectral import Features, Labels
+    >>> from multikernel.solvers.spectral.qcqp import qcqp
+    >>> from multikernel.solvers.spectral.problem import Features, Labels
     >>> V = np.array([[1.0, 1.0], [1.0, -1.0]])
     >>> found = qcqp(Features(V), Labels(np.array([1.0, -1.0]), "hard"))
     >>> print(abs(found.weights.round(6)), round(found.machine.norm, 6))

@@ -31,8 +31,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, LinAlgWarning, lu_factor, lu_solve
 
-from .._threads import one_blas_thread
-from .voted import (
+from ..._threads import one_blas_thread
+from .columns import Terms
+from .master import DenseMaster, HighsMaster, Master, Vertex
+from .problem import (
     Bound,
     Report,
     VotedProblem,
@@ -41,8 +43,6 @@ from .voted import (
     largest_penalty,
     lower_bound,
 )
-from .voted_columns import Terms
-from .voted_master import DenseMaster, HighsMaster, Master, Vertex
 
 #: A pool row is forgotten after so many rounds without a coefficient.
 IDLE = 2

@@ -1,6 +1,6 @@
 """Signed coefficients strictly inside the domain of a dual loss, for interior-point methods.
 
-With a dual loss L (:mod:`multikernel.solvers.losses`) the part of a soft problem that belongs to
+With a dual loss L (:mod:`multikernel.problem.losses`) the part of a soft problem that belongs to
 the coefficients is ``phi(s) = -L(s) - mu * (sum of the logarithms of distances to bounds)``.
 """
 
@@ -11,8 +11,8 @@ from typing import Protocol
 import numpy as np
 from scipy.special import entr, logit
 
-from ..learners.polish import polish
-from .losses import EpsilonInsensitive, Hinge, Logistic, Loss, OneClass, Squared
+from ...learners.polish import polish
+from ...problem.losses import EpsilonInsensitive, Hinge, Logistic, Loss, OneClass, Squared
 
 #: How much of the way to the nearest bound a step may go.
 NEARLY = 0.8

@@ -15,9 +15,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from .problem import relative_gap
-from .voted import VotedProblem, VotedSolution, check_penalties
-from .voted_generation import ColumnPool
+from ...problem import relative_gap
+from .generation import ColumnPool
+from .problem import VotedProblem, VotedSolution, check_penalties
 
 
 def solve_grid(

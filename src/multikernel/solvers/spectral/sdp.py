@@ -10,7 +10,7 @@ sum one and either lie on the simplex, class (3), or leave ``sum_k d_k K_k`` pos
 on all points, class (2). At the optimum t is ``||w||^2``.
 
 The cone of m x m matrices is a dense block of (m(m+1)/2)^2 numbers to interior points: this is an
-oracle for small problems. :mod:`multikernel.solvers.spectral_linear` needs no such block.
+oracle for small problems. :mod:`multikernel.solvers.spectral.linear` needs no such block.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from .linear import Cone
+from .problem import Found, Labels, Matrices, train
 from .qcqp import Program, certify, require_clarabel
-from .spectral import Found, Labels, Matrices, train
-from .spectral_linear import Cone
 
 #: The most points. Measured with 60 % labelled: 60 points 4 s, 80 points 40 s and 1 GB of memory.
 SDP_LIMIT = 80

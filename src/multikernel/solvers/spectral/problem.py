@@ -23,15 +23,15 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..grams.dense import DenseGrams
-from ..grams.memory import MemoryBudget
-from ..learners.source import Source
-from ..learners.svm import SVM
-from ..weighting.alignment import alignf
-from ..weighting.joint import LpNorm
-from .cutting_plane import find_by_cutting_planes
-from .losses import Hinge
-from .problem import Target
+from ...grams.dense import DenseGrams
+from ...grams.memory import MemoryBudget
+from ...learners.source import Source
+from ...learners.svm import SVM
+from ...problem import Target
+from ...problem.losses import Hinge
+from ...weighting.alignment import alignf
+from ...weighting.joint import LpNorm
+from ..joint.cutting_plane import find_by_cutting_planes
 
 MARGINS = ("1-norm", "2-norm", "hard")
 #: Machines without an upper bound on alpha are trained with one that is raised until none touches.
@@ -303,7 +303,7 @@ def projected_gradient(
     one separates.
 
     >>> import numpy as np
-    >>> from multikernel.solvers.spectral import Features, Labels, projected_gradient
+    >>> from multikernel.solvers.spectral.problem import Features, Labels, projected_gradient
     >>> V = np.array([[1.0, 1.0], [1.0, -1.0]])
     >>> found = projected_gradient(Features(V), Labels(np.array([1.0, -1.0]), "hard"))
     >>> print(found.weights.round(6), round(found.machine.norm, 6))

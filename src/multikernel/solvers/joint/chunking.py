@@ -25,13 +25,13 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..grams.protocol import Grams
-from ..learners import smo
-from ..learners.base import Learner
-from ..weighting.joint import JointWeighting
+from ...grams.protocol import Grams
+from ...learners import smo
+from ...learners.base import Learner
+from ...problem import Machine, Target
+from ...problem.losses import EpsilonInsensitive, Hinge, Loss, OneClass
+from ...weighting.joint import JointWeighting
 from .loop import Found, Report, Stopped, near, require_psd
-from .losses import EpsilonInsensitive, Hinge, Loss, OneClass
-from .problem import Machine, Target
 
 #: Points of a working set (Joachims 1999; about 40 in Kloft's experiments).
 SIZE = 40

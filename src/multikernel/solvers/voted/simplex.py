@@ -31,7 +31,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import qr
 
-from . import _voted_loops as loops
+from . import _simplex_loops as loops
 
 #: How far a variable may be outside, as a part of its bound.
 FEASIBLE = 1e-9

@@ -26,9 +26,9 @@ from dataclasses import dataclass
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from .._threads import one_blas_thread
-from .ensemble_steps import Iterate
-from .losses import Hinge, Squared
+from ..._threads import one_blas_thread
+from ...problem.losses import Hinge, Squared
+from .steps import Iterate
 
 #: Weights below this part of the largest are tried as zeros, the boldest guess first.
 ZEROS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)

@@ -34,15 +34,15 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from sklearn.exceptions import ConvergenceWarning
 
-from .._threads import one_blas_thread
-from ..grams.protocol import CombinedGram, Grams
-from ..learners.base import Learner
-from ..weighting.joint import LpNorm
+from ..._threads import one_blas_thread
+from ...grams.protocol import CombinedGram, Grams
+from ...learners.base import Learner
+from ...problem import Machine, Target
+from ...problem.regularisers import Regulariser
+from ...weighting.joint import LpNorm
 from .barriers import NoInnerPoint, inner_point, room
 from .loop import Found, Report, Stopped, alternate, near, require_psd
 from .newton_system import NewtonSystem
-from .problem import Machine, Target
-from .regularisers import Regulariser
 
 #: What mu is multiplied by once the iterate is near the optimum of the soft problem.
 SHRINK = 0.1

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ..grams.protocol import Expansion, Grams
-from ..learners.base import Learner
-from .problem import Machine, Target
+from ...grams.protocol import Expansion, Grams
+from ...learners.base import Learner
+from ...problem import Machine, Target
 
 Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 

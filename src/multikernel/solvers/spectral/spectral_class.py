@@ -20,8 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import eigh
 
-from .._threads import one_blas_thread
-from .spectral import Features, Hull, Matrices
+from ..._threads import one_blas_thread
+from .problem import Features, Hull, Matrices
 
 #: Eigenvectors with a smaller part of the largest eigenvalue are rounding, not the kernel's.
 RANK = 1e-10

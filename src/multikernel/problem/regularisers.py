@@ -9,7 +9,7 @@ theta_k sum_i s_i phi_k(x_i)``, so that ``v_k = ||w_k|| = theta_k sqrt(a_k)``. A
   ``loss dual - dual(theta, a)`` bounds the optimum from below whatever theta is,
 * ``update(theta, a)``: the next weights.
 
-With the loss's own two values (:mod:`multikernel.solvers.losses`) that is primal, dual and gap of
+With the loss's own two values (:mod:`multikernel.problem.losses`) that is primal, dual and gap of
 every pair. Formulas: Kloft 2011, chapters 2 and 3; Cortes, Mohri & Rostamizadeh 2012, section 3.4.
 """
 

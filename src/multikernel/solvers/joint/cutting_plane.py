@@ -33,11 +33,14 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 
-from .._threads import one_blas_thread
-from ..grams.protocol import CombinedGram, Grams
-from ..learners.base import Learner
-from ..learners.svm import SVM
-from ..weighting.joint import NEWTON_KERNELS, LpNorm
+from ..._threads import one_blas_thread
+from ...grams.protocol import CombinedGram, Grams
+from ...learners.base import Learner
+from ...learners.svm import SVM
+from ...problem import Machine, Solution, Target
+from ...problem.losses import EpsilonInsensitive, Hinge, Logistic, Loss, OneClass, Squared
+from ...problem.regularisers import Regulariser
+from ...weighting.joint import NEWTON_KERNELS, LpNorm
 from .cuts import TINY, Model, onto_sphere
 from .loop import (
     COARSE_FROM,
@@ -49,9 +52,6 @@ from .loop import (
     near,
     require_psd,
 )
-from .losses import EpsilonInsensitive, Hinge, Logistic, Loss, OneClass, Squared
-from .problem import Machine, Solution, Target
-from .regularisers import Regulariser
 
 #: Part of the gap above the lower bound at which the level lies: the one with the best guarantee.
 LEVEL = 1.0 - np.sqrt(0.5)
@@ -172,8 +172,8 @@ def solve_cutting_planes(
     >>> import multikernel as mk
     >>> from multikernel.grams.memory import MemoryBudget
     >>> from multikernel.learners.svm import SVM
-    >>> from multikernel.solvers.cutting_plane import solve_cutting_planes
-    >>> from multikernel.solvers.problem import Target
+    >>> from multikernel.solvers.joint.cutting_plane import solve_cutting_planes
+    >>> from multikernel.problem import Target
     >>> X = np.random.default_rng(0).standard_normal((60, 4))
     >>> y = np.where(X[:, 0] > 0.3 * X[:, 1], 1.0, -1.0)
     >>> bank = mk.per_feature(mk.Gaussian(0.5))

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from .._threads import one_blas_thread
-from .voted_simplex import Basis, DenseSimplex
+from ..._threads import one_blas_thread
+from .simplex import Basis, DenseSimplex
 
 if TYPE_CHECKING:
-    from .voted import VotedProblem
+    from .problem import VotedProblem
 
 #: Entries that small against the largest of their column are left out of HiGHS.
 TINY = 1e-12

@@ -26,9 +26,9 @@ import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.stats import t as student
 
-from ..bounds.voted import degree_penalty, local_complexity, trace_complexity
-from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid, VectorKernel
-from .voted_columns import KernelColumns
+from ...bounds.voted import degree_penalty, local_complexity, trace_complexity
+from ...kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid, VectorKernel
+from .columns import KernelColumns
 
 NAMES = ("auto", "trace", "degree", "gamma", "sigmoid", "local", "monte-carlo")
 #: Bytes of one batch of Monte-Carlo products.

@@ -20,9 +20,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .levels import EXACT, Plane, Programs, highest, mixture
-from .losses import Hinge
-from .spectral import Features, Found, Labels, NotSeparableError, evaluate, not_separable, train
+from ...problem.losses import Hinge
+from ..levels import EXACT, Plane, Programs, highest, mixture
+from .problem import Features, Found, Labels, NotSeparableError, evaluate, not_separable, train
 
 
 def plane(beta: np.ndarray, V: np.ndarray, labels: Labels) -> Plane:
@@ -64,8 +64,8 @@ def free_spectrum(
     Examples
     --------
     >>> import numpy as np
-    >>> from multikernel.solvers.spectral import Features, Labels
-    >>> from multikernel.solvers.spectral_lp import free_spectrum
+    >>> from multikernel.solvers.spectral.problem import Features, Labels
+    >>> from multikernel.solvers.spectral.lp import free_spectrum
     >>> V = np.array([[1.0, 1.0], [1.0, -1.0]])
     >>> found = free_spectrum(Features(V), Labels(np.array([1.0, -1.0]), "hard"))
     >>> print(found.weights, found.machine.norm)

@@ -2,7 +2,7 @@
 
 A cut ``L - theta'a / 2`` lies below the objective of a joint problem everywhere. The largest of all
 cuts is a model of it, over the simplex (p = 1) or over the ball ``||theta||_q <= 1`` (p in (1, 2)).
-:mod:`multikernel.solvers.cutting_plane` trains the machines that make the cuts.
+:mod:`multikernel.solvers.joint.cutting_plane` trains the machines that make the cuts.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.optimize import nnls
 
-from .regularisers import conjugate, norm
+from ...problem.regularisers import conjugate, norm
 
 #: A cut that has not mattered for this many rounds is dropped.
 IDLE_ROUNDS = 50

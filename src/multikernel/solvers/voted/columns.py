@@ -15,17 +15,17 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..grams.blocks import RawCross
-from ..grams.dense import DenseGrams
-from ..grams.memory import MemoryBudget
-from ..grams.ngrams import NgramGrams
-from ..grams.planning import Part, Plan
-from ..grams.protocol import Expansion, run_in_order
-from ..grams.rankone import RankOneGrams, take_feature_columns
-from ..grams.shared import SharedGrams
-from ..kernels.base import Kernel
-from ..kernels.precomputed import Precomputed
-from ..kernels.vectors import Linear
+from ...grams.blocks import RawCross
+from ...grams.dense import DenseGrams
+from ...grams.memory import MemoryBudget
+from ...grams.ngrams import NgramGrams
+from ...grams.planning import Part, Plan
+from ...grams.protocol import Expansion, run_in_order
+from ...grams.rankone import RankOneGrams, take_feature_columns
+from ...grams.shared import SharedGrams
+from ...kernels.base import Kernel
+from ...kernels.precomputed import Precomputed
+from ...kernels.vectors import Linear
 
 #: Entries of kernel values that a prediction holds at once.
 CHUNK = 2**22

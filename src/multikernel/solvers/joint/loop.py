@@ -13,15 +13,15 @@ from scipy.linalg.lapack import spotrf
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 from sklearn.exceptions import ConvergenceWarning
 
-from .._threads import one_blas_thread
-from ..grams.protocol import CombinedGram, Grams, Summary
-from ..learners.base import Learner
-from ..weighting.base import Weighting
-from ..weighting.joint import JointWeighting, LpNorm
-from .problem import Machine, Solution, Target
+from ..._threads import one_blas_thread
+from ...grams.protocol import CombinedGram, Grams, Summary
+from ...learners.base import Learner
+from ...problem import Machine, Solution, Target
+from ...weighting.base import Weighting
+from ...weighting.joint import JointWeighting, LpNorm
 
 if TYPE_CHECKING:
-    from ..grams.rankone import RankOneGrams
+    from ...grams.rankone import RankOneGrams
 
 #: An eigenvalue above minus this part of the largest counts as rounding, not as negative.
 PSD_TOLERANCE = 1e-8

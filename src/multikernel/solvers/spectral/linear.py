@@ -2,7 +2,7 @@
 
 Class (2) of Bousquet & Herrmann: ``K = sum_k d_k K_k`` of trace c, d of any sign, K positive
 semidefinite on labelled and unlabelled points together. It is a semidefinite program
-(:mod:`multikernel.solvers.sdp`), but one of p variables only, and both of its parts are given by
+(:mod:`multikernel.solvers.spectral.sdp`), but one of p variables only, and both parts are given by
 planes that can be added when they are needed:
 
     objective   f(d) >= 1'alpha - 1/2 sum_k d_k s'K_k s    for every feasible alpha
@@ -23,8 +23,8 @@ import numpy as np
 from scipy.linalg import eigh
 from scipy.optimize import linprog
 
-from .._threads import one_blas_thread
-from .spectral import (
+from ..._threads import one_blas_thread
+from .problem import (
     Found,
     Labels,
     Matrices,
@@ -133,8 +133,8 @@ def linear_combination(
     What two kernels have in common can be taken away: here a direction without labels in it.
 
     >>> import numpy as np
-    >>> from multikernel.solvers.spectral import Labels
-    >>> from multikernel.solvers.spectral_linear import linear_combination
+    >>> from multikernel.solvers.spectral.problem import Labels
+    >>> from multikernel.solvers.spectral.linear import linear_combination
     >>> noise, signal = np.diag([1.0, 1.0, 0.0, 0.0]), np.diag([0.0, 0.0, 1.0, 1.0])
     >>> stack = np.stack([noise, 0.5 * (noise + signal)])
     >>> y = np.array([1.0, -1.0])

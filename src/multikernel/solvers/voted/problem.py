@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from .problem import relative_gap
-from .voted_columns import KernelColumns, Terms
+from ...problem import relative_gap
+from .columns import KernelColumns, Terms
 
 Report = Callable[[dict[str, Any]], None]
 SOLVERS = ("auto", "columns", "lp", "descent")
@@ -177,8 +177,8 @@ def solve(
     report : callable, optional
         Called with each entry of the history as it is made.
     """
-    from .voted_descent import descend
-    from .voted_generation import ColumnPool
+    from .descent import descend
+    from .generation import ColumnPool
 
     check_penalties(problem, penalties)
     pool = ColumnPool(problem, whole={"lp": True, "auto": None}.get(solver, False))

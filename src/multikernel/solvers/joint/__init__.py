@@ -1,0 +1,1 @@
+"""Kernel weights and predictor from one convex problem, with a certified duality gap."""

@@ -1,0 +1,1 @@
+"""Spectral and convex-hull classes of kernel matrices (Bousquet & Herrmann)."""

@@ -1,0 +1,1 @@
+"""Voted Kernel Regularization: a linear program over (kernel, sample) columns."""
