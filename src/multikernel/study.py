@@ -15,14 +15,15 @@ from scipy.stats import rankdata
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 
 from .estimators.classifier import MultiKernelClassifier
+from .estimators.folds import kept_splits
 from .estimators.regressor import MultiKernelRegressor
-from .estimators.search import check_grid, kept_splits
+from .estimators.search import check_grid
 from .grams.protocol import Grams
 from .grams.stored import stored
 from .learners.base import Learner
 from .problem import Target
 from .solvers.ensemble.hypotheses import train_each, values_of_each
-from .solvers.joint.loop import refuse_constant_kernels
+from .solvers.joint.learn import refuse_constant_kernels
 from .weighting.uniform import folds
 
 

@@ -580,7 +580,7 @@ def test_a_bank_that_does_not_fit_the_budget():
     refuses(
         r"combined Gram matrix of 75 samples needs 45 kB, more than the memory budget of 40 kB. "
         r"Raise memory_budget, or use fewer samples",
-        Classifier(BANK, loss="logistic", memory_budget="40kB"),
+        Regressor(BANK, solver="cholesky", memory_budget="40kB"),
     )
     function = mk.Callable(lambda A, B: A @ B.T)
     refuses(

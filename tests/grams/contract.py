@@ -214,15 +214,18 @@ class GramsContract:
             assert_close(single[None], products[None, :, 0], 2 * self.rtol, "matvec of a vector")
         assert_close(grams.matvecs(self.V), naive.matvecs(twin, self.V), self.rtol, "matvecs")
         index = np.array([N - 1, 0, 7, 7])
-        assert_close(grams.kernel_rows(index), twin[:, index], self.rtol, "rows of each kernel")
+        assert_close(grams.block(index), twin[:, index], self.rtol, "rows of each kernel")
+        assert_close(
+            grams.matvecs(self.V, at=index), naive.matvecs(twin, self.V)[:, index], self.rtol, "at"
+        )
         # A form may cancel; its terms do not.
         sparse = self.V * (np.arange(N) % 10 == 0)[:, None]
-        support, products = grams.support_matvecs(sparse)
-        np.testing.assert_array_equal(support, np.flatnonzero(sparse[:, 0]))
+        support = np.flatnonzero(sparse[:, 0])
         want = naive.matvecs(twin, sparse)[:, support]
+        products = grams.matvecs(sparse, at=support)
         assert_close(products, want, 3 * self.rtol, "products at the support")
-        support, products = grams.support_matvecs(0.0 * self.V)
-        assert len(support) == 0 and products.shape == (grams.p, 0, self.V.shape[1])
+        nothing = grams.matvecs(0.0 * self.V, at=support[:0])
+        assert nothing.shape == (grams.p, 0, self.V.shape[1])
         for V in (self.V, sparse):
             size = np.abs(V).T @ np.abs(twin) @ np.abs(V)
             bound = self.rtol * np.einsum("ktt->kt", size)
@@ -231,6 +234,43 @@ class GramsContract:
             single = grams.quadratic_forms(V[:, 0])
             assert single.shape == (grams.p,)
             assert np.all(np.abs(single - forms[:, 0]) <= bound[:, 0])
+
+    def test_derived_operations_of_a_combination(self, grams, twin):
+        """Solves, eigenvalues, submatrices and inner products, with and without the matrix."""
+        mu = np.abs(self.mu)
+        K = naive.combine(twin, mu)
+        scale = float(np.max(np.abs(K))) or 1.0
+        values = np.linalg.eigvalsh(K)
+        ridge = np.linspace(1.0, 2.0, N) * max(scale, -2.0 * values[0])
+        want = np.linalg.solve(K + np.diag(ridge), self.V)
+        size = np.max(np.abs(want))
+        index = np.array([N - 1, 0, 7, 7])
+        operator = grams.combine(mu)
+        for _ in range(2):
+            np.testing.assert_allclose(
+                operator.solve(ridge, self.V), want, rtol=0, atol=20 * self.rtol * size
+            )
+            np.testing.assert_allclose(
+                operator.solve(ridge, self.V[:, 0]), want[:, 0], rtol=0, atol=20 * self.rtol * size
+            )
+            some = operator.submatrix(index)
+            np.testing.assert_allclose(
+                some, K[np.ix_(index, index)], rtol=0, atol=self.rtol * scale
+            )
+            found = operator.lowest_eigenvalue()
+            if found.proven:
+                assert values[0] >= found.lowest - 1e-6 * scale * N
+            else:
+                assert found.lowest == pytest.approx(values[0], abs=1e-2 * abs(values).max())
+            operator.dense()
+        assert {"matvec", "rows", "solve", "dense"} <= operator.offers
+        doubled = grams.combine(mu).scaled(2.0)
+        np.testing.assert_allclose(doubled.rows(slice(0, N)), 2.0 * K, atol=3 * self.rtol * scale)
+        G = np.random.default_rng(11).normal(size=(N, N))
+        terms = np.einsum("ij,kij->k", np.abs(G), np.abs(twin))
+        got, forms = grams.inner_products(G), np.einsum("ij,kij->k", G, twin)
+        assert got.shape == (grams.p,)
+        assert np.all(np.abs(got - forms) <= self.rtol * terms)
 
     def coefficients(self, kind):
         coef = np.random.default_rng(5).normal(size=(N, 2))
@@ -256,7 +296,9 @@ class GramsContract:
         expansion.release()
         again = expansion.encode(self.new_points())
         np.testing.assert_array_equal(expansion.values(again), values)
-        assert_close(grams.cross(self.new_points()), twin_new, self.rtol, "cross")
+        between = grams.expand(np.ones(grams.p), np.eye(N))
+        cross = between.shares(between.encode(self.new_points())).transpose(1, 0, 2)
+        assert_close(cross, twin_new, self.rtol, "cross")
 
     def check_expansion(self, expansion, points, cross, coef):
         """Shares and values, relative to the sums of the sizes of their terms."""
@@ -275,8 +317,7 @@ class GramsContract:
         omega = np.random.default_rng(8).uniform(0.5, 2.0, size=30)
         grams = self.make(self.X, center=center).corrected(center, how)
         self.check_taken(grams, grams.take(rows, omega).corrected(center, how), rows, omega)
-        copied = grams.take(rows, omega)
-        copied.keep()
+        copied = grams.take(rows, omega, copy=True)
         self.check_taken(grams, copied.corrected(center, how), rows, omega)
 
     def check_taken(self, grams, taken, rows, omega):

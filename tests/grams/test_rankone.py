@@ -97,7 +97,9 @@ def test_the_same_as_dense(center, how):
     for field in ("traces", "norms", "a", "M"):
         assert_close(getattr(a, field), getattr(b, field), 1e-10, field)
     new, mu = sample(7, seed=3)[:, :4], np.array([0.3, 1.0, 0.0, 2.0])
-    assert_close(one.cross(new), two.cross(new), 1e-10, "cross")
+    ones = [grams.expand(np.ones(grams.p), np.eye(grams.n)) for grams in (one, two)]
+    cross = [each.shares(each.encode(new)).transpose(1, 0, 2) for each in ones]
+    assert_close(*cross, 1e-10, "cross")
     np.testing.assert_allclose(one.combine(mu).dense(), two.combine(mu).dense(), rtol=0, atol=1e-10)
 
 

@@ -211,7 +211,7 @@ def test_overflow_is_an_error_that_names_the_kernel(rng):
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("n_jobs", [1, 2])
-def test_an_expected_combination_has_the_same_bits(rng, n, dtype, center, n_jobs):
+def test_a_fused_combination_has_the_same_bits(rng, n, dtype, center, n_jobs):
     """The pass for the statistics brings it along, and what it brings is what would be computed."""
     X = rng.normal(size=(n, 5))
     raw, Y = rng.uniform(0.1, 1.0, len(KERNELS)), rng.normal(size=(n, 2))
@@ -223,32 +223,35 @@ def test_an_expected_combination_has_the_same_bits(rng, n, dtype, center, n_jobs
             ).corrected(center, None)
             for _ in range(2)
         )
-        told.expect(raw)
+        alone, fused = plain.raw_statistics(Y, False), told.raw_statistics(Y, False, raw)
         for part in ("row_sums", "squares", "a", "diagonals"):
-            want, got = (getattr(g.statistics(Y), part) for g in (plain, told))
+            want, got = (getattr(found, part) for found in (alone, fused))
             np.testing.assert_array_equal(got, want)
-        np.testing.assert_array_equal(told.expected_or_combined(raw), plain.raw_combine(raw))
-        other = raw + 1.0
-        np.testing.assert_array_equal(told.expected_or_combined(other), plain.raw_combine(other))
+        np.testing.assert_array_equal(fused.combined, plain.raw_combine(raw))
+        gram = told.summary(Y, False, also_combine=raw).combined
+        if gram is not None:
+            again = plain.combine(gram.weights).dense()
+            atol = 1e-12 * np.abs(again).max()
+            np.testing.assert_allclose(gram.scaled(2.0).dense(), 2.0 * again, atol=2 * atol)
 
 
-def test_nothing_is_expected_that_does_not_fit(rng):
-    X = rng.normal(size=(40, 5))
-    grams = SharedGrams.evaluate(KERNELS[:2], X, "ab", MemoryBudget(8 * 40**2 - 1))
-    grams.expect(np.ones(2))
-    assert grams._expected is None
-    spherical = SharedGrams.evaluate(KERNELS[:2], X, "ab", AMPLE).corrected(False, "spherical")
-    spherical.expect(np.ones(2))
-    assert spherical._expected is None
+def test_no_combination_comes_along_that_does_not_fit(rng):
+    X, Y = rng.normal(size=(40, 5)), rng.normal(size=(40, 1))
+    tight = SharedGrams.evaluate(KERNELS[:2], X, "ab", MemoryBudget(8 * 40**2 - 1))
+    assert tight.summary(Y, also_combine=np.ones(2)).combined is None
+    ample = SharedGrams.evaluate(KERNELS[:2], X, "ab", AMPLE)
+    spherical = ample.corrected(False, "spherical")
+    assert spherical.summary(Y, also_combine=np.ones(2)).combined is None
+    assert ample.summary(Y, also_combine=np.ones(2)).combined is not None
 
 
 def test_a_matrix_that_was_given_up_comes_again(rng):
     X, weights = rng.normal(size=(30, 5)), np.array([0.3, 0.7])
     gram = shared(KERNELS[:2], X).combine(weights)
     some = np.array([4, 0, 17])
-    K, among = gram.dense().copy(), gram.among(some)
+    K, among = gram.dense().copy(), gram.submatrix(some)
     gram.forget()
-    np.testing.assert_allclose(gram.among(some), among, rtol=1e-12)
+    np.testing.assert_allclose(gram.submatrix(some), among, rtol=1e-12)
     np.testing.assert_array_equal(gram.dense(), K)
 
 
@@ -292,10 +295,10 @@ def test_a_combination_among_some_points_in_any_order(rng, dtype, center):
     some = rng.permutation(70)[:33]
     grams = SharedGrams.evaluate(KERNELS, X, "abcdefghi", AMPLE, dtype=dtype)
     gram = grams.corrected(center, "trace").combine(w)
-    streamed = gram.among(some)
+    streamed = gram.submatrix(some)
     want = gram.dense()[np.ix_(some, some)]
-    np.testing.assert_array_equal(gram.among(some), want)
-    np.testing.assert_array_equal(gram.among(some, np.float32), want.astype(np.float32))
+    np.testing.assert_array_equal(gram.submatrix(some), want)
+    np.testing.assert_array_equal(gram.submatrix(some, np.float32), want.astype(np.float32))
     np.testing.assert_allclose(
         streamed, want, atol=(1e-13 if dtype == np.float64 else 1e-6) * np.abs(want).max()
     )

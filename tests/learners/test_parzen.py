@@ -18,7 +18,7 @@ from multikernel.grams.normalise import center, centered_alignment
 from multikernel.kernels.bank import KernelBank
 from multikernel.learners.parzen import Parzen
 from multikernel.problem import Target
-from multikernel.solvers.joint.loop import learn
+from multikernel.solvers.joint.learn import learn
 from multikernel.weighting import AlignF
 
 WEIGHTS = np.array([0.7, 0.3])

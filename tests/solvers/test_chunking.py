@@ -13,8 +13,10 @@ from multikernel.learners.ridge import Ridge
 from multikernel.learners.svm import SVM
 from multikernel.learners.svr import SVR
 from multikernel.problem import Target
+from multikernel.solvers.certificate import Stopped, certify
+from multikernel.solvers.joint.alternation import find_by_alternation
 from multikernel.solvers.joint.chunking import RowCache, find_by_chunking
-from multikernel.solvers.joint.loop import Stopped, alternate
+from multikernel.solvers.joint.warm_start import WarmStart
 from tests.weighting.test_blocknorm import golden
 
 INF = float("inf")
@@ -55,9 +57,19 @@ def test_golden_optimum_for_every_norm_and_chunk(p, size):
     np.testing.assert_allclose(found.machine.objective, OPTIMA[p], rtol=1e-6)
     assert found.machine.gap <= 1e-7
     assert len(found.history) > 1, "nothing is known after one step"
-    # The products it went by are those of the coefficients it returns.
-    values = np.einsum("k,knt->nt", found.weights, grams.matvecs(found.machine.coef))
-    np.testing.assert_allclose(found.machine.values, values, atol=1e-12)
+    # The certificate holds for products that are computed afresh from the returned coefficients.
+    coef, target = found.machine.coef, Target(y, "classification")
+    fresh = certify(
+        target,
+        rule.regulariser(grams, target),
+        SVM(1.0),
+        found.weights,
+        found.gram,
+        coef,
+        found.gram.matvec(coef),
+        grams.quadratic_forms(coef).sum(axis=1),
+    )
+    assert fresh.relative_gap == pytest.approx(found.machine.gap, abs=1e-12)
 
 
 # The one-class machine has its offset by definition.
@@ -84,7 +96,7 @@ def test_equals_the_alternation_for_every_loss(kind, p, intercept):
         learner.fit_intercept = intercept
     rule = mk.LpNorm(p, tol=1e-8, max_iter=5000)
     chunks = find_by_chunking(grams, target, rule, learner, size=6)
-    whole = alternate(grams, target, rule, learner)
+    whole = find_by_alternation(grams, target, rule, learner)
     assert chunks.machine.gap <= 1e-8
     np.testing.assert_allclose(chunks.machine.objective, whole.machine.objective, rtol=3e-8)
     np.testing.assert_allclose(chunks.weights, whole.weights, rtol=2e-3, atol=1e-4)
@@ -105,7 +117,7 @@ def test_other_norms_and_several_outputs(rule):
     target = Target(np.where(classes[:, None] == np.arange(3), 1.0, -1.0), "classification")
     grams = gaussian_grams(X, (0.05, 0.2, 1.0, 3.0))
     chunks = find_by_chunking(grams, target, rule, SVM(1.0), size=8)
-    whole = alternate(grams, target, rule, SVM(1.0))
+    whole = find_by_alternation(grams, target, rule, SVM(1.0))
     np.testing.assert_allclose(chunks.machine.objective, whole.machine.objective, rtol=3e-7)
 
 
@@ -123,9 +135,11 @@ def test_real_data_with_little_memory_and_a_warm_start():
     np.testing.assert_array_equal(cold.machine.coef, none.machine.coef)
     assert cold.machine.gap <= 1e-3
     assert cold.history[-1]["support"] < 0.5 * grams.n
-    warm = find_by_chunking(grams, target, rule, SVM(1.0), warm=cold.weights)
+    warm = find_by_chunking(grams, target, rule, SVM(1.0), warm=WarmStart(cold.weights))
     assert warm.machine.gap <= 1e-3
-    best = alternate(grams, target, mk.LpNorm(4 / 3, tol=1e-7), SVM(1.0)).machine.objective
+    best = find_by_alternation(
+        grams, target, mk.LpNorm(4 / 3, tol=1e-7), SVM(1.0)
+    ).machine.objective
     for found in (cold, warm):
         assert best * (1 - 1e-7) <= found.machine.objective <= best * (1 + 1e-3)
 

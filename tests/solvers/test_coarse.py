@@ -6,15 +6,18 @@ import numpy as np
 import pytest
 
 import multikernel as mk
-from multikernel.grams.blocks import BlockGrams
+from multikernel.grams.blocks import BlockCombined, BlockGrams
 from multikernel.grams.memory import MemoryBudget
 from multikernel.learners.oneclass import OneClassSVM
 from multikernel.learners.ridge import Ridge
 from multikernel.learners.svm import SVM
 from multikernel.problem import Target
-from multikernel.solvers.joint import loop
-from multikernel.solvers.joint.cutting_plane import lead
-from multikernel.solvers.joint.loop import NotPSDError
+from multikernel.solvers.joint import subsampled_start
+from multikernel.solvers.joint.cutting_plane import newton_start
+from multikernel.solvers.joint.definiteness import NotPSDError
+from multikernel.solvers.joint.find import find
+from multikernel.solvers.joint.learn import Interrupted, learn
+from multikernel.solvers.joint.warm_start import WarmStart
 
 N = 900
 
@@ -59,10 +62,10 @@ def test_the_same_optimum(problem, rule, monkeypatch):
         kind = np.digitize(f, [-0.3, 0.7])
         target = Target(np.where(kind[:, None] == np.arange(3), 1.0, -1.0), "classification")
     grams = grams_of(X, weights, center=problem != "one class")
-    assert loop.coarse_weights(grams, target, rule, learner) is not None
-    begun = loop.learn(grams, target, rule, learner)
-    monkeypatch.setattr(loop, "COARSE_FROM", 10**9)
-    cold = loop.learn(grams, target, rule, learner)
+    assert subsampled_start.subsampled_start(grams, target, rule, learner) is not None
+    begun = learn(grams, target, rule, learner)
+    monkeypatch.setattr(subsampled_start, "MIN_SAMPLES", 10**9)
+    cold = learn(grams, target, rule, learner)
     assert begun.machine.gap <= 1e-6 and cold.machine.gap <= 1e-6
     np.testing.assert_allclose(begun.machine.objective, cold.machine.objective, rtol=2e-6)
 
@@ -71,8 +74,8 @@ def test_the_start_is_near_the_answer():
     X, f = sample()
     grams, target = grams_of(X), Target(np.where(f > 0.4, 1.0, -1.0)[:, None], "classification")
     rule = mk.LpNorm(4 / 3, tol=1e-6)
-    few = loop.coarse_weights(grams, target, rule, SVM(1.0)).weights
-    all_points = loop.find(grams, target, rule, SVM(1.0)).weights
+    few = subsampled_start.subsampled_start(grams, target, rule, SVM(1.0)).weights
+    all_points = find(grams, target, rule, SVM(1.0)).weights
     start = rule.regulariser(grams, target).start()
     assert np.linalg.norm(few - all_points) < 0.7 * np.linalg.norm(start - all_points)
 
@@ -83,13 +86,13 @@ def test_one_machine_leads_most_of_the_way(p):
     X, f = sample()
     grams, target = grams_of(X), Target(np.where(f > 0.4, 1.0, -1.0)[:, None], "classification")
     rule = mk.LpNorm(p, tol=1e-7)
-    best = loop.find(grams, target, rule, SVM(1.0)).machine.objective
+    best = find(grams, target, rule, SVM(1.0)).machine.objective
 
     def above(weights):
         return SVM(1.0).fit(grams.combine(weights), target).objective - best
 
-    once = lead(grams, target, rule, SVM(1.0))
-    twice = lead(grams, target, rule, SVM(1.0), warm=once)
+    once = newton_start(grams, target, rule, SVM(1.0))
+    twice = newton_start(grams, target, rule, SVM(1.0), warm=WarmStart(once))
     assert above(once) < 0.25 * above(rule.regulariser(grams, target).start())
     assert above(twice) < 0.15 * above(once)
 
@@ -99,7 +102,7 @@ def test_an_answer_is_never_a_rough_machine(tol):
     """However soon the gap is small enough, what is returned is trained to the last digit."""
     X, f = sample()
     grams, target = grams_of(X), Target(np.where(f > 0.4, 1.0, -1.0)[:, None], "classification")
-    found = loop.learn(grams, target, mk.LpNorm(1.3, tol=tol), SVM(1.0))
+    found = learn(grams, target, mk.LpNorm(1.3, tol=tol), SVM(1.0))
     exact = SVM(1.0).fit(grams.combine(found.weights), target)
     np.testing.assert_allclose(found.machine.coef, exact.coef, atol=1e-8)
 
@@ -107,12 +110,12 @@ def test_an_answer_is_never_a_rough_machine(tol):
 def test_where_one_machine_leads_nowhere():
     X, f = sample()
     grams, target = grams_of(X), Target(np.where(f > 0.4, 1.0, -1.0)[:, None], "classification")
-    assert lead(grams, target, mk.L1(), SVM(1.0)) is None
+    assert newton_start(grams, target, mk.L1(), SVM(1.0)) is None
     A = np.random.default_rng(0).normal(size=(N, N))
     bank, ids = mk.precomputed([A @ A.T, -A @ A.T]), mk.sample_ids(N)
     grams = bank.plan(ids).grams(ids, budget=MemoryBudget.of(None)).corrected(False, None)
     with pytest.raises(NotPSDError):
-        lead(grams, target, mk.LpNorm(1.3), SVM(1.0), warm=np.array([0.1, 1.0]))
+        newton_start(grams, target, mk.LpNorm(1.3), SVM(1.0), warm=WarmStart(np.array([0.1, 1.0])))
 
 
 @pytest.mark.parametrize("given", [True, False])
@@ -130,20 +133,25 @@ def test_the_first_combination_comes_with_the_statistics(given, monkeypatch):
         ).fit(X, y)
 
     taken = []
-    combine = BlockGrams.expected_or_combined
+    combine = BlockCombined._dense
 
-    def watched(self, weights, means):
-        had = None if self._expected is None else self._expected.matrix
-        out = combine(self, weights, means)
+    def watched(self):
+        had = self._raw
+        out = combine(self)
         taken.append(had is not None and out is had)
         return out
 
-    monkeypatch.setattr(BlockGrams, "expected_or_combined", watched)
+    monkeypatch.setattr(BlockCombined, "_dense", watched)
+    summary = BlockGrams.summary
     for center, normalize in ((False, None), (True, "multiplicative"), (True, "trace")):
         begun = fit(center, normalize)
         assert [k for k, was in enumerate(taken) if was] == [len(taken) - begun.n_iter_]
         with monkeypatch.context() as patch:
-            patch.setattr(BlockGrams, "expect", lambda self, weights: None)
+            patch.setattr(
+                BlockGrams,
+                "summary",
+                lambda self, Y, products, also_combine: summary(self, Y, products),
+            )
             plain = fit(center, normalize)
             assert not any(taken)
         assert max(begun.duality_gap_, plain.duality_gap_) <= 1e-6
@@ -152,9 +160,12 @@ def test_the_first_combination_comes_with_the_statistics(given, monkeypatch):
 
 
 def test_rules_that_few_points_tell_nothing_about():
-    assert not mk.AlignmentRegularized().few_points_will_do
-    assert not mk.LpNorm(2.0).few_points_will_do
-    assert mk.LpNorm(1.5).few_points_will_do and mk.HierarchicalNorm([[0], [1]]).few_points_will_do
+    assert not mk.AlignmentRegularized().supports_subsampled_start
+    assert not mk.LpNorm(2.0).supports_subsampled_start
+    assert (
+        mk.LpNorm(1.5).supports_subsampled_start
+        and mk.HierarchicalNorm([[0], [1]]).supports_subsampled_start
+    )
 
 
 @pytest.mark.parametrize(("rule", "machines"), [(mk.LpNorm(1.2), 1), (mk.L1(), 2)])
@@ -171,14 +182,14 @@ def test_an_interrupt_among_few_points_leaves_no_iterate(rule, machines):
 
     seen = []
     with pytest.raises(KeyboardInterrupt) as caught:
-        loop.learn(grams_of(X), target, rule, Impatient(1.0))
+        learn(grams_of(X), target, rule, Impatient(1.0))
     assert len(seen) == machines and max(seen) < N
-    assert not isinstance(caught.value, loop.Interrupted), "no machine saw all points"
+    assert not isinstance(caught.value, Interrupted), "no machine saw all points"
 
 
 def test_few_points_that_fail_are_done_without(monkeypatch):
     """One class is missing among them, and a kernel is constant on all of them."""
-    monkeypatch.setattr(loop, "COARSE_FROM", 100)
+    monkeypatch.setattr(subsampled_start, "MIN_SAMPLES", 100)
     n = 200
     X = sample()[0][:n]
     X[:, 3] = 0.0

@@ -18,16 +18,12 @@ from multikernel.learners.ridge import Ridge
 from multikernel.learners.svm import SVM
 from multikernel.problem import Solution, Target
 from multikernel.problem.regularisers import conjugate, norm
-from multikernel.solvers.joint import cuts, cutting_plane
+from multikernel.solvers.joint import curvature, cuts
+from multikernel.solvers.joint.alternation import find_by_alternation
+from multikernel.solvers.joint.curvature import TrainedIterate, curvature_root
 from multikernel.solvers.joint.cuts import least_distance, nearest, onto_sphere, taylor_minimum
-from multikernel.solvers.joint.cutting_plane import (
-    Visit,
-    curvature_root,
-    machines_to,
-    solve_cutting_planes,
-    train,
-)
-from multikernel.solvers.joint.loop import alternate
+from multikernel.solvers.joint.cutting_plane import train
+from tests.solvers.helpers import runs_to, solve_cutting_planes
 
 pytest.importorskip("highspy")
 
@@ -110,7 +106,7 @@ def test_curvature_is_the_change_of_the_slope(single, fit_intercept):
     rule = mk.LpNorm(4 / 3).regulariser(grams, target)
     theta, step = np.linspace(0.3, 0.8, 6), 1e-7
 
-    def visit(theta: np.ndarray) -> Visit:
+    def visit(theta: np.ndarray) -> TrainedIterate:
         return train(grams, target, rule, learner, theta, grams.combine(theta))
 
     U = curvature_root(visit(theta), target, learner, single=single)
@@ -134,7 +130,7 @@ def test_curvature_without_a_factor_in_single_precision(monkeypatch):
         return scipy.linalg.cholesky(K, **options)
 
     want = curvature_root(visit, target, SVM())
-    monkeypatch.setattr(cutting_plane, "cholesky", cholesky)
+    monkeypatch.setattr(curvature, "cholesky", cholesky)
     np.testing.assert_array_equal(curvature_root(visit, target, SVM(), single=True), want)
 
 
@@ -189,7 +185,7 @@ def test_agrees_with_the_alternation(p, rng):
     tol = 1e-4 if p == 1 else 1e-7
     rule = mk.LpNorm(p, tol=tol, max_iter=2000)
     found = solve_cutting_planes(grams, labels(y), rule, SVM(C=2.0))
-    slow = alternate(grams, labels(y), rule, SVM(C=2.0))
+    slow = find_by_alternation(grams, labels(y), rule, SVM(C=2.0))
     np.testing.assert_allclose(found.machine.objective, slow.machine.objective, rtol=2 * tol)
     assert found.machine.gap <= tol
     assert len(found.history) < len(slow.history)
@@ -256,7 +252,7 @@ def test_several_outputs_share_the_weights():
     for p in (1, 4 / 3):
         rule = mk.LpNorm(p, tol=1e-4, max_iter=2000)
         found = solve_cutting_planes(waist(matrices), target, rule, SVM())
-        slow = alternate(waist(matrices), target, rule, SVM())
+        slow = find_by_alternation(waist(matrices), target, rule, SVM())
         np.testing.assert_allclose(found.machine.objective, slow.machine.objective, rtol=2e-4)
 
 
@@ -283,12 +279,12 @@ def test_machines_on_real_data():
     rule = mk.LpNorm(1, tol=1e-3, max_iter=60)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        slow = alternate(grams, target, rule, SVM())
+        slow = find_by_alternation(grams, target, rule, SVM())
     counts = [
-        machines_to(solve_cutting_planes(grams, target, rule, SVM(), **way).history, 1e-3)
+        runs_to(solve_cutting_planes(grams, target, rule, SVM(), **way).history, 1e-3)
         for way in WAYS
     ]
-    assert machines_to(slow.history, 1e-3) is None
+    assert runs_to(slow.history, 1e-3) is None
     assert None not in counts
     assert counts[2] < counts[1] < counts[0]
     assert counts[2] <= 12
@@ -404,7 +400,7 @@ def test_refusals():
 
 
 def test_a_limit_on_machines_is_reported():
-    with pytest.warns(ConvergenceWarning, match="after max_iter=2 machines"):
+    with pytest.warns(ConvergenceWarning, match="after max_iter=2 training runs"):
         found = solve(1, max_iter=2)
     assert len(found.history) == 2 and found.machine.gap > 1e-9
 
@@ -441,7 +437,7 @@ def test_logistic_loss_agrees_with_the_alternation(p):
     matrices, y, _ = golden()
     rule = mk.LpNorm(p, tol=1e-4, max_iter=2000)
     found = solve_cutting_planes(waist(matrices), labels(y), rule, LogisticRegression())
-    slow = alternate(waist(matrices), labels(y), rule, LogisticRegression())
+    slow = find_by_alternation(waist(matrices), labels(y), rule, LogisticRegression())
     np.testing.assert_allclose(found.machine.objective, slow.machine.objective, rtol=2e-4)
     assert found.machine.n_iter <= 12
 

@@ -19,10 +19,11 @@ from multikernel.learners.svm import SVM
 from multikernel.learners.svr import SVR
 from multikernel.problem import Target
 from multikernel.problem.losses import EpsilonInsensitive, Hinge, Squared
-from multikernel.solvers.joint import features, loop
+from multikernel.solvers.certificate import Found, Stopped
+from multikernel.solvers.joint import features, subsampled_start
 from multikernel.solvers.joint.cutting_plane import find_by_cutting_planes
 from multikernel.solvers.joint.features import find_by_features
-from multikernel.solvers.joint.loop import Found, Stopped
+from multikernel.solvers.joint.warm_start import WarmStart
 from multikernel.solvers.levels import Plane, highest, mixture
 from multikernel.solvers.spectral.lp import free_spectrum
 from multikernel.solvers.spectral.problem import Features, Labels
@@ -259,7 +260,7 @@ def test_features_join_a_small_working_set(loss, monkeypatch):
     check(grown, grams, target, learner)
     assert grown.machine.objective == pytest.approx(whole.machine.objective, rel=1e-9)
     assert len(grown.history) > len(whole.history)
-    warm = find_by_features(grams, target, TIGHT, learner, warm=whole.weights)
+    warm = find_by_features(grams, target, TIGHT, learner, warm=WarmStart(whole.weights))
     assert warm.machine.objective == pytest.approx(whole.machine.objective, rel=1e-9)
     assert len(warm.history) <= len(grown.history)
 
@@ -424,12 +425,12 @@ def test_predictions_are_linear_functions(loss):
     np.testing.assert_allclose(model.predict(X), V @ slopes + at_zero, atol=1e-9)
 
 
-def test_coarse_weights_are_not_asked_for(monkeypatch):
+def test_no_subsample_is_asked(monkeypatch):
     def never(*args: Any) -> None:
         raise AssertionError("weights on a part of the points are of no use here")
 
-    monkeypatch.setattr(loop, "Ahead", never)
-    X, f = counts(15, n=loop.COARSE_FROM, p=50)
+    monkeypatch.setattr(subsampled_start, "SubsampledStart", never)
+    X, f = counts(15, n=subsampled_start.MIN_SAMPLES, p=50)
     assert mk.MultiKernelClassifier(mk.per_feature(mk.Linear()), "l1").fit(X, f > 0).n_iter_ > 1
 
 

@@ -22,11 +22,14 @@ from multikernel.learners.svr import SVR
 from multikernel.problem import Target
 from multikernel.problem.losses import EpsilonInsensitive, Hinge, Logistic, OneClass, Squared
 from multikernel.problem.regularisers import conjugate, norm
+from multikernel.solvers.certificate import Found, Stopped
 from multikernel.solvers.joint import interior_point
+from multikernel.solvers.joint.alternation import find_by_alternation
 from multikernel.solvers.joint.barriers import Boxed, NoInnerPoint, inner_point
+from multikernel.solvers.joint.find import find
 from multikernel.solvers.joint.interior_point import find_by_interior_point
-from multikernel.solvers.joint.loop import Found, Stopped, alternate, find
 from multikernel.solvers.joint.newton_system import NewtonSystem
+from multikernel.solvers.joint.warm_start import WarmStart
 
 INF = float("inf")
 
@@ -234,7 +237,7 @@ def test_agrees_with_the_alternation_where_that_converges(learner, p, rng, newto
     X, y, values = sample(rng)
     grams, target = kernels(False, X), targets(y, values)[learner.kind]
     rule = mk.LpNorm(p, tol=1e-7, max_iter=3000)
-    slow = alternate(grams, target, rule, learner)
+    slow = find_by_alternation(grams, target, rule, learner)
     found = find_by_interior_point(grams, target, rule, learner)
     assert slow.machine.gap <= 1e-7
     np.testing.assert_allclose(found.machine.objective, slow.machine.objective, rtol=2e-7)
@@ -320,7 +323,7 @@ def test_easy_problems_are_left_to_the_alternation(rng):
     X, y, values = sample(rng)
     grams, target = kernels(False, X), targets(y, values)["classification"]
     found = find(grams, target, mk.LpNorm(4.0), SVM())
-    slow = alternate(grams, target, mk.LpNorm(4.0), SVM())
+    slow = find_by_alternation(grams, target, mk.LpNorm(4.0), SVM())
     np.testing.assert_allclose(found.weights, slow.weights, rtol=1e-10)
     assert found.machine.n_iter == slow.machine.n_iter
 
@@ -340,7 +343,7 @@ def test_too_large_problems_are_left_to_the_alternation(rng, monkeypatch):
     grams, target = kernels(False, X), targets(y, values)["classification"]
     monkeypatch.setattr(interior_point, "LARGEST", 100)
     found = find(grams, target, mk.LpNorm(INF), SVM())
-    slow = alternate(grams, target, mk.LpNorm(INF), SVM())
+    slow = find_by_alternation(grams, target, mk.LpNorm(INF), SVM())
     np.testing.assert_array_equal(found.weights, slow.weights)
 
 
@@ -360,7 +363,9 @@ def test_a_warm_start_is_tried_first_and_steps_are_reported(rng):
     seen: list[dict] = []
     rule = mk.LpNorm(INF, tol=1e-4)
     cold = find_by_interior_point(grams, target, mk.LpNorm(INF, tol=1e-8), SVM())
-    warm = find_by_interior_point(grams, target, rule, SVM(), warm=cold.weights, report=seen.append)
+    warm = find_by_interior_point(
+        grams, target, rule, SVM(), warm=WarmStart(cold.weights), report=seen.append
+    )
     assert seen == warm.history and len(seen) < len(cold.history)
 
 

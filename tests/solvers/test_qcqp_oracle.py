@@ -18,7 +18,7 @@ import multikernel as mk
 from multikernel.grams.memory import MemoryBudget
 from multikernel.learners.svm import SVM
 from multikernel.problem import Target
-from multikernel.solvers.joint.cutting_plane import solve_cutting_planes
+from tests.solvers.helpers import solve_cutting_planes
 
 clarabel = pytest.importorskip("clarabel")
 pytest.importorskip("highspy")

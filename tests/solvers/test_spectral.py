@@ -23,7 +23,7 @@ from multikernel.bounds.transduction import (
 from multikernel.grams.memory import MemoryBudget
 from multikernel.learners.svm import SVM
 from multikernel.problem import Target
-from multikernel.solvers.joint.loop import learn
+from multikernel.solvers.joint.learn import learn
 from multikernel.solvers.spectral.linear import Cone, independent, linear_combination
 from multikernel.solvers.spectral.lp import free_spectrum
 from multikernel.solvers.spectral.problem import (

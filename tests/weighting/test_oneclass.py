@@ -20,7 +20,7 @@ import multikernel as mk
 from multikernel.grams.memory import MemoryBudget
 from multikernel.learners.svm import SVM
 from multikernel.problem import Target
-from multikernel.solvers.joint.loop import learn
+from multikernel.solvers.joint.learn import learn
 from tests.weighting.test_blocknorm import golden
 
 n, C = 16, 0.1

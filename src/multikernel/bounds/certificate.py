@@ -295,13 +295,11 @@ class Fitted:
 
     def _check_definite(self) -> None:
         """Every kernel spans the classes, also one without weight: all are looked at."""
-        from ..solvers.joint.loop import extreme_eigenvalues
-
         doubtful = np.flatnonzero(~self.raw.known_psd).tolist()
         if len(doubtful) * float(self.n) ** 3 > DRAW_BUDGET:
             return  # dearer than all the rest; random signs would still show a coarse case
         for k in doubtful:
-            lowest, largest = extreme_eigenvalues(self.raw.combine(np.eye(self.p)[k]))
+            lowest, largest, _ = self.raw.combine(np.eye(self.p)[k]).lowest_eigenvalue()
             if lowest < -PSD_TOLERANCE * largest:
                 raise AssumptionError(
                     f"The theorems assume positive semidefinite kernels; {self.raw.names[k]!r} has "

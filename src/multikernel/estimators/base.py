@@ -19,13 +19,14 @@ from ..grams.dense import DenseGrams
 from ..grams.memory import MemoryBudget
 from ..grams.normalise import HOW
 from ..grams.planning import make_plan, plan_matrices
-from ..grams.protocol import Expansion, Grams, SeparateExpansions
+from ..grams.protocol import Expansion, Grams
+from ..grams.separate import SeparateExpansions
 from ..kernels.bank import as_bank, default_bank
 from ..kernels.sequences.base import reads_sequences
 from ..learners.base import Learner
 from ..problem import Solution, Target
 from ..report.notebook import WeightsInNotebook
-from ..solvers.joint.loop import Interrupted, learn
+from ..solvers.joint.learn import Interrupted, learn
 from ..weighting import BestSingle, JointWeighting, Weighting, as_weighting
 from .checks import check_dtype, check_table, refuse_matrices, refuse_text
 from .progress import ProgressLine

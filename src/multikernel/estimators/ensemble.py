@@ -18,13 +18,13 @@ from ..problem import Target
 from ..problem.losses import Hinge, Squared
 from ..solvers.ensemble.hypotheses import EnsembleExpansion, out_of_fold, train_each
 from ..solvers.ensemble.problem import Ball, EnsembleSolution, combine_hypotheses
-from ..solvers.joint.loop import refuse_constant_kernels
+from ..solvers.joint.learn import refuse_constant_kernels
 from ..weighting import LpNorm
 from ..weighting.uniform import folds
 from .base import MultiKernelEstimator
 from .classifier import ClassifierCommon
+from .folds import kept_splits
 from .regressor import RegressorCommon
-from .search import kept_splits
 
 #: the exponents of the balls, by name
 NORMS = {"l1": 1, "l2": 2}

@@ -42,7 +42,6 @@ class RegressorCommon(RegressorMixin, MultiKernelEstimator):  # type: ignore[mis
             solver=self.solver,
             tol=self.tol,
             max_iter=self.max_iter,
-            memory_budget=self.memory_budget,
             fit_intercept=self.fit_intercept,
         )
 

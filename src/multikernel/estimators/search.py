@@ -11,30 +11,42 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
-from numbers import Integral
 from typing import Any
 
 import numpy as np
 from rich.progress import track
 from scipy.stats import rankdata
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, _fit_context, clone
-from sklearn.metrics import check_scoring
-from sklearn.model_selection import check_cv
+from sklearn.base import _fit_context, clone
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._threads import one_blas_thread
-from ..grams.protocol import Grams
+from ..grams.protocol import Grams, Summary
 from ..grams.stored import stored
 from ..learners.base import Learner
 from ..problem import Machine, Target
-from ..solvers.joint.loop import ONE_THREAD, find, refuse_constant_kernels
+from ..solvers.joint.find import combine_by_rule, find
+from ..solvers.joint.learn import MAX_ONE_THREAD_SAMPLES, refuse_constant_kernels
+from ..solvers.joint.warm_start import WarmStart
 from ..weighting import Weighting
+from ..weighting.base import summary_for
 from ..weighting.joint import JointWeighting
 from .base import MultiKernelEstimator
-from .classifier import ClassifierCommon, class_index
+from .classifier import ClassifierCommon
+from .folds import FoldClassifier, FoldRegressor, Splits, kept_splits, score_fold
 from .regressor import RegressorCommon
 
-Splits = list[tuple[np.ndarray, np.ndarray]]
+
+class Fold:
+    """The training part of one fold; its statistics are computed once for all rules."""
+
+    def __init__(self, number: int, grams: Grams, target: Target) -> None:
+        self.number, self.grams, self.target = number, grams, target
+        self._summary: Summary | None = None
+
+    def summary(self, rule: Weighting) -> Summary | None:
+        if rule.needs_summary:
+            self._summary = summary_for(rule, self.grams, self.target, self._summary)
+        return self._summary
 
 
 class SearchMixin(MultiKernelEstimator):
@@ -69,23 +81,21 @@ class SearchMixin(MultiKernelEstimator):
         steps: Iterable[tuple[int, int]] = work
         if self.verbose:
             steps = track(work, description="cross-validation")
-        parts: dict[int, Grams] = {}
+        fold: Fold | None = None
         path: list[np.ndarray] = []  # weights of the last joint rule on this fold, one per value
         for f, w in steps:
             train, test = splits[f]
-            if f not in parts:
+            if fold is None or fold.number != f:
                 weights = None if target.weights is None else target.weights[train]
                 part = grams.take(train, weights).corrected(self.center, self.normalize)
-                parts, path = {f: part}, []
+                fold, path = Fold(f, part, self._fold_target(target, y, train, f)), []
             rule = self._as_weighting(clone(candidates[w], safe=False))
-            with one_blas_thread(len(train), ONE_THREAD):
+            with one_blas_thread(len(train), MAX_ONE_THREAD_SAMPLES):
                 predicted, found = self._predict_fold(
-                    parts[f],
-                    self._fold_target(target, y, train, f),
+                    fold,
                     rule,
                     [make_learner(v) for v in values],
-                    grams,
-                    test,
+                    grams.points(test),
                     path[0] if path else None,
                 )
             path = found or path
@@ -115,43 +125,41 @@ class SearchMixin(MultiKernelEstimator):
 
     def _predict_fold(
         self,
-        part: Grams,
-        target: Target,
+        fold: Fold,
         rule: Weighting,
         learners: Sequence[Learner],
-        grams: Grams,
-        test: np.ndarray,
-        warm: np.ndarray | None = None,
+        points: Any,
+        warm: np.ndarray | None,
     ) -> tuple[np.ndarray, list[np.ndarray]]:
-        """Values of all machines on the validation points, shape (n_values, n_test, t).
+        """Predicted values at the validation points, shape (n_values, n_test, t).
 
-        The second is the path of a joint rule, its weights for every value; the next rule (the
-        next norm) begins where it began.
+        Second, the path of a joint rule: its weights for every value. The next rule (for example
+        the next norm) begins at the first of them.
         """
-        points = grams.points(test)
-        t = target.Y.shape[1]
+        part, target, t = fold.grams, fold.target, fold.target.Y.shape[1]
+        summary = fold.summary(rule)
         if rule.needs_learner:
-            # Weights that depend on C or alpha are found again for each of its values, a joint
-            # rule beginning at the last ones.
+            # Weights that depend on C or alpha are found again for each of its values; a joint
+            # rule begins at the last ones.
             outputs, path = [], []
             for learner in learners:
-                found = find(part, target, rule, learner, warm=warm)
+                start = None if warm is None else WarmStart(warm)
+                found = find(part, target, rule, learner, summary=summary, warm=start)
                 warm, machine = found.weights, found.machine
                 expansion = part.expand(warm, machine.coef)
                 outputs.append(expansion.values(points) + machine.intercept)
                 path.append(warm)
             return np.stack(outputs), path if isinstance(rule, JointWeighting) else []
-        weights = rule.start(part, target, learners[0])
-        gram = part.combine(weights)
+        weights, gram = combine_by_rule(part, target, rule, learners[0], summary)
         machines: list[Machine] = []
         for learner in learners:
-            start = machines[-1].coef if machines else None
-            machines.append(learner.fit(gram, target, start=start))
+            coef = machines[-1].coef if machines else None
+            machines.append(learner.fit(gram, target, start=coef))
         # One prediction for all values of C or alpha: their coefficients side by side.
-        coef = np.concatenate([machine.coef for machine in machines], axis=1)
-        together = part.expand(weights, coef).values(points)
+        coefs = np.concatenate([machine.coef for machine in machines], axis=1)
+        together = part.expand(weights, coefs).values(points)
         together = together + np.concatenate([machine.intercept for machine in machines])
-        return together.reshape(len(test), len(learners), t).transpose(1, 0, 2), []
+        return together.reshape(len(together), len(learners), t).transpose(1, 0, 2), []
 
     def _fold_target(self, target: Target, y: np.ndarray, train: np.ndarray, fold: int) -> Target:
         """The target of one training part."""
@@ -159,53 +167,6 @@ class SearchMixin(MultiKernelEstimator):
 
     def _score_fold(self, output: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:
         raise NotImplementedError
-
-
-class FoldClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Looks like a fitted classifier to a scorer; its decisions are known already."""
-
-    def __init__(self, decisions: Any = None, classes: Any = None) -> None:
-        self.decisions = decisions
-        self.classes = classes
-        self.classes_ = classes
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def decision_function(self, X: Any) -> np.ndarray:
-        return self.decisions
-
-    def predict(self, X: Any) -> np.ndarray:
-        return self.classes[class_index(self.decisions)]
-
-
-class FoldRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Looks like a fitted regressor to a scorer; its predictions are known already."""
-
-    def __init__(self, predictions: Any = None) -> None:
-        self.predictions = predictions
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return True
-
-    def predict(self, X: Any) -> np.ndarray:
-        return self.predictions
-
-
-def _score(scoring: Any, fold: Any, y: np.ndarray, weights: np.ndarray | None) -> float:
-    scorer = check_scoring(fold, scoring)
-    X = np.zeros((len(y), 1))
-    if weights is None:
-        return float(scorer(fold, X, y))
-    try:
-        return float(scorer(fold, X, y, sample_weight=weights))
-    except TypeError as error:
-        if "sample_weight" not in str(error):
-            raise
-        raise TypeError(
-            f"scoring={scoring!r} takes no sample_weight, but fit was given one. Let the function "
-            "take (estimator, X, y, sample_weight), or use sklearn.metrics.make_scorer."
-        ) from error
 
 
 _SEARCH_CONSTRAINTS: dict[str, list[Any]] = {
@@ -347,7 +308,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
 
     def _score_fold(self, output: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:
         decisions = output[:, 0] if len(self.classes_) == 2 else output
-        return _score(self.scoring, FoldClassifier(decisions, self.classes_), y, weights)
+        return score_fold(self.scoring, FoldClassifier(decisions, self.classes_), y, weights)
 
 
 class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
@@ -475,7 +436,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
 
     def _score_fold(self, output: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:
         predictions = output[:, 0] if self._single_output else output
-        return _score(self.scoring, FoldRegressor(predictions), y, weights)
+        return score_fold(self.scoring, FoldRegressor(predictions), y, weights)
 
 
 def check_grid(name: str, values: Any) -> list[float]:
@@ -487,26 +448,3 @@ def check_grid(name: str, values: Any) -> list[float]:
     if not grid or not all(0 < value < np.inf for value in grid):
         raise ValueError(f"{name} must be positive finite numbers, at least one; got {values!r}.")
     return list(grid)
-
-
-def kept_splits(cv: Any, y: np.ndarray, keep: np.ndarray, *, classifier: bool) -> Splits:
-    """Folds of the points that count; explicit splits name points as they were given."""
-    split = check_cv(cv, y[keep], classifier=classifier)
-    explicit = cv is not None and not isinstance(cv, Integral) and not hasattr(cv, "split")
-    if not explicit or len(keep) == len(y):
-        return [
-            (_indices(train), _indices(test))
-            for train, test in split.split(np.zeros((len(keep), 1)), y[keep])
-        ]
-    place = np.full(len(y), -1)
-    place[keep] = np.arange(len(keep))
-    return [
-        (place[train][place[train] >= 0], place[test][place[test] >= 0])
-        for train, test in split.split()
-    ]
-
-
-def _indices(rows: Any) -> np.ndarray:
-    """Row numbers from row numbers or a mask."""
-    rows = np.asarray(rows)
-    return np.flatnonzero(rows) if rows.dtype == bool else rows

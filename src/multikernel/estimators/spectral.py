@@ -17,7 +17,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..grams.memory import MemoryBudget
 from ..grams.planning import make_plan
-from ..grams.protocol import Expansion, Grams, SeparateExpansions
+from ..grams.protocol import Expansion, Grams
+from ..grams.separate import SeparateExpansions
 from ..kernels.bank import KernelBank, as_bank, default_bank
 from ..kernels.sequences.table import Table
 from ..solvers.spectral.linear import linear_combination

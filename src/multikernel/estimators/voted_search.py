@@ -23,7 +23,8 @@ from ..solvers.voted.columns import KernelColumns
 from ..solvers.voted.complexity import Complexity, local, spectra, total
 from ..solvers.voted.path import solve_grid
 from ..solvers.voted.problem import solve
-from .search import MultiKernelClassifierCV, kept_splits
+from .folds import kept_splits
+from .search import MultiKernelClassifierCV
 from .voted import VotedCommon
 
 #: The grid of the paper for both penalties.

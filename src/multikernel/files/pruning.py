@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..estimators.base import MultiKernelEstimator
 from ..grams.blocks import BlockExpansion, RawCross
 from ..grams.dense import DenseCross
-from ..grams.protocol import Expansion, SeparateExpansions
+from ..grams.protocol import Expansion
+from ..grams.separate import SeparateExpansions
 from ..grams.shared import SharedCross
 from ..grams.stacked import StackedExpansion
 from ..grams.stored import StoredCross

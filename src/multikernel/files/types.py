@@ -18,8 +18,8 @@ from ..grams.dense import DenseCross
 from ..grams.ngrams import NgramExpansion
 from ..grams.normalise import Correction
 from ..grams.planning import Part, Plan
-from ..grams.protocol import SeparateExpansions
 from ..grams.rankone import RankOneExpansion
+from ..grams.separate import SeparateExpansions
 from ..grams.shared import Encoder, Group, SharedCross
 from ..grams.stacked import StackedExpansion
 from ..kernels.algebra import Power, Product, Scaled, Sum

@@ -8,7 +8,6 @@ centring, normalising and prediction is written here, once.
 from __future__ import annotations
 
 import copy
-import sys
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,14 +16,15 @@ from typing import Any
 import numpy as np
 
 from ._dense_loops import recentre
-from .expected import Expected
+from .matrix import MatrixGram
 from .memory import MemoryBudget
 from .normalise import Correction, check_how, inverse_root, scales
 from .protocol import (
-    CombinedGram,
     Expansion,
     Grams,
     Summary,
+    add,
+    block_products,
     center_targets,
     centred_square,
     target_norm,
@@ -51,7 +51,9 @@ class RawStatistics:
     a : array of shape (p,) or None
         ``<K_k, Y Y'>`` for centred targets.
     totals : array or None
-        From which an implementation may tell products that were not asked for.
+        Sums from which an implementation can derive further products later.
+    combined : array of shape (n, n) or None
+        The raw combination that was asked for, if this pass could add it up.
     """
 
     row_sums: np.ndarray
@@ -60,6 +62,7 @@ class RawStatistics:
     products: np.ndarray | None
     a: np.ndarray | None
     totals: np.ndarray | None = None
+    combined: np.ndarray | None = None
 
 
 class RawCross:
@@ -112,13 +115,11 @@ class BlockGrams(Grams):
             f"Row sums and means of {self.p} kernels on {n} samples",
             "Raise memory_budget, use fewer kernels, or fewer samples.",
         )
+        # As built, kernels are as they are; `corrected` computes a correction when it is needed.
+        self._correction: Correction | None = Correction(None, None, np.ones(self.p))
         self._statistics: RawStatistics | None = None
-        self._targets: np.ndarray | None = None  # what `a` of the statistics belongs to
-        self._correction: Correction | None = None
         self._degenerate: np.ndarray | None = None
-        self._centred: np.ndarray | None = None  # products that had to be taken again
-        self._expected: Expected | None = None
-        self._spare: np.ndarray | None = None
+        self._centred: np.ndarray | None = None  # products of entries that were centred first
 
     # -- what an implementation supplies ----------------------------------------------------------
 
@@ -134,7 +135,10 @@ class BlockGrams(Grams):
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> RawCross:
         """The raw bank, some kernels of it, between new points and some training points."""
 
-    def raw_statistics(self, Yc: np.ndarray | None, products: bool) -> RawStatistics:
+    def raw_statistics(
+        self, Yc: np.ndarray | None, products: bool, also_combine: np.ndarray | None = None
+    ) -> RawStatistics:
+        """The sums of one pass; ``also_combine`` are raw kernel weights, see `Grams.summary`."""
         omega = self._omega()
         # <K, YY'> weighted is <K, (omega Y)(omega Y)'>.
         OY = None if Yc is None else omega[:, None] * Yc
@@ -184,7 +188,7 @@ class BlockGrams(Grams):
 
     def raw_combine(self, weights: np.ndarray) -> np.ndarray:
         """``sum_k weights_k K_k``, raw, shape (n, n), float64."""
-        out = self.new_matrix()
+        out = np.empty((self.n, self.n))
 
         def one(rows: slice) -> None:
             out[rows] = np.tensordot(weights, self.raw_block(rows), axes=1)
@@ -220,54 +224,36 @@ class BlockGrams(Grams):
         new = copy.copy(self)
         new.center, new.how = center, normalize
         new._correction = None
-        new._expected = new._spare = None  # they have one owner
         return new
-
-    def expect(self, weights: np.ndarray | None) -> None:
-        # 'spherical' changes entries, not kernels.
-        if weights is not None and self.how != "spherical" and 8.0 * self.n**2 <= self.budget.bytes:
-            self._expected = Expected(weights)
-
-    def expected_or_combined(
-        self, weights: np.ndarray, means: tuple[np.ndarray, float] | None = None
-    ) -> np.ndarray:
-        """``sum_k weights_k K_k`` of raw kernels, made now or as a pass has left it.
-
-        With means, of its rows and of all, as `raw_combine_centred` gives it.
-        """
-        expected, self._expected = self._expected, None
-        ready = None if expected is None else expected.combination(weights)
-        if ready is None:
-            if means is None:
-                return self.raw_combine(weights)
-            return self.raw_combine_centred(weights, *means)
-        K, factor = ready
-        if means is not None:
-            recentre(K, factor, *means)
-        elif factor != 1.0:
-            K *= factor
-        return K
-
-    def new_matrix(self) -> np.ndarray:
-        """An uninitialised (n, n) matrix: one that was given up, or fresh memory."""
-        spare, self._spare = self._spare, None
-        return np.empty((self.n, self.n)) if spare is None else spare
 
     def _omega(self) -> np.ndarray:
         return np.ones(self.n) if self.weights is None else self.weights
 
-    def statistics(self, Yc: np.ndarray | None = None, products: bool = False) -> RawStatistics:
+    def statistics(self, products: bool = False) -> RawStatistics:
         """Raw statistics, computed when first asked for and again only when more is asked."""
         have = self._statistics
         if have is None or (products and have.products is None):
-            have = self.raw_statistics(Yc, products)
-            self._refuse_overflow(have)
-            self._statistics, self._targets = have, Yc
-        elif Yc is not None and (self._targets is None or not np.array_equal(Yc, self._targets)):
-            OY = self._omega()[:, None] * Yc
-            have = replace(have, a=np.einsum("knt,nt->k", self.raw_matvecs(OY), OY))
-            self._statistics, self._targets = have, Yc
+            have = self._pass(None, products, None)
         return have
+
+    def _pass(
+        self, Yc: np.ndarray | None, products: bool, also_combine: np.ndarray | None
+    ) -> RawStatistics:
+        """One pass over the raw kernels; what does not depend on targets is kept."""
+        found = self.raw_statistics(Yc, products, also_combine)
+        self._refuse_overflow(found)
+        self._statistics = replace(found, a=None, combined=None)
+        return found
+
+    def _target_statistics(
+        self, Yc: np.ndarray, products: bool, also_combine: np.ndarray | None
+    ) -> RawStatistics:
+        """Statistics with the targets' products, from one pass if none was made before."""
+        have = self._statistics
+        if have is None or (products and have.products is None):
+            return self._pass(Yc, products, also_combine)
+        OY = self._omega()[:, None] * Yc
+        return replace(have, a=np.einsum("knt,nt->k", self.raw_matvecs(OY), OY))
 
     def _refuse_overflow(self, stats: RawStatistics) -> None:
         good = np.isfinite(stats.row_sums).all(axis=1) & np.isfinite(stats.squares)
@@ -298,7 +284,7 @@ class BlockGrams(Grams):
         # <Kc, Lc> = <K, L> - 2 W sum_i omega_i r_K[i] r_L[i] + W^2 g_K g_L
         squares = stats.squares - 2 * W * np.einsum("kn,kn->k", R, R) + (W * g) ** 2
         if np.any(stats.squares > self.one_pass_limit * squares):
-            # Whoever has asked for all products will do so again.
+            # All products were asked for once, so they will be needed again.
             full = products or stats.products is not None
             self._centred = self.raw_centred_products(r, g, full)
             return np.diag(self._centred) if full and not products else self._centred
@@ -328,7 +314,7 @@ class BlockGrams(Grams):
         return self._degenerate
 
     @property
-    def units(self) -> np.ndarray:
+    def scales(self) -> np.ndarray:
         return self.correction.scale
 
     @property
@@ -384,8 +370,13 @@ class BlockGrams(Grams):
 
     # -- the passes -------------------------------------------------------------------------------
 
-    def block(self, rows: slice) -> np.ndarray:
-        return self.correction.apply(np.asarray(self.raw_block(rows), dtype=np.float64), rows)
+    def block(self, index: slice | np.ndarray) -> np.ndarray:
+        if isinstance(index, slice):
+            raw = self.raw_block(index)
+        else:
+            everything = self.raw_cross(np.arange(self.n), np.arange(self.p))
+            raw = everything.block(self.points(index))
+        return self.correction.apply(np.asarray(raw, dtype=np.float64), index)
 
     def diagonals(self) -> np.ndarray:
         c = self.correction
@@ -398,105 +389,95 @@ class BlockGrams(Grams):
             d = d * c.sphere**2
         return d * c.scale[:, None]
 
-    def summary(self, Y: np.ndarray, products: bool = True) -> Summary:
+    def summary(
+        self, Y: np.ndarray, products: bool = True, also_combine: np.ndarray | None = None
+    ) -> Summary:
+        if self.how == "spherical":  # changes entries, not kernels: no affine statistics
+            return super().summary(Y, products)
+        if also_combine is not None and not self.budget.allows(8.0 * self.n**2):
+            also_combine = None
         Yc = center_targets(Y, self.weights)
-        if self.how == "spherical":
-            return streamed_summary(self, Yc, products)
-        # One pass for everything: statistics first met here bring the targets' products along.
-        a = self.statistics(Yc, products).a
-        assert a is not None
+        found = self._target_statistics(Yc, products, also_combine)
+        assert found.a is not None
         M = self.centred_products(products)
         scale = self.correction.scale
         squares = np.diag(M) if products else M
+        combined = None
+        if also_combine is not None and found.combined is not None:
+            combined = BlockCombined.of_raw(self, also_combine, found.combined)
         return Summary(
             traces=self.diagonals() @ self._omega(),
             norms=np.sqrt(np.maximum(squares, 0.0)) * scale,
-            a=a * scale,
+            a=found.a * scale,
             M=M * np.outer(scale, scale) if products else None,
             target_norm=target_norm(Yc, self.weights),
+            combined=combined,
         )
 
-    def centred_block(self, rows: slice) -> np.ndarray:
-        """Normalised blocks, centred even where the kernels as used are not."""
-        if self.how == "spherical":
-            raise NotImplementedError  # its means are those of streamed_summary
-        r, g = self._means()
-        centring = Correction(r, g, self.correction.scale)
-        return centring.apply(np.asarray(self.raw_block(rows), dtype=np.float64), rows)
-
-    def combine(self, weights: np.ndarray) -> CombinedGram:
+    def combine(self, weights: np.ndarray) -> BlockCombined:
         return BlockCombined(self, np.asarray(weights, dtype=np.float64))
 
-    def matvecs(self, V: np.ndarray) -> np.ndarray:
+    def matvecs(self, V: np.ndarray, at: np.ndarray | None = None) -> np.ndarray:
         c = self.correction
         V = np.asarray(V, dtype=np.float64)
         if c.sphere is not None:
-            parts = self.map(lambda rows: self.block(rows) @ V)
-            return np.concatenate(parts, axis=1)
-        out = self.raw_matvecs(V)
+            out = np.concatenate(self.map(lambda rows: self.block(rows) @ V), axis=1)
+            return out if at is None else out[:, at]
+        out = self._raw_matvecs_at(V, at)
         if c.row_means is not None and c.grand_means is not None:
+            r = c.row_means if at is None else c.row_means[:, at]
             total = V.sum(axis=0)
-            out -= c.row_means[:, :, None] * total
+            out -= r[:, :, None] * total
             out -= (c.row_means @ V)[:, None, :]
             out += (c.grand_means[:, None] * total)[:, None, :]
-        return out * c.scale[:, None, None]
-
-    def kernel_rows(self, index: np.ndarray) -> np.ndarray:
-        everything = self.raw_cross(np.arange(self.n), np.arange(self.p))
-        raw = np.asarray(everything.block(self.points(index)), dtype=np.float64)
-        return self.correction.apply(raw, index)
-
-    def support_matvecs(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        c = self.correction
-        if c.sphere is not None:
-            return super().support_matvecs(V)
-        # Only points with a coefficient enter: far fewer than n^2 values in a sparse machine.
-        V = np.asarray(V, dtype=np.float64)
-        support = np.flatnonzero(np.any(V != 0, axis=1))
-        if not len(support):
-            return support, np.zeros((self.p, 0, V.shape[1]))
-        out = self.raw_support_matvecs(V, support)
-        if c.row_means is not None and c.grand_means is not None:
-            total = V.sum(axis=0)
-            out -= c.row_means[:, support, None] * total
-            out -= (c.row_means[:, support] @ V[support])[:, None, :]
-            out += (c.grand_means[:, None] * total)[:, None, :]
         out *= c.scale[:, None, None]
-        return support, out
+        return out
 
-    def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
-        c = self.correction
-        V2 = np.asarray(V, dtype=np.float64).reshape(self.n, -1)
-        support = np.flatnonzero(np.any(V2 != 0, axis=1))
-        forms = None
-        if c.sphere is None and len(support):
-            forms = self.raw_quadratic_forms(np.ascontiguousarray(V2[support]), support)
-        if forms is None:
-            return super().quadratic_forms(V)
-        if c.row_means is not None and c.grand_means is not None:
-            total = V2.sum(axis=0)
-            forms -= 2.0 * (c.row_means[:, support] @ V2[support]) * total
-            forms += c.grand_means[:, None] * total**2
-        forms *= c.scale[:, None]
-        return forms[:, 0] if np.ndim(V) == 1 else forms
-
-    def raw_quadratic_forms(self, V: np.ndarray, support: np.ndarray) -> np.ndarray | None:
-        """``v' K_k v`` of the raw kernels for V at the support, (p, t).
-
-        None if `raw_support_matvecs` is as quick a way.
-        """
-        return None
+    def _raw_matvecs_at(self, V: np.ndarray, at: np.ndarray | None) -> np.ndarray:
+        if at is None:
+            return self.raw_matvecs(V)
+        # A sparse predictor is multiplied at its own support: far fewer than n^2 entries.
+        support = np.flatnonzero(np.any(V != 0, axis=1))
+        if not np.array_equal(at, support):
+            return self.raw_matvecs(V)[:, at]
+        if not len(support):
+            return np.zeros((self.p, 0, V.shape[1]))
+        return self.raw_support_matvecs(V, support)
 
     def raw_support_matvecs(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
         """``K_k V`` of the raw kernels at the support, (p, |support|, t); V is zero elsewhere."""
         return self.raw_matvecs(V)[:, support]
 
+    def inner_products(self, G: np.ndarray) -> np.ndarray:
+        c = self.correction
+        if c.sphere is not None:
+            return super().inner_products(G)
+        found = self.raw_inner_products(G)
+        if c.row_means is not None and c.grand_means is not None:
+            margins = G.sum(axis=0) + G.sum(axis=1)
+            found = found - c.row_means @ margins + c.grand_means * G.sum()
+        return np.asarray(found * c.scale)
+
+    def raw_inner_products(self, G: np.ndarray) -> np.ndarray:
+        """``sum_ij G[i, j] K_k[i, j]`` of the raw kernels, shape (p,)."""
+
+        def one(rows: slice) -> np.ndarray:
+            return np.einsum(
+                "krn,rn->k", np.asarray(self.raw_block(rows), dtype=np.float64), G[rows]
+            )
+
+        return add(self.map(one))
+
     def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
         return BlockExpansion(self, np.asarray(weights, dtype=np.float64), coef)
 
 
-class BlockCombined(CombinedGram):
+class BlockCombined(MatrixGram):
     """``sum_k w_k K_k``: one raw combination and a correction of rank two."""
+
+    #: a raw combination that a statistics pass has added up, and the factor it still needs
+    _raw: np.ndarray | None = None
+    _raw_factor = 1.0
 
     def __init__(self, grams: BlockGrams, weights: np.ndarray) -> None:
         self.grams, self.weights, self.n = grams, weights, grams.n
@@ -510,35 +491,62 @@ class BlockCombined(CombinedGram):
             self.grand_mean = float(self.raw_weights @ c.grand_means)
         self.spherical = c.sphere is not None
 
+    @classmethod
+    def of_raw(
+        cls, grams: BlockGrams, raw_weights: np.ndarray, matrix: np.ndarray
+    ) -> BlockCombined | None:
+        """The operator of a raw combination that is known; None if a constant kernel is in it."""
+        scale = grams.correction.scale
+        if np.any((raw_weights != 0) & (scale == 0)):
+            return None
+        new = cls(grams, np.divide(raw_weights, scale, out=np.zeros(grams.p), where=scale > 0))
+        new._raw = matrix
+        return new
+
+    def scaled(self, factor: float) -> BlockCombined:
+        new = BlockCombined(self.grams, factor * self.weights)
+        new._raw, self._raw = self._raw, None  # it has one owner, which writes into it
+        new._raw_factor = factor * self._raw_factor
+        return new
+
+    def fits(self, copies: int = 1) -> bool:
+        return super().fits(copies - (self._raw is not None))
+
     def forget(self) -> None:
-        matrix, self._matrix = self._matrix, None
-        # Fresh memory costs as much as filling it. Views count as references: nobody reads it now.
-        if matrix is not None and sys.getrefcount(matrix) == 2:
-            self.grams._spare = matrix
+        super().forget()
+        self._raw = None
 
-    def _rows(self, index: slice) -> np.ndarray:
+    def _rows(self, index: np.ndarray) -> np.ndarray:
         if self.spherical:
-            return np.tensordot(self.weights, self.grams.block(index), axes=1)
-        return self.take(np.arange(self.n)[index])
-
-    def take(self, index: np.ndarray) -> np.ndarray:
-        if self._matrix is not None or self.spherical:
-            return super().take(index)
+            one = [self.grams.block(slice(i, i + 1)) for i in index.tolist()]
+            return np.concatenate([np.tensordot(self.weights, block, axes=1) for block in one])
         K = self.grams.raw_rows(self.raw_weights, index)
         K -= self.row_mean[index, None]
         K -= self.row_mean[None, :] - self.grand_mean
         return K
 
-    def among(self, index: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
-        if self._matrix is not None or self.spherical:
-            return super().among(index, dtype)
+    def rows(self, index: slice | np.ndarray) -> np.ndarray:
+        if self.spherical and self._matrix is None and isinstance(index, slice):
+            return np.tensordot(self.weights, self.grams.block(index), axes=1)
+        return super().rows(index)
+
+    def _submatrix(self, index: np.ndarray) -> np.ndarray:
+        if self.spherical:
+            return super()._submatrix(index)
         K = self.grams.raw_among(self.raw_weights, index)
         K -= self.row_mean[index, None]
         K -= self.row_mean[index] - self.grand_mean
-        return K.astype(dtype, copy=False)
+        return K
 
     def _dense(self) -> np.ndarray:
         grams = self.grams
+        if self._raw is not None:
+            K, self._raw = self._raw, None
+            if grams.center:
+                recentre(K, self._raw_factor, self.row_mean, self.grand_mean)
+            elif self._raw_factor != 1.0:
+                K *= self._raw_factor
+            return K
         grams.budget.require(
             8.0 * self.n**2,
             f"The combined Gram matrix of {self.n} samples",
@@ -546,8 +554,9 @@ class BlockCombined(CombinedGram):
         )
         if self.spherical:
             return np.concatenate(grams.map(self.rows), axis=0)
-        means = (self.row_mean, self.grand_mean) if grams.center else None
-        return grams.expected_or_combined(self.raw_weights, means)
+        if not grams.center:
+            return grams.raw_combine(self.raw_weights)
+        return grams.raw_combine_centred(self.raw_weights, self.row_mean, self.grand_mean)
 
     def _matvec(self, V: np.ndarray) -> np.ndarray:
         V2 = np.asarray(V, dtype=np.float64).reshape(self.n, -1)
@@ -563,18 +572,18 @@ class BlockCombined(CombinedGram):
     def diagonal(self) -> np.ndarray:
         return self.weights @ self.grams.diagonals()
 
-    def centred_norm(self, weights: np.ndarray | None) -> float:
+    def centred_norm(self, sample_weight: np.ndarray | None) -> float:
         known = self.grams._statistics
         told = known is not None and known.totals is not None
         if (self._matrix is None or told) and not self.spherical:
-            sums = self.grams.raw_combined_sums(self.raw_weights, weights)
+            sums = self.grams.raw_combined_sums(self.raw_weights, sample_weight)
             if sums is not None:
                 row_sums, square = sums
-                total = self.n if weights is None else weights.sum()
-                centred = centred_square(row_sums / total, square, weights)
+                total = self.n if sample_weight is None else sample_weight.sum()
+                centred = centred_square(row_sums / total, square, sample_weight)
                 if square <= self.grams.one_pass_limit * centred:
                     return float(np.sqrt(centred))
-        return super().centred_norm(weights)
+        return super().centred_norm(sample_weight)
 
 
 class BlockExpansion(Expansion):
@@ -675,46 +684,3 @@ class BlockExpansion(Expansion):
         means = None if self.mean_weights is None else K @ self.mean_weights
         K = self.correction.apply_new(K, means, self.cross.diagonals(points))
         return K @ self.coef
-
-
-def streamed_summary(grams: Grams, Yc: np.ndarray, products: bool) -> Summary:
-    """The summary of any grams in two passes over corrected blocks: row means, then products."""
-    omega = np.ones(grams.n) if grams.weights is None else grams.weights
-    W = grams.total_weight
-    r = np.concatenate(grams.map(lambda rows: grams.block(rows) @ omega), axis=1) / W
-    centring = Correction(r, r @ omega / W, np.ones(grams.p))
-    OY = omega[:, None] * Yc
-
-    def one(rows: slice) -> tuple[np.ndarray, np.ndarray]:
-        K = centring.apply(np.array(grams.block(rows), dtype=np.float64), rows)
-        a = np.einsum("krt,rt->k", K @ OY, OY[rows])
-        return block_products(K, K, grams.weights, rows, products), a
-
-    parts = grams.map(one)
-    M = add([part[0] for part in parts])
-    return Summary(
-        traces=grams.diagonals() @ omega,
-        norms=np.sqrt(np.maximum(np.diag(M) if products else M, 0.0)),
-        a=add([part[1] for part in parts]),
-        M=M if products else None,
-        target_norm=target_norm(Yc, grams.weights),
-    )
-
-
-def block_products(
-    K: np.ndarray, L: np.ndarray, weights: np.ndarray | None, rows: slice, full: bool
-) -> np.ndarray:
-    """Weighted Frobenius products of the kernels in two blocks (p, r, n), (q, r, n)."""
-    left = K if weights is None else K * np.outer(weights[rows], weights)
-    left = left.reshape(len(K), -1)
-    if full:
-        return left @ L.reshape(len(L), -1).T
-    return np.einsum("ke,ke->k", left, L.reshape(len(L), -1))
-
-
-def add(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """The sum, always in the same order."""
-    total = arrays[0].copy()
-    for array in arrays[1:]:
-        total += array
-    return total

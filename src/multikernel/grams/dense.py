@@ -11,10 +11,9 @@ from .._mirror import mirror
 from ..kernels.base import Kernel
 from ..kernels.precomputed import Precomputed, check_symmetric_matrix
 from . import _dense_loops as loops
-from .blocks import BlockGrams, RawCross, RawStatistics, add
-from .expected import Expected
+from .blocks import BlockGrams, RawCross, RawStatistics
 from .memory import MemoryBudget
-from .protocol import run_in_order
+from .protocol import add, run_in_order
 
 #: Rows that are added up in the cache while the matrices of a bank pass by.
 HALF_PANEL_BYTES = 1 << 20
@@ -142,7 +141,7 @@ class DenseGrams(BlockGrams):
     def raw_combine(self, weights: np.ndarray) -> np.ndarray:
         if self.matrices is None:
             return super().raw_combine(weights)
-        out = self.new_matrix()
+        out = np.empty((self.n, self.n))
         used = np.flatnonzero(weights).tolist()
 
         def one(rows: slice) -> None:
@@ -159,14 +158,17 @@ class DenseGrams(BlockGrams):
         mirror(out)
         return out
 
-    def raw_statistics(self, Yc: np.ndarray | None, products: bool) -> RawStatistics:
+    def raw_statistics(
+        self, Yc: np.ndarray | None, products: bool, also_combine: np.ndarray | None = None
+    ) -> RawStatistics:
         if self.matrices is None:
             return super().raw_statistics(Yc, products)
         omega = self._omega()
         OY = np.zeros((1, self.n)) if Yc is None else np.ascontiguousarray((omega[:, None] * Yc).T)
         row_sums = np.zeros((self.p, self.n))
-        if self._expected is not None and self._whole and self.n_jobs == 1:
-            diagonals, parts = self._statistics_and_sum(omega, OY, row_sums, self._expected)
+        combined = None
+        if also_combine is not None and self._whole and self.n_jobs == 1:
+            diagonals, parts, combined = self._statistics_and_sum(omega, OY, row_sums, also_combine)
         else:
             parts = self._statistics_alone(omega, OY, row_sums)
             diagonals = self.raw_diagonals()
@@ -179,6 +181,7 @@ class DenseGrams(BlockGrams):
             squares=parts[:, 0],
             products=everything,
             a=None if Yc is None else parts[:, 1],
+            combined=combined,
         )
 
     def _statistics_alone(
@@ -222,11 +225,10 @@ class DenseGrams(BlockGrams):
         return add(self.map(one))
 
     def _statistics_and_sum(
-        self, omega: np.ndarray, OY: np.ndarray, row_sums: np.ndarray, expected: Expected
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Diagonals, then the same, and the combination, from one reading."""
+        self, omega: np.ndarray, OY: np.ndarray, row_sums: np.ndarray, weights: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Diagonals, then the same as above, and the combination, from one reading."""
         parts, diagonals = np.zeros((self.p, 2)), np.empty((self.p, self.n))
-        weights = expected.weights
         out = np.empty((self.n, self.n))
         fours = self.p - self.p % 4
         for rows in self._half_panels():
@@ -254,8 +256,7 @@ class DenseGrams(BlockGrams):
                 parts[k] += loops.panel_statistics(panels[k], rows.start, omega, OY, row_sums[k])
                 loops.add_panel(panels[k], rows.start, weights[k], out[rows])
         mirror(out)
-        expected.matrix = out
-        return diagonals, parts
+        return diagonals, parts, out
 
     def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
         if self._read is None:
@@ -315,8 +316,10 @@ class DenseGrams(BlockGrams):
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> DenseCross:
         return DenseCross(self, rows, kernels)
 
-    def take(self, rows: np.ndarray, weights: np.ndarray | None = None) -> DenseGrams:
-        return DenseGrams(
+    def take(
+        self, rows: np.ndarray, weights: np.ndarray | None = None, *, copy: bool = False
+    ) -> DenseGrams:
+        taken = DenseGrams(
             self.matrices,
             self.sample[rows],
             self.kernels,
@@ -326,8 +329,12 @@ class DenseGrams(BlockGrams):
             weights=weights,
             n_jobs=self.n_jobs,
         )
+        if copy:
+            taken._copy_sample()
+        return taken
 
-    def keep(self) -> None:
+    def _copy_sample(self) -> None:
+        """Copy the sample's entries to contiguous memory if they fit."""
         if self.matrices is None or self._whole:
             return
         if self.budget.allows(2.0 * self.p * self.n**2 * self.dtype.itemsize):

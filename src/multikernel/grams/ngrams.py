@@ -17,16 +17,6 @@ class NgramGrams(RankOneGrams):
         coef = np.asarray(coef, dtype=np.float64).reshape(self.n, -1)
         return NgramExpansion(self, weights, self.transpose_apply(coef))
 
-    def take(self, rows: np.ndarray, weights: np.ndarray | None = None) -> NgramGrams:
-        return NgramGrams(
-            self.features[rows],
-            self.columns,
-            self.names,
-            self.budget,
-            weights=weights,
-            n_jobs=self.n_jobs,
-        )
-
 
 class NgramExpansion(RankOneExpansion):
     """A linear function of the features."""

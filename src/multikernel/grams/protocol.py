@@ -1,10 +1,14 @@
-"""The waist: what every algorithm may ask of a bank evaluated on one training sample.
+"""The waist: the passes that every algorithm may ask of a bank evaluated on one training sample.
 
-Everything above it says what the kernels are; everything below it asks for the passes of
-:class:`Grams` and nothing else. Memory layout, threads and devices live in the implementations.
+Code above the waist says which kernels there are; code below it asks for the passes of
+:class:`Grams`, :class:`CombinedGram` and :class:`Expansion` and for nothing else. Memory layout,
+threads and devices belong to the implementations ("engines", :mod:`multikernel.grams.engines`).
 
-Sample weights ``omega`` are part of the sample: every statistic is the one of the sample in which
-point i appears ``omega_i`` times. With ``W = sum omega`` the centred kernel is
+An engine supplies the abstract methods. Every other method has a default that is written in terms
+of these, and an engine overrides the defaults that its structure makes cheaper.
+
+Sample weights ``omega`` are part of the sample: every statistic is that of the sample in which
+sample i appears ``omega_i`` times. With ``W = sum omega`` the centred kernel is
 
     Kc[i, j] = K[i, j] - r[i] - r[j] + g,   r = K omega / W,   g = omega' K omega / W^2
 
@@ -17,11 +21,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from ._dense_loops import gather, panel_statistics
+from .operators import EigenvalueBounds, conjugate_gradients, extreme_eigenvalues
 
 T = TypeVar("T")
 
@@ -29,11 +33,13 @@ T = TypeVar("T")
 # alone, never on threads or memory, so that sums are the same bits however the work is divided.
 PANEL_BYTES = 64 * 2**20
 MAX_PANEL_ROWS = 128
+#: A centred norm is computed entry by entry if centring removes all but this part of the square.
+CANCELLATION_LIMIT = 1e-4
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What alignment-based weightings need to know about the (normalised) kernels.
+    """Traces, norms and inner products of the normalised kernels; alignment rules read these.
 
     Attributes
     ----------
@@ -47,6 +53,8 @@ class Summary:
         ``M_kl = <K_kc, K_lc>``.
     target_norm : float
         ``||(Y Y')_c||_F``; ``||y_c||^2`` for a single target.
+    combined : CombinedGram or None
+        The combination that ``also_combine`` asked for, if the same pass could compute it.
     """
 
     traces: np.ndarray
@@ -54,6 +62,7 @@ class Summary:
     a: np.ndarray
     M: np.ndarray | None
     target_norm: float
+    combined: CombinedGram | None = None
 
     @property
     def alignments(self) -> np.ndarray:
@@ -61,157 +70,185 @@ class Summary:
         size = self.norms * self.target_norm
         return np.divide(self.a, size, out=np.zeros_like(self.a), where=size > 0)
 
-    def alignment(self, weights: np.ndarray) -> float:
-        """The centred alignment of ``sum_k weights_k K_k`` with the target; needs M."""
+    def alignment(self, kernel_weights: np.ndarray) -> float:
+        """The centred alignment of ``sum_k kernel_weights_k K_k`` with the target; needs M."""
         if self.M is None:
             raise ValueError("The alignment of a combination needs summary(..., products=True).")
-        size = np.sqrt(max(float(weights @ self.M @ weights), 0.0)) * self.target_norm
-        return float(weights @ self.a) / size if size > 0 else 0.0
-
-
-def centred_square(row_means: np.ndarray, square: float, weights: np.ndarray | None) -> float:
-    """The squared norm of a centred matrix from the means of its rows and its squared norm."""
-    omega = np.ones(len(row_means)) if weights is None else weights
-    total = float(omega.sum())
-    grand_mean = float(omega @ row_means) / total
-    return square - 2.0 * total * float(omega @ row_means**2) + (total * grand_mean) ** 2
+        square = float(kernel_weights @ self.M @ kernel_weights)
+        size = np.sqrt(max(square, 0.0)) * self.target_norm
+        return float(kernel_weights @ self.a) / size if size > 0 else 0.0
 
 
 class CombinedGram(ABC):
-    """The Gram operator of one combination ``sum_k w_k K_k`` on the training sample."""
+    """The Gram operator of one combination ``K = sum_k w_k K_k`` on the training sample."""
 
     n: int
-    _matrix: np.ndarray | None = None
-
-    def dense(self) -> np.ndarray:
-        """The whole matrix, float64, shape (n, n); kept, and not to be written to."""
-        if self._matrix is None:
-            self._matrix = self._dense()
-        return self._matrix
-
-    def forget(self) -> None:
-        """Give the whole matrix up; it is computed again when it is asked for."""
-        self._matrix = None
-
-    def rows(self, index: slice) -> np.ndarray:
-        """Rows of the matrix, shape (len, n)."""
-        return self._rows(index) if self._matrix is None else self._matrix[index]
-
-    def take(self, index: np.ndarray) -> np.ndarray:
-        """Some rows of the matrix, in any order, shape (len, n)."""
-        if self._matrix is not None:
-            return self._matrix[index]
-        return np.concatenate([self._rows(slice(i, i + 1)) for i in index.tolist()])
-
-    def among(self, index: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
-        """The matrix among some points, in any order, shape (len, len); a copy."""
-        if self._matrix is None:
-            return self.take(index)[:, index].astype(dtype, copy=False)
-        out = np.empty((len(index), len(index)), dtype=dtype)
-        gather(self._matrix, index, index, out)
-        return out
-
-    #: what may be allocated for it, in bytes
+    #: the kernel weights of the combination, shape (p,)
+    weights: np.ndarray
+    #: Bytes that may be allocated for this operator.
     room: float = float("inf")
 
-    def fits(self) -> bool:
-        """Whether there is room for the whole matrix."""
-        return self._matrix is not None or 8.0 * self.n**2 <= self.room
+    @property
+    def offers(self) -> frozenset[str]:
+        """The methods that may be called now; learners compare this with their needs.
 
+        An engine adds "dense" or "features" when it has them, "factor" when `solve` is direct and
+        not iterative, and leaves out methods that it cannot supply.
+        """
+        return frozenset({"matvec", "diagonal", "rows", "submatrix", "solve", "lowest_eigenvalue"})
+
+    @abstractmethod
     def matvec(self, V: np.ndarray) -> np.ndarray:
-        """The product with V of shape (n,) or (n, t), in float64."""
-        return self._matvec(V) if self._matrix is None else self._matrix @ V
-
-    @abstractmethod
-    def _dense(self) -> np.ndarray: ...
-
-    @abstractmethod
-    def _rows(self, index: slice) -> np.ndarray: ...
-
-    @abstractmethod
-    def _matvec(self, V: np.ndarray) -> np.ndarray: ...
+        """``K V`` for V of shape (n,) or (n, t), in float64."""
 
     @abstractmethod
     def diagonal(self) -> np.ndarray:
-        """Shape (n,)."""
+        """``K[i, i]``, shape (n,)."""
 
-    def centred_norm(self, weights: np.ndarray | None) -> float:
-        """Frobenius norm of the matrix centred under sample weights, streamed over its rows."""
-        omega = np.ones(self.n) if weights is None else weights
+    def rows(self, index: slice | np.ndarray) -> np.ndarray:
+        """Rows of K, in any order, shape (len(index), n)."""
+        chosen = as_positions(index, self.n)
+        units = np.zeros((self.n, len(chosen)))
+        units[chosen, np.arange(len(chosen))] = 1.0
+        return np.ascontiguousarray(self.matvec(units).T)
+
+    def submatrix(self, index: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
+        """``K[index][:, index]``, shape (len(index), len(index)); a copy."""
+        return self.rows(index)[:, index].astype(dtype, copy=False)
+
+    def solve(self, ridge: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """The solution X of ``(K + diag(ridge)) X = B``, shape of B; ridge has shape (n,)."""
+        return conjugate_gradients(self.matvec, self.diagonal(), ridge, B)
+
+    def lowest_eigenvalue(self, *, rough: bool = False) -> EigenvalueBounds:
+        """Smallest and largest eigenvalue, or a proof that none is below rounding.
+
+        With ``rough`` a looser proof is enough, if it is cheaper.
+        """
+        return extreme_eigenvalues(self.matvec, self.n)
+
+    def scaled(self, factor: float) -> CombinedGram:
+        """``factor * K``; the operator itself must not be used afterwards."""
+        return ScaledGram(self, factor)
+
+    def centred_norm(self, sample_weight: np.ndarray | None) -> float:
+        """Frobenius norm of K centred under sample weights, streamed over its rows."""
+        omega = np.ones(self.n) if sample_weight is None else sample_weight
         total = omega.sum()
-        row_means, no_target = np.zeros(self.n), np.zeros((1, self.n))
         panels = [slice(i, min(i + 256, self.n)) for i in range(0, self.n, 256)]
-        square = 0.0
-        for rows in panels:
-            K = np.ascontiguousarray(self.rows(rows))
-            square += panel_statistics(K, rows.start, omega, no_target, row_means)[0]
-        row_means /= total
-        centred = centred_square(row_means, square, weights)
-        if centred > 1e-4 * square:
+        row_sums, square = np.empty(self.n), 0.0
+        for panel in panels:
+            K = self.rows(panel)
+            row_sums[panel] = K @ omega
+            square += float(omega[panel] @ (K**2 @ omega))
+        row_means = row_sums / total
+        centred = centred_square(row_means, square, sample_weight)
+        if centred > CANCELLATION_LIMIT * square:
             return float(np.sqrt(centred))
-        # Nearly all of it was mean, and digits went with it: centred entry by entry, then.
-        grand_mean = float(omega @ row_means) / total
+        return self.norm_of_centred_entries(row_means, omega, panels)
+
+    def norm_of_centred_entries(
+        self, row_means: np.ndarray, omega: np.ndarray, panels: Sequence[slice]
+    ) -> float:
+        """The same norm with every entry centred before it is squared: no cancellation."""
+        grand_mean = float(omega @ row_means) / omega.sum()
         square = 0.0
-        for rows in panels:
-            K = self.rows(rows) - row_means[rows, None] - (row_means - grand_mean)
-            square += float(omega[rows] @ (K**2 @ omega))
+        for panel in panels:
+            K = self.rows(panel) - row_means[panel, None] - (row_means - grand_mean)
+            square += float(omega[panel] @ (K**2 @ omega))
         return float(np.sqrt(square))
+
+    # -- optional: only where `offers` says so ----------------------------------------------------
+
+    def dense(self) -> np.ndarray:
+        """The whole matrix, float64, shape (n, n); it is cached and must not be written to."""
+        raise NotImplementedError(f"{type(self).__name__} does not hold the whole matrix.")
+
+    def features(self) -> np.ndarray:
+        """A matrix F of shape (n, D) with ``K = F F'``."""
+        raise NotImplementedError(f"{type(self).__name__} has no explicit features.")
+
+    def forget(self) -> None:  # noqa: B027
+        """Free cached memory; it is computed again when it is asked for."""
+
+
+class ScaledGram(CombinedGram):
+    """``factor * K`` of another operator."""
+
+    def __init__(self, gram: CombinedGram, factor: float) -> None:
+        self.gram, self.factor = gram, factor
+        self.n, self.room = gram.n, gram.room
+        self.weights = factor * gram.weights
+
+    @property
+    def offers(self) -> frozenset[str]:
+        return self.gram.offers - {"dense", "features"}
+
+    def matvec(self, V: np.ndarray) -> np.ndarray:
+        return self.factor * self.gram.matvec(V)
+
+    def rows(self, index: slice | np.ndarray) -> np.ndarray:
+        return self.factor * self.gram.rows(index)
+
+    def diagonal(self) -> np.ndarray:
+        return self.factor * self.gram.diagonal()
 
 
 class Expansion(ABC):
     """A fitted function ``f(x) = sum_k w_k sum_j c_j K_k(x, x_j)``, without the training Grams.
 
-    It holds no more than prediction needs: the points with a coefficient and the kernels with a
+    It holds only what prediction needs: the samples with a coefficient and the kernels with a
     weight.
     """
 
     n_kernels: int
 
     @abstractmethod
-    def shares(self, points: Any) -> np.ndarray:
-        """Each kernel's part of f at new points, shape (n_new, p, t)."""
+    def encode(self, X: Any) -> Any:
+        """New inputs in the form that :meth:`values` and :meth:`shares` read."""
 
     @abstractmethod
     def values(self, points: Any) -> np.ndarray:
-        """f at new points, shape (n_new, t): the sum of the shares, computed together."""
+        """f at new samples, shape (n_new, t): the sum of the shares, computed together."""
 
     @abstractmethod
-    def encode(self, X: Any) -> Any:
-        """New inputs in the form this expansion reads."""
+    def shares(self, points: Any) -> np.ndarray:
+        """Each kernel's part of f at new samples, shape (n_new, p, t)."""
 
     def release(self) -> None:  # noqa: B027
-        """Forget what only predictions for training points need (matrices of their kernels)."""
+        """Drop cached training matrices, which only predictions for training samples need."""
 
 
-class SeparateExpansions(Expansion):
-    """Several outputs, each with kernel weights of its own."""
+class FeatureColumns(Protocol):
+    """The features of rank-one kernels ``K_k = u_k u_k'``, scaled and centred as they are used."""
 
-    def __init__(self, parts: Sequence[Expansion]) -> None:
-        self.parts = list(parts)
-        self.n_kernels = self.parts[0].n_kernels
+    def products(self, s: np.ndarray) -> np.ndarray:
+        """``u_k' s`` of every feature, shape (p,) for s of shape (n,)."""
+        ...
 
-    def encode(self, X: Any) -> Any:
-        return [part.encode(X) for part in self.parts]
+    def values(self, beta: np.ndarray) -> np.ndarray:
+        """``sum_k beta_k u_k``, shape (n, 1) for beta of shape (p,)."""
+        ...
 
-    def values(self, points: Any) -> np.ndarray:
-        each = [part.values(p) for part, p in zip(self.parts, points, strict=True)]
-        return np.concatenate(each, axis=1)
+    def columns(self, kernels: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Some features as ``columns - shift``: a dense or sparse matrix, and the shifts."""
+        ...
 
-    def shares(self, points: Any) -> np.ndarray:
-        each = [part.shares(p) for part, p in zip(self.parts, points, strict=True)]
-        return np.concatenate(each, axis=2)
-
-    def release(self) -> None:
-        for part in self.parts:
-            part.release()
+    def centred(self) -> np.ndarray:
+        """All features with zero weighted mean, dense, shape (n, p): ``K_kc = u u'``."""
+        ...
 
 
 class Grams(ABC):
-    """A bank evaluated on one training sample, seen only through passes over it."""
+    """A bank evaluated on one training sample, seen only through passes over it.
 
-    #: how an implementation is called in a plan
+    As built, the kernels are neither centred nor normalised; :meth:`corrected` makes a view that
+    is.
+    """
+
+    #: the kind of kernels that this implementation serves, as a plan prints it
     kind: str = "grams"
-    #: what :meth:`corrected` was asked for
+    #: the arguments of :meth:`corrected`
     center: bool = False
     how: str | None = None
 
@@ -228,19 +265,115 @@ class Grams(ABC):
         self.weights = weights
         self.n_jobs = n_jobs
 
+    # -- facts --
+
     @property
     def p(self) -> int:
+        """Number of kernels."""
         return len(self.names)
 
     @property
     def total_weight(self) -> float:
         return float(self.n if self.weights is None else self.weights.sum())
 
-    # -- the two primitives ---------------------------------------------------------------------
+    @property
+    @abstractmethod
+    def degenerate(self) -> np.ndarray:
+        """Mask (p,) of kernels that are constant on the sample: centred, they are zero."""
+
+    @property
+    @abstractmethod
+    def known_psd(self) -> np.ndarray:
+        """Mask (p,) of kernels that are positive semidefinite by construction."""
+
+    @property
+    def scales(self) -> np.ndarray:
+        """The factors (p,) by which normalisation multiplies the kernels; 0 for constant ones."""
+        return np.where(self.degenerate, 0.0, 1.0)
+
+    # -- other views of the sample --
 
     @abstractmethod
-    def block(self, rows: slice) -> np.ndarray:
-        """The p x |rows| x n slice of the bank, centred and normalised, in float64 or float32."""
+    def corrected(self, center: bool, normalize: str | None) -> Grams:
+        """The same kernels centred (or not) and normalised; statistics are computed lazily."""
+
+    @abstractmethod
+    def take(
+        self, rows: np.ndarray, weights: np.ndarray | None = None, *, copy: bool = False
+    ) -> Grams:
+        """The kernels *as built* on some of the samples; computed entries are reused.
+
+        With ``copy`` they are copied to contiguous memory if they fit.
+        """
+
+    @abstractmethod
+    def points(self, rows: np.ndarray) -> Any:
+        """Training samples in the form that an :class:`Expansion` of this bank reads."""
+
+    # -- passes --
+
+    @abstractmethod
+    def diagonals(self) -> np.ndarray:
+        """``K_k[i, i]``, shape (p, n)."""
+
+    @abstractmethod
+    def matvecs(self, V: np.ndarray, at: np.ndarray | None = None) -> np.ndarray:
+        """``K_k V`` for every kernel, shape (p, n, t) for V of shape (n, t).
+
+        With ``at`` only the entries of these samples are computed, shape (p, len(at), t).
+        """
+
+    @abstractmethod
+    def combine(self, weights: np.ndarray) -> CombinedGram:
+        """The Gram operator of ``sum_k weights_k K_k``."""
+
+    @abstractmethod
+    def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
+        """The function with these kernel weights (p,) and coefficients (n, t)."""
+
+    # -- derived passes --
+
+    def block(self, index: slice | np.ndarray) -> np.ndarray:
+        """Rows of every kernel, in any order, shape (p, len(index), n)."""
+        chosen = as_positions(index, self.n)
+        units = np.zeros((self.n, len(chosen)))
+        units[chosen, np.arange(len(chosen))] = 1.0
+        return np.ascontiguousarray(self.matvecs(units).transpose(0, 2, 1))
+
+    def summary(
+        self, Y: np.ndarray, products: bool = True, also_combine: np.ndarray | None = None
+    ) -> Summary:
+        """Traces, norms, and inner products with the target and between kernels, in one pass.
+
+        Parameters
+        ----------
+        Y : array of shape (n, t)
+            Targets; they are centred here.
+        products : bool, default=True
+            Whether to compute the p x p matrix M.
+        also_combine : array of shape (p,), optional
+            Weights of the kernels *as built*. An engine that can add up this combination in the
+            same pass returns it as ``Summary.combined``.
+        """
+        return streamed_summary(self, center_targets(Y, self.weights), products)
+
+    def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
+        """``v' K_k v`` for every kernel and every column v of V, shape (p, t); or (p,) for 1-d."""
+        V2 = np.asarray(V, dtype=np.float64).reshape(self.n, -1)
+        support = np.flatnonzero(np.any(V2 != 0, axis=1))
+        forms = np.einsum("knt,nt->kt", self.matvecs(V2, at=support), V2[support])
+        return forms[:, 0] if np.ndim(V) == 1 else forms
+
+    def inner_products(self, G: np.ndarray) -> np.ndarray:
+        """``sum_ij G[i, j] K_k[i, j]`` for every kernel, shape (p,), for G of shape (n, n)."""
+        parts = self.map(lambda rows: np.einsum("krn,rn->k", self.block(rows), G[rows]))
+        return add(parts)
+
+    def features(self) -> FeatureColumns | None:
+        """The feature columns, if every kernel has rank one; None otherwise."""
+        return None
+
+    # -- panels of rows --
 
     def panels(self) -> list[slice]:
         """The row panels that passes read, a fixed cut of ``range(n)``."""
@@ -252,105 +385,13 @@ class Grams(ABC):
         """``fn`` of every panel, possibly in threads; results come in panel order."""
         return run_in_order(fn, self.panels(), self.n_jobs)
 
-    # -- the passes -----------------------------------------------------------------------------
 
-    @abstractmethod
-    def corrected(self, center: bool, normalize: str | None) -> Grams:
-        """The same kernels centred (or not) and normalised; nothing is computed before it must."""
+# -- shared by the implementations --
 
-    @abstractmethod
-    def diagonals(self) -> np.ndarray:
-        """``K_k[i, i]``, shape (p, n)."""
 
-    @abstractmethod
-    def summary(self, Y: np.ndarray, products: bool = True) -> Summary:
-        """Traces, norms and products with the target and with each other, in one streamed pass.
-
-        Parameters
-        ----------
-        Y : array of shape (n, t)
-            Targets; they are centred here.
-        products : bool, default=True
-            Whether the p x p matrix M is wanted.
-        """
-
-    @abstractmethod
-    def combine(self, weights: np.ndarray) -> CombinedGram:
-        """The Gram operator of ``sum_k weights_k K_k``."""
-
-    @abstractmethod
-    def matvecs(self, V: np.ndarray) -> np.ndarray:
-        """``K_k V`` for every kernel, shape (p, n, t) for V of shape (n, t)."""
-
-    def kernel_rows(self, index: np.ndarray) -> np.ndarray:
-        """Rows of every kernel at some points, in any order, shape (p, len(index), n)."""
-        return np.concatenate([self.block(slice(i, i + 1)) for i in index.tolist()], axis=1)
-
-    def support_matvecs(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The points where V of shape (n, t) is not zero, and ``K_k V`` there, (p, points, t)."""
-        support = np.flatnonzero(np.any(V != 0, axis=1))
-        return support, self.matvecs(V)[:, support]
-
-    @property
-    def quick_forms(self) -> bool:
-        """Whether `quadratic_forms` take less than `support_matvecs`."""
-        return False
-
-    def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
-        """``v' K_k v`` for every kernel and every column v of V, shape (p, t); or (p,) for 1-d."""
-        V2 = V.reshape(self.n, -1)
-        support, products = self.support_matvecs(V2)
-        forms = np.einsum("knt,nt->kt", products, V2[support])
-        return forms[:, 0] if V.ndim == 1 else forms
-
-    @abstractmethod
-    def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
-        """The function with these kernel weights (p,) and coefficients (n, t)."""
-
-    def cross(self, X: Any) -> np.ndarray:
-        """The bank between new points and the training points, shape (p, n_new, n)."""
-        # One kernel at a time would do as well; this is for looking at, not for prediction.
-        shares = self.expand(np.ones(self.p), np.eye(self.n))
-        return np.ascontiguousarray(shares.shares(shares.encode(X)).transpose(1, 0, 2))
-
-    # -- samples of the sample --------------------------------------------------------------------
-
-    @abstractmethod
-    def take(self, rows: np.ndarray, weights: np.ndarray | None = None) -> Grams:
-        """The *uncorrected* bank on some of the points, with what is already computed reused."""
-
-    @property
-    def units(self) -> np.ndarray:
-        """What normalising multiplies each kernel by, shape (p,); zero for constant ones.
-
-        Ones where that is not known: then it cannot be used, but does no harm.
-        """
-        return np.ones(self.p)
-
-    def expect(self, weights: np.ndarray | None) -> None:  # noqa: B027
-        """A hint: ``combine`` will be asked for a multiple of these weights, after the statistics.
-
-        They are weights of the kernels as they came; None for weights that are not known yet.
-        Whoever reads all of the bank for the statistics may add it up on the way, or keep what
-        combinations will need again.
-        """
-
-    def keep(self) -> None:  # noqa: B027
-        """Bring what passes will read many times to where it is read quickly, if that is cheap."""
-
-    @abstractmethod
-    def points(self, rows: np.ndarray) -> Any:
-        """Training points in the form an :class:`Expansion` of this bank reads."""
-
-    @property
-    @abstractmethod
-    def degenerate(self) -> np.ndarray:
-        """Mask (p,) of kernels that are constant on the sample: centred, they are zero."""
-
-    @property
-    @abstractmethod
-    def known_psd(self) -> np.ndarray:
-        """Mask (p,) of kernels known to be positive semidefinite without a look at the matrix."""
+def as_positions(index: slice | np.ndarray, n: int) -> np.ndarray:
+    """Row numbers from a slice or from row numbers."""
+    return np.arange(n)[index] if isinstance(index, slice) else np.asarray(index)
 
 
 def run_in_order(fn: Callable[[Any], T], items: Sequence[Any], n_jobs: int) -> list[T]:
@@ -361,14 +402,81 @@ def run_in_order(fn: Callable[[Any], T], items: Sequence[Any], n_jobs: int) -> l
         return list(pool.map(fn, items))
 
 
-def center_targets(Y: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+def add(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    """The sum, always in the same order."""
+    total = arrays[0].copy()
+    for array in arrays[1:]:
+        total += array
+    return total
+
+
+def center_targets(Y: np.ndarray, sample_weight: np.ndarray | None) -> np.ndarray:
     """Targets minus their (weighted) mean, shape (n, t), float64."""
     Y = np.asarray(Y, dtype=np.float64)
     Y = Y.reshape(Y.shape[0], -1)
-    return Y - np.average(Y, axis=0, weights=weights)
+    return Y - np.average(Y, axis=0, weights=sample_weight)
 
 
-def target_norm(Yc: np.ndarray, weights: np.ndarray | None) -> float:
+def target_norm(Yc: np.ndarray, sample_weight: np.ndarray | None) -> float:
     """``||Y Y'||_F`` of centred targets, through the small t x t matrix."""
-    weighted = Yc if weights is None else weights[:, None] * Yc
+    weighted = Yc if sample_weight is None else sample_weight[:, None] * Yc
     return float(np.linalg.norm(Yc.T @ weighted))
+
+
+def centred_square(row_means: np.ndarray, square: float, sample_weight: np.ndarray | None) -> float:
+    """The squared norm of a centred matrix from the means of its rows and its squared norm."""
+    omega = np.ones(len(row_means)) if sample_weight is None else sample_weight
+    total = float(omega.sum())
+    grand_mean = float(omega @ row_means) / total
+    return square - 2.0 * total * float(omega @ row_means**2) + (total * grand_mean) ** 2
+
+
+class CentredBlocks:
+    """Blocks of any grams, centred whether or not the kernels as used are."""
+
+    def __init__(self, grams: Grams) -> None:
+        self.grams = grams
+        omega = np.ones(grams.n) if grams.weights is None else grams.weights
+        total = grams.total_weight
+        parts = grams.map(lambda rows: grams.block(rows) @ omega)
+        self.row_means = np.concatenate(parts, axis=1) / total
+        self.grand_means = self.row_means @ omega / total
+
+    def __call__(self, rows: slice) -> np.ndarray:
+        K = np.array(self.grams.block(rows), dtype=np.float64)
+        K -= self.row_means[:, rows, None]
+        K -= self.row_means[:, None, :]
+        K += self.grand_means[:, None, None]
+        return K
+
+
+def streamed_summary(grams: Grams, Yc: np.ndarray, products: bool) -> Summary:
+    """The summary of any grams in two passes over their blocks: row means, then products."""
+    omega = np.ones(grams.n) if grams.weights is None else grams.weights
+    centred, OY = CentredBlocks(grams), omega[:, None] * Yc
+
+    def one(rows: slice) -> tuple[np.ndarray, np.ndarray]:
+        K = centred(rows)
+        a = np.einsum("krt,rt->k", K @ OY, OY[rows])
+        return block_products(K, K, grams.weights, rows, products), a
+
+    parts = grams.map(one)
+    M = add([part[0] for part in parts])
+    return Summary(
+        traces=grams.diagonals() @ omega,
+        norms=np.sqrt(np.maximum(np.diag(M) if products else M, 0.0)),
+        a=add([part[1] for part in parts]),
+        M=M if products else None,
+        target_norm=target_norm(Yc, grams.weights),
+    )
+
+
+def block_products(
+    K: np.ndarray, L: np.ndarray, sample_weight: np.ndarray | None, rows: slice, full: bool
+) -> np.ndarray:
+    """Weighted Frobenius products of the kernels in two blocks (p, r, n), (q, r, n)."""
+    left = K if sample_weight is None else K * np.outer(sample_weight[rows], sample_weight)
+    left = left.reshape(len(K), -1)
+    if full:
+        return left @ L.reshape(len(L), -1).T
+    return np.einsum("ke,ke->k", left, L.reshape(len(L), -1))

@@ -14,9 +14,13 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels.columns import column_moments
+from .matrix import MatrixGram
 from .memory import MemoryBudget
 from .normalise import check_how, scales
-from .protocol import CombinedGram, Expansion, Grams, Summary, center_targets, target_norm
+from .protocol import Expansion, Grams, Summary, center_targets, target_norm
+
+#: Sparse features with a mean so large against their spread are centred before they are used.
+MEAN_TO_SPREAD_LIMIT = 1e2
 
 
 class RankOneGrams(Grams):
@@ -43,19 +47,19 @@ class RankOneGrams(Grams):
         n_jobs: int = 1,
     ) -> None:
         super().__init__(features.shape[0], names, weights=weights, n_jobs=n_jobs)
-        self.features = features
+        self.data = features
         self.columns = columns
         self.budget = budget
         self.omega = np.ones(self.n) if weights is None else weights
         self.means, self.spread, self.power = self._moments()
         # The feature as used is (v - shift), its sign only for the spherical normalisation.
         self.shift = np.zeros(self.p)
-        self.scale = np.where(self.degenerate, 0.0, 1.0)
+        self.scale = np.ones(self.p)
         self.signs = False
 
     def _moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weighted mean, centred sum of squares and raw sum of squares of every column."""
-        return column_moments(self.features, self.omega)
+        return column_moments(self.data, self.omega)
 
     @property
     def degenerate(self) -> np.ndarray:
@@ -89,12 +93,12 @@ class RankOneGrams(Grams):
     def transpose_apply(self, Z: np.ndarray) -> np.ndarray:
         """``u_k' z`` for every kernel, shape (p, t)."""
         if self.signs:
-            return self._signs(self.features).T @ Z
-        return np.asarray(self.features.T @ Z) - np.outer(self.shift, Z.sum(axis=0))
+            return self._signs(self.data).T @ Z
+        return np.asarray(self.data.T @ Z) - np.outer(self.shift, Z.sum(axis=0))
 
     def apply(self, B: np.ndarray, features: Any = None) -> np.ndarray:
         """``sum_k u_k b_k`` for B of shape (p, t), on the sample or on other points."""
-        V = self.features if features is None else features
+        V = self.data if features is None else features
         if self.signs:
             return self._signs(V) @ B
         return np.asarray(V @ B) - self.shift @ B
@@ -105,7 +109,7 @@ class RankOneGrams(Grams):
 
     def dense_features(self, rows: slice | np.ndarray = slice(None)) -> np.ndarray:
         """The features as used, shape (n_rows, p)."""
-        V = self.features[rows]
+        V = self.data[rows]
         if sp.issparse(V):
             self.budget.require(
                 8.0 * V.shape[0] * self.p,
@@ -116,27 +120,27 @@ class RankOneGrams(Grams):
             return self._signs(V)
         return (V.toarray() if sp.issparse(V) else np.asarray(V)) - self.shift
 
-    def centred_features(self) -> np.ndarray:
-        """Normalised features with zero (weighted) mean, shape (n, p): ``K_kc = u u'``."""
-        U = self.dense_features()
-        U = U - self.omega @ U / self.total_weight
-        return np.asarray(U * np.sqrt(self.scale))
-
     # -- the passes -------------------------------------------------------------------------------
 
-    def block(self, rows: slice) -> np.ndarray:
-        U = self.dense_features() * np.sqrt(self.scale)
-        return np.asarray(U[rows].T[:, :, None] * U.T[:, None, :])
+    def block(self, index: slice | np.ndarray) -> np.ndarray:
+        U = self.dense_features()
+        return (U[index].T * self.scale[:, None])[:, :, None] * U.T[:, None, :]
 
     def diagonals(self) -> np.ndarray:
         return np.asarray((self.dense_features() ** 2 * self.scale).T)
 
-    def summary(self, Y: np.ndarray, products: bool = True) -> Summary:
+    @property
+    def scales(self) -> np.ndarray:
+        return self.scale
+
+    def summary(
+        self, Y: np.ndarray, products: bool = True, also_combine: np.ndarray | None = None
+    ) -> Summary:
         Yc = center_targets(Y, self.weights)
         if self.signs:
             return self._summary_of_features(Yc, products)
         # Centred targets make the centring of the features drop out of u' omega y.
-        a = np.sum(np.asarray(self.features.T @ (self.omega[:, None] * Yc)) ** 2, axis=1)
+        a = np.sum(np.asarray(self.data.T @ (self.omega[:, None] * Yc)) ** 2, axis=1)
         return Summary(
             traces=(self.spread if self.center else self.power) * self.scale,
             norms=self.spread * self.scale,
@@ -158,14 +162,14 @@ class RankOneGrams(Grams):
     def centred_gram(self, kernels: np.ndarray) -> np.ndarray:
         """``u_k' u_l`` of centred features that are not yet scaled."""
         omega, W = self.omega, self.total_weight
-        if sp.issparse(self.features) and not self.signs:
-            chosen = self.features[:, kernels]
+        if sp.issparse(self.data) and not self.signs:
+            chosen = self.data[:, kernels]
             V = chosen.multiply(np.sqrt(omega)[:, None]).tocsc()
             means = self.means[kernels]
             C = np.asarray((V.T @ V).todense()) - W * np.outer(means, means)
             # That cancels where a mean is large against the spread; such columns are full, and are
             # centred before they are multiplied.
-            full = np.flatnonzero(self.power[kernels] > 1e2 * self.spread[kernels])
+            full = np.flatnonzero(self.power[kernels] > MEAN_TO_SPREAD_LIMIT * self.spread[kernels])
             if len(full):
                 U = omega[:, None] * (chosen[:, full].toarray() - means[full])
                 C[full] = np.asarray(chosen.T @ U).T
@@ -177,7 +181,7 @@ class RankOneGrams(Grams):
         return np.asarray(U.T @ U)
 
     def _summary_of_features(self, Yc: np.ndarray, products: bool) -> Summary:
-        U = self.centred_features()
+        U = RankOneFeatures(self).centred()
         raw = self.dense_features()
         return Summary(
             traces=self.omega @ raw**2 * self.scale,
@@ -187,21 +191,20 @@ class RankOneGrams(Grams):
             target_norm=target_norm(Yc, self.weights),
         )
 
-    def combine(self, weights: np.ndarray) -> CombinedGram:
+    def features(self) -> RankOneFeatures:
+        return RankOneFeatures(self)
+
+    def combine(self, weights: np.ndarray) -> RankOneCombined:
         return RankOneCombined(self, np.asarray(weights, dtype=np.float64))
 
-    def matvecs(self, V: np.ndarray) -> np.ndarray:
+    def matvecs(self, V: np.ndarray, at: np.ndarray | None = None) -> np.ndarray:
         inner = self.transpose_apply(V) * self.scale[:, None]
-        return np.asarray(self.dense_features().T[:, :, None] * inner[:, None, :])
+        U = self.dense_features(slice(None) if at is None else at)
+        return np.asarray(U.T[:, :, None] * inner[:, None, :])
 
-    def kernel_rows(self, index: np.ndarray) -> np.ndarray:
+    def inner_products(self, G: np.ndarray) -> np.ndarray:
         U = self.dense_features()
-        return (U[index].T * self.scale[:, None])[:, :, None] * U.T[:, None, :]
-
-    def support_matvecs(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        support = np.flatnonzero(np.any(V != 0, axis=1))
-        inner = self.transpose_apply(V) * self.scale[:, None]
-        return support, self.dense_features()[support].T[:, :, None] * inner[:, None, :]
+        return np.asarray(np.einsum("np,np->p", U, G @ U) * self.scale)
 
     def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
         forms = self.transpose_apply(V.reshape(self.n, -1)) ** 2 * self.scale[:, None]
@@ -211,9 +214,11 @@ class RankOneGrams(Grams):
         coef = np.asarray(coef, dtype=np.float64).reshape(self.n, -1)
         return RankOneExpansion(self, weights, self.transpose_apply(coef))
 
-    def take(self, rows: np.ndarray, weights: np.ndarray | None = None) -> RankOneGrams:
-        return RankOneGrams(
-            self.features[rows],
+    def take(
+        self, rows: np.ndarray, weights: np.ndarray | None = None, *, copy: bool = False
+    ) -> RankOneGrams:
+        return type(self)(
+            self.data[rows],
             self.columns,
             self.names,
             self.budget,
@@ -222,23 +227,51 @@ class RankOneGrams(Grams):
         )
 
     def points(self, rows: np.ndarray) -> Any:
-        return self.features[rows]
+        return self.data[rows]
 
 
-class RankOneCombined(CombinedGram):
+class RankOneFeatures:
+    """The features as used, scaled: ``K_k = u_k u_k'``; see `FeatureColumns`."""
+
+    def __init__(self, grams: RankOneGrams) -> None:
+        self.grams, self.root = grams, np.sqrt(grams.scale)
+
+    def products(self, s: np.ndarray) -> np.ndarray:
+        return self.grams.transpose_apply(s[:, None])[:, 0] * self.root
+
+    def values(self, beta: np.ndarray) -> np.ndarray:
+        return self.grams.apply((self.root * beta)[:, None])
+
+    def columns(self, kernels: np.ndarray) -> tuple[Any, np.ndarray]:
+        grams, root = self.grams, self.root[kernels]
+        V, shift = grams.data[:, kernels], grams.shift[kernels]
+        flat = np.any(grams.power[kernels] > MEAN_TO_SPREAD_LIMIT * grams.spread[kernels])
+        if sp.issparse(V) and not grams.signs and not flat:
+            return V.multiply(root[None, :]).tocsc(), shift * root
+        U = (V.toarray() if sp.issparse(V) else np.asarray(V)) - shift
+        return (signs(U, shift) if grams.signs else U) * root, np.zeros(len(kernels))
+
+    def centred(self) -> np.ndarray:
+        grams = self.grams
+        U = grams.dense_features()
+        U = U - grams.omega @ U / grams.total_weight
+        return np.asarray(U * self.root)
+
+
+class RankOneCombined(MatrixGram):
     """``U diag(w s) U'``: never more than the features, unless the matrix is asked for."""
 
     def __init__(self, grams: RankOneGrams, weights: np.ndarray) -> None:
         self.grams, self.n = grams, grams.n
         self.room = grams.budget.bytes
-        self.factors = weights * grams.scale
+        self.weights, self.factors = weights, weights * grams.scale
 
     def _matvec(self, V: np.ndarray) -> np.ndarray:
         V2 = np.asarray(V, dtype=np.float64).reshape(self.n, -1)
         inner = self.grams.transpose_apply(V2) * self.factors[:, None]
         return self.grams.apply(inner).reshape(np.shape(V))
 
-    def _rows(self, index: slice) -> np.ndarray:
+    def _rows(self, index: np.ndarray) -> np.ndarray:
         U = self.grams.dense_features(index)
         return self.grams.apply((U * self.factors).T).T
 
@@ -249,7 +282,7 @@ class RankOneCombined(CombinedGram):
             f"The combined Gram matrix of {self.n} samples",
             "Raise memory_budget, or use fewer samples.",
         )
-        V = grams.features
+        V = grams.data
         if not sp.issparse(V) or grams.signs:
             U = grams.dense_features()
             return np.asarray((U * self.factors) @ U.T)
@@ -261,21 +294,17 @@ class RankOneCombined(CombinedGram):
         K -= half[None, :] - float(self.factors @ grams.shift**2)
         return K
 
-    def take(self, index: np.ndarray) -> np.ndarray:
-        if self._matrix is not None:
-            return super().take(index)
-        return self.grams.apply((self.grams.dense_features(index) * self.factors).T).T
-
     def diagonal(self) -> np.ndarray:
         return np.asarray(self.grams.dense_features() ** 2 @ self.factors)
 
-    def centred_norm(self, weights: np.ndarray | None) -> float:
+    def centred_norm(self, sample_weight: np.ndarray | None) -> float:
         used = np.flatnonzero(self.factors)
         if self._matrix is not None or len(used) > min(self.n, 5000):
-            return super().centred_norm(weights)
+            return super().centred_norm(sample_weight)
         # ||U F U'||_F^2 = <C F, F C> for C = U'U of the features that have a weight.
         C = self.grams.centred_gram(used)
-        return float(np.sqrt(max(np.vdot(C * self.factors[used], (C * self.factors[used]).T), 0.0)))
+        CF = C * self.factors[used]
+        return float(np.sqrt(max(float(np.vdot(CF, CF.T)), 0.0)))
 
 
 class RankOneExpansion(Expansion):

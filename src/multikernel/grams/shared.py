@@ -142,18 +142,13 @@ class SharedGrams(BlockGrams):
             self._family = replace(family, moving=_loops.moving_columns(family))
         return self._family
 
-    def expect(self, weights: np.ndarray | None) -> None:
-        super().expect(weights)
+    def raw_statistics(
+        self, Yc: np.ndarray | None, products: bool, also_combine: np.ndarray | None = None
+    ) -> RawStatistics:
         # Room for the combined matrix, and for distances beside it.
         if (8.0 + _loops.KEPT_BYTES) * self.n**2 <= self.budget.bytes:
             self.family.let_keep()
-
-    def raw_statistics(self, Yc: np.ndarray | None, products: bool) -> RawStatistics:
-        expected = self._expected
-        wanted = None if expected is None else expected.weights
-        s = _loops.statistics(self.family, Yc, self.weights, products, self.n_jobs, wanted)
-        if expected is not None:
-            expected.matrix = s.combined
+        s = _loops.statistics(self.family, Yc, self.weights, products, self.n_jobs, also_combine)
         return RawStatistics(
             row_sums=s.row_sums,
             diagonals=s.diagonals,
@@ -161,6 +156,7 @@ class SharedGrams(BlockGrams):
             products=s.products if products else None,
             a=s.a,
             totals=s.totals,
+            combined=s.combined,
         )
 
     @property
@@ -183,13 +179,13 @@ class SharedGrams(BlockGrams):
         return self.encoder.diagonals(self.Z, self.kernels, self.shifted)
 
     def raw_combine(self, weights: np.ndarray) -> np.ndarray:
-        return _loops.combine(self.family, weights, self.n_jobs, out=self.new_matrix())
+        return _loops.combine(self.family, weights, self.n_jobs, np.float64)
 
     def raw_combine_centred(
         self, weights: np.ndarray, row_mean: np.ndarray, grand_mean: float
     ) -> np.ndarray:
         means = (row_mean, grand_mean)
-        return _loops.combine(self.family, weights, self.n_jobs, means=means, out=self.new_matrix())
+        return _loops.combine(self.family, weights, self.n_jobs, np.float64, means=means)
 
     def raw_rows(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         Z = np.ascontiguousarray(self.Z[index])
@@ -208,13 +204,6 @@ class SharedGrams(BlockGrams):
     def raw_support_matvecs(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
         return _loops.matvecs(self._only(support), np.ascontiguousarray(V[support]), self.n_jobs)
 
-    def raw_quadratic_forms(self, V: np.ndarray, support: np.ndarray) -> np.ndarray | None:
-        return _loops.quadratic_forms(self._only(support), V, self.n_jobs)
-
-    @property
-    def quick_forms(self) -> bool:
-        return self.how != "spherical" and self.family.basis is not None
-
     def raw_combined_matvec(self, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
         return _loops.combined_matvec(self.family, weights, V, self.n_jobs)
 
@@ -232,7 +221,9 @@ class SharedGrams(BlockGrams):
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> SharedCross:
         return SharedCross(self, rows, kernels)
 
-    def take(self, rows: np.ndarray, weights: np.ndarray | None = None) -> SharedGrams:
+    def take(
+        self, rows: np.ndarray, weights: np.ndarray | None = None, *, copy: bool = False
+    ) -> SharedGrams:
         return SharedGrams(
             np.ascontiguousarray(self.Z[rows]),
             self.encoder,

@@ -7,9 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .blocks import BlockGrams, block_products, streamed_summary
-from .protocol import CombinedGram, Expansion, Grams, Summary, center_targets
-from .rankone import RankOneGrams
+from .matrix import MatrixGram
+from .protocol import CentredBlocks, CombinedGram, Expansion, Grams, Summary, add, block_products
 
 
 class StackedGrams(Grams):
@@ -49,12 +48,10 @@ class StackedGrams(Grams):
         new.center, new.how = center, normalize
         return new
 
-    def take(self, rows: np.ndarray, weights: np.ndarray | None = None) -> StackedGrams:
-        return self._over([part.take(rows, weights) for part in self.parts])
-
-    def keep(self) -> None:
-        for part in self.parts:
-            part.keep()
+    def take(
+        self, rows: np.ndarray, weights: np.ndarray | None = None, *, copy: bool = False
+    ) -> StackedGrams:
+        return self._over([part.take(rows, weights, copy=copy) for part in self.parts])
 
     def points(self, rows: np.ndarray) -> Any:
         return [part.points(rows) for part in self.parts]
@@ -67,28 +64,30 @@ class StackedGrams(Grams):
     def known_psd(self) -> np.ndarray:
         return self._gather([part.known_psd for part in self.parts])
 
-    def block(self, rows: slice) -> np.ndarray:
-        return self._gather([part.block(rows) for part in self.parts])
+    @property
+    def scales(self) -> np.ndarray:
+        return self._gather([part.scales for part in self.parts])
+
+    def block(self, index: slice | np.ndarray) -> np.ndarray:
+        return self._gather([part.block(index) for part in self.parts])
 
     def diagonals(self) -> np.ndarray:
         return self._gather([part.diagonals() for part in self.parts])
 
-    def matvecs(self, V: np.ndarray) -> np.ndarray:
-        return self._gather([part.matvecs(V) for part in self.parts])
-
-    def kernel_rows(self, index: np.ndarray) -> np.ndarray:
-        return self._gather([part.kernel_rows(index) for part in self.parts])
-
-    def support_matvecs(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        parts = [part.support_matvecs(V) for part in self.parts]
-        return parts[0][0], self._gather([products for _, products in parts])
+    def matvecs(self, V: np.ndarray, at: np.ndarray | None = None) -> np.ndarray:
+        return self._gather([part.matvecs(V, at) for part in self.parts])
 
     def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
         return self._gather([part.quadratic_forms(V) for part in self.parts])
 
-    def summary(self, Y: np.ndarray, products: bool = True) -> Summary:
+    def inner_products(self, G: np.ndarray) -> np.ndarray:
+        return self._gather([part.inner_products(G) for part in self.parts])
+
+    def summary(
+        self, Y: np.ndarray, products: bool = True, also_combine: np.ndarray | None = None
+    ) -> Summary:
         if products and self.how == "spherical" and len(self.parts) > 1:
-            return streamed_summary(self, center_targets(Y, self.weights), products)
+            return super().summary(Y, products)
         own = [part.summary(Y, products) for part in self.parts]
         M = None
         if products:
@@ -115,6 +114,7 @@ class StackedGrams(Grams):
                 for part, where in zip(self.parts, self.positions, strict=True)
                 if np.any(weights[where])
             ],
+            weights,
             self.n,
         )
 
@@ -126,56 +126,48 @@ class StackedGrams(Grams):
         ]
         used = [bool(weights[where].any()) for where in self.positions]
         if not any(used):
-            used[0] = True  # something must know how many points come: zero, at no great cost
+            used[0] = True  # one part must tell how many new samples there are
         return StackedExpansion(parts, self.positions, used)
 
 
 def cross_products(A: Grams, B: Grams) -> np.ndarray:
     """``<K_kc, L_lc>`` of the kernels of two parts, shape (p_A, p_B)."""
-    if isinstance(B, RankOneGrams):
+    omega = np.ones(A.n) if A.weights is None else A.weights
+    features = B.features()
+    if features is not None:
         # <Kc, u u'> = (omega u)' K (omega u) for a centred feature u.
-        return A.quadratic_forms(B.omega[:, None] * B.centred_features())
-    if isinstance(A, RankOneGrams):
+        return A.quadratic_forms(omega[:, None] * features.centred())
+    if A.features() is not None:
         return cross_products(B, A).T
-    assert isinstance(A, BlockGrams) and isinstance(B, BlockGrams)
-    total = np.zeros((A.p, B.p))
+    left, right = CentredBlocks(A), CentredBlocks(B)
     both = StackedGrams([A, B], [np.arange(A.p), A.p + np.arange(B.p)])
-    for part in both.map(
-        lambda rows: block_products(
-            A.centred_block(rows), B.centred_block(rows), A.weights, rows, True
-        )
-    ):
-        total += part
-    return total
+    parts = both.map(lambda rows: block_products(left(rows), right(rows), A.weights, rows, True))
+    return add(parts)
 
 
-class StackedCombined(CombinedGram):
+class StackedCombined(MatrixGram):
     """The sum of the parts' operators."""
 
-    def __init__(self, parts: Sequence[CombinedGram], n: int) -> None:
-        self.parts, self.n = parts, n
+    def __init__(self, parts: Sequence[CombinedGram], weights: np.ndarray, n: int) -> None:
+        self.parts, self.weights, self.n = parts, weights, n
         self.room = min((part.room for part in parts), default=float("inf"))
 
-    def _rows(self, index: slice) -> np.ndarray:
-        zero = np.zeros((len(range(*index.indices(self.n))), self.n))
-        return sum((part.rows(index) for part in self.parts), start=zero)
+    def _rows(self, index: np.ndarray) -> np.ndarray:
+        return sum((part.rows(index) for part in self.parts), start=np.zeros((len(index), self.n)))
 
     def _matvec(self, V: np.ndarray) -> np.ndarray:
         return sum((part.matvec(V) for part in self.parts), start=np.zeros(np.shape(V)))
 
-    def _dense(self) -> np.ndarray:
-        if not self.parts:
-            return np.zeros((self.n, self.n))
-        out = self.parts[0]._dense()
-        for part in self.parts[1:]:
-            out += part._dense()
-        return out
+    @property
+    def offers(self) -> frozenset[str]:
+        return frozenset.intersection(super().offers, *(part.offers for part in self.parts))
 
-    def take(self, index: np.ndarray) -> np.ndarray:
-        if self._matrix is not None:
-            return super().take(index)
-        zero = np.zeros((len(index), self.n))
-        return sum((part.take(index) for part in self.parts), start=zero)
+    def _dense(self) -> np.ndarray:
+        out = np.zeros((self.n, self.n))
+        for part in self.parts:
+            out += part.dense()
+            part.forget()
+        return out
 
     def diagonal(self) -> np.ndarray:
         return sum((part.diagonal() for part in self.parts), start=np.zeros(self.n))

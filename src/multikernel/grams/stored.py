@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+from copy import copy as shallow_copy
 from typing import Any
 
 import numpy as np
@@ -50,8 +50,10 @@ class StoredGrams(DenseGrams):
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> StoredCross:
         return StoredCross(self, rows, kernels)
 
-    def take(self, rows: np.ndarray, weights: np.ndarray | None = None) -> StoredGrams:
-        new = copy.copy(self)
+    def take(
+        self, rows: np.ndarray, weights: np.ndarray | None = None, *, copy: bool = False
+    ) -> StoredGrams:
+        new = shallow_copy(self)
         DenseGrams.__init__(
             new,
             self.matrices,
@@ -63,6 +65,8 @@ class StoredGrams(DenseGrams):
             weights=weights,
             n_jobs=self.n_jobs,
         )
+        if copy:
+            new._copy_sample()
         return new
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from ..problem.losses import Loss
 
 
 class Learner(Protocol):
-    """Anything that trains machines on a combined Gram operator."""
+    """Anything that trains predictors on a combined Gram operator."""
 
+    #: the methods of the operator that `fit` calls; of names in a tuple any one is enough
+    needs: ClassVar[tuple[str | tuple[str, ...], ...]]
     kind: str
     #: the loss l of ``1/2 ||f||^2 + sum_i C_i l(f(x_i) + b, y_i)``
     loss: Loss
@@ -35,3 +37,15 @@ class Learner(Protocol):
     ) -> Machine:
         """Train one machine per column of the target, perhaps from near coefficients."""
         ...
+
+
+def require_offers(learner: Learner, gram: CombinedGram) -> None:
+    """Raise if an operator does not offer the methods that a learner needs."""
+    for need in learner.needs:
+        any_of = (need,) if isinstance(need, str) else need
+        if not gram.offers.intersection(any_of):
+            raise TypeError(
+                f"{type(learner).__name__} needs {' or '.join(f'{name}()' for name in any_of)} of "
+                f"the combined kernel, but {type(gram).__name__} offers only "
+                f"{', '.join(sorted(gram.offers))}. Use another learner, or another engine."
+            )

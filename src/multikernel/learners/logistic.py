@@ -18,6 +18,7 @@ from .._threads import one_blas_thread
 from ..grams.protocol import CombinedGram
 from ..problem import Machine, Target
 from ..problem.losses import Logistic
+from .base import require_offers
 from .certify import certified
 from .ridge import solve_directly
 
@@ -36,6 +37,7 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
     fit_intercept : bool, default=True
     """
 
+    needs = ("solve", "matvec")
     kind = "classification"
     loss = Logistic()
     unit = 1.0
@@ -59,16 +61,16 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
     def fit(
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
-        """Train all machines on the combined Gram matrix; Newton's method needs no start."""
-        K = gram.dense()
+        """Train all machines on the combined Gram operator; Newton's method needs no start."""
+        require_offers(self, gram)
         C = self.costs(target)
         coef = np.zeros_like(target.Y)
         steps = 0
         with one_blas_thread(gram.n):
             for j in range(target.Y.shape[1]):
-                coef[:, j], used = self._newton(K, target.Y[:, j], C)
+                coef[:, j], used = self._newton(gram, target.Y[:, j], C)
                 steps = max(steps, used)
-        machine = certified(self, K @ coef, coef, target, steps)
+        machine = certified(self, gram.matvec(coef), coef, target, steps)
         if machine.gap > max(self.tol, 1e-6):
             warnings.warn(
                 f"Logistic regression stopped after {steps} Newton steps with a relative duality "
@@ -78,7 +80,7 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
             )
         return machine
 
-    def _newton(self, K: np.ndarray, y: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, int]:
+    def _newton(self, gram: CombinedGram, y: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, int]:
         c, b = np.zeros(len(y)), 0.0
         f = np.zeros(len(y))
         value = self._objective(c, f, b, y, C)
@@ -89,7 +91,7 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
             # The quadratic model of the loss is a weighted square around this target.
             aim = f + b + C * y * r / curvature
             new, offset, values = solve_directly(
-                K, aim[:, None], 1.0 / curvature, fit_intercept=self.fit_intercept
+                gram, aim[:, None], 1.0 / curvature, fit_intercept=self.fit_intercept
             )
             dc, df, db = new[:, 0] - c, values[:, 0] - f, float(offset[0]) - b
             length = 1.0

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from ..grams.protocol import CombinedGram
 from ..problem import Machine, Target
 from ..problem.losses import OneClass
+from .base import require_offers
 from .certify import certified
 from .source import Source
 
@@ -30,6 +31,7 @@ class OneClassSVM(BaseEstimator):  # type: ignore[misc]
         Limit on steps, -1 for none.
     """
 
+    needs = (("dense", "rows"), "matvec", "diagonal")
     kind = "one-class"
     loss = OneClass()
     unit = 1.0
@@ -48,6 +50,7 @@ class OneClassSVM(BaseEstimator):  # type: ignore[misc]
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
         """Train on the combined Gram matrix."""
+        require_offers(self, gram)
         source = Source.of(gram)
         costs, n = self.costs(target), gram.n
         solved = source.solve(

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 
 from ..grams.protocol import CombinedGram, center_targets
 from ..problem import Machine, Target
+from .base import require_offers
 
 FORMS = ("g", "h", "h_S")
 
@@ -36,6 +37,8 @@ class Parzen(BaseEstimator):  # type: ignore[misc]
         are about predictors without it.
     """
 
+    needs = ("matvec", "rows")
+
     def __init__(self, form: str = "h", *, fit_intercept: bool = False) -> None:
         self.form = form
         self.fit_intercept = fit_intercept
@@ -44,6 +47,7 @@ class Parzen(BaseEstimator):  # type: ignore[misc]
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
         """The predictors of all columns; class weights do not enter, sample weights do."""
+        require_offers(self, gram)  # type: ignore[arg-type]
         if self.form not in FORMS:
             raise ValueError(
                 f"Parzen: form must be one of {', '.join(map(repr, FORMS))}; got {self.form!r}."

@@ -12,15 +12,14 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, solve
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 
 from .._threads import one_blas_thread
-from ..grams.memory import MemoryBudget
 from ..grams.protocol import CombinedGram
 from ..problem import Machine, Target, relative_gap
 from ..problem.losses import Squared
+from .base import require_offers
 
 
 class Ridge(BaseEstimator):  # type: ignore[misc]
@@ -31,19 +30,18 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
     alpha : float, default=1.0
         The ridge ``lam``.
     solver : {"auto", "cholesky", "cg"}, default="auto"
-        ``"cholesky"`` factors the n x n matrix. ``"cg"`` never forms it: conjugate gradients ask
-        for products with the combined kernel. ``"auto"`` factors whenever two matrices fit the
-        memory budget.
+        ``"cholesky"`` asks the combined kernel to solve the linear system: by a Cholesky factor
+        if the matrix fits the memory budget. ``"cg"`` never forms the matrix: conjugate gradients
+        ask for products with the combined kernel. ``"auto"`` factors if the matrix fits.
     tol : float, default=1e-6
         Relative duality gap at which conjugate gradients stop.
     max_iter : int, default=1000
         Limit on conjugate-gradient steps.
-    memory_budget : int, str or None
-        Bytes, text such as ``"4GB"``, or None for a fraction of the free memory.
     fit_intercept : bool, default=True
         Whether b is free, or zero.
     """
 
+    needs = ("matvec", "solve")
     kind = "regression"
     loss = Squared()
 
@@ -54,14 +52,12 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         solver: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 1000,
-        memory_budget: int | str | MemoryBudget | None = None,
         fit_intercept: bool = True,
     ) -> None:
         self.alpha = alpha
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
-        self.memory_budget = memory_budget
         self.fit_intercept = fit_intercept
 
     @property
@@ -75,15 +71,17 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
         """Solve for all outputs together; no start is better than any other."""
+        require_offers(self, gram)
         solver = self.solver
         if solver == "auto":
-            fits = MemoryBudget.of(self.memory_budget).allows(2 * 8.0 * gram.n**2)
-            solver = "cholesky" if fits else "cg"
+            solver = "cholesky" if "factor" in gram.offers else "cg"
+        elif solver == "cholesky" and not gram.offers & {"factor", "dense"}:
+            gram.dense()  # raises, and says how much memory the matrix needs
         ridge = self.alpha / target.loss_weights
         if solver == "cholesky":
             with one_blas_thread(gram.n):
                 coef, intercept, values = solve_directly(
-                    gram.dense(), target.Y, ridge, fit_intercept=self.fit_intercept
+                    gram, target.Y, ridge, fit_intercept=self.fit_intercept
                 )
             steps = 1
         else:
@@ -112,28 +110,19 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
 
 
 def solve_directly(
-    K: np.ndarray, Y: np.ndarray, ridge: np.ndarray, *, fit_intercept: bool = True
+    gram: CombinedGram, Y: np.ndarray, ridge: np.ndarray, *, fit_intercept: bool = True
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Coefficients, intercepts and fitted values (without intercept) by a factorisation."""
+    """Coefficients, intercepts and fitted values (without intercept) by one linear solve."""
     # The intercept takes up the mean; left in, it would cost the coefficients its digits.
     mean = Y.mean(axis=0) if fit_intercept else np.zeros(Y.shape[1])
-    right = np.column_stack([Y - mean, np.ones(len(K))])
-    A = K.copy()
-    A[np.diag_indices_from(A)] += ridge
-    try:
-        S = cho_solve(cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False), right)
-    except LinAlgError:
-        # Not positive definite: an indefinite kernel, which the caller was warned about.
-        A = K.copy()
-        A[np.diag_indices_from(A)] += ridge
-        S = solve(A, right, assume_a="sym")
+    S = gram.solve(ridge, np.column_stack([Y - mean, np.ones(gram.n)]))
     if not fit_intercept:
-        return S[:, :-1], mean, K @ S[:, :-1]
+        return S[:, :-1], mean, gram.matvec(S[:, :-1])
     ones = S[:, -1]
     intercept = S[:, :-1].sum(axis=0) / ones.sum()
     coef = S[:, :-1] - np.outer(ones, intercept)
     coef -= coef.mean(axis=0)  # exactly feasible for the dual, up to rounding
-    return coef, intercept + mean, K @ coef
+    return coef, intercept + mean, gram.matvec(coef)
 
 
 def objectives(

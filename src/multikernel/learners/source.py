@@ -57,11 +57,11 @@ class Source:
 
     @classmethod
     def of(cls, gram: CombinedGram) -> Source:
-        if gram.fits():
+        if "dense" in gram.offers:
             K = np.ascontiguousarray(gram.dense())
             return cls(K, K, None)
         rows = max(16, int(0.5 * gram.room / (8 * gram.n)))
-        return cls(None, Rows(gram.take, gram.diagonal()), rows)
+        return cls(None, Rows(gram.rows, gram.diagonal()), rows)
 
     def solve(
         self,

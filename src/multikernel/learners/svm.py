@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from ..grams.protocol import CombinedGram, run_in_order
 from ..problem import Machine, Target
 from ..problem.losses import Hinge
+from .base import require_offers
 from .certify import certified
 from .source import Solved, Source
 
@@ -39,6 +40,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         Whether the active-set method takes over at all.
     """
 
+    needs = (("dense", "rows"), "matvec")
     kind = "classification"
     loss = Hinge()
     unit = 1.0
@@ -73,6 +75,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         start : array of shape (n, t) or None
             Coefficients of a similar problem to begin with.
         """
+        require_offers(self, gram)
         source = Source.of(gram)
         C = self.costs(target)
         minus = np.full(gram.n, -1.0)

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from ..grams.protocol import CombinedGram
 from ..problem import Machine, Target
 from ..problem.losses import EpsilonInsensitive
+from .base import require_offers
 from .certify import certified
 from .source import Source
 
@@ -32,6 +33,7 @@ class SVR(BaseEstimator):  # type: ignore[misc]
     fit_intercept : bool, default=True
     """
 
+    needs = (("dense", "rows"), "matvec")
     kind = "regression"
 
     def __init__(
@@ -64,6 +66,7 @@ class SVR(BaseEstimator):  # type: ignore[misc]
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
         """Train all machines on the combined Gram matrix."""
+        require_offers(self, gram)
         source = Source.of(gram)
         C = self.costs(target)
         # The intercept takes up the middle of the targets.

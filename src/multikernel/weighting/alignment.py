@@ -14,10 +14,10 @@ from scipy.linalg import LinAlgError, cholesky, lstsq, solve_triangular
 from scipy.optimize import nnls
 
 from .._threads import one_blas_thread
-from ..grams.protocol import Grams
+from ..grams.protocol import Grams, Summary
 from ..learners.base import Learner
 from ..problem import Target
-from .base import Weighting, normalised
+from .base import Weighting, normalised, summary_for
 
 #: alignf is solved by a few proximal steps ``min f(u) + PROX ||u - u_old||^2`` from zero, with
 #: kernels of unit norm. Directions that f determines converge to rounding error at once; along
@@ -53,11 +53,15 @@ class Align(Weighting):
     array([0.214, 0.139, 0.326, 0.321])
     """
 
+    needs_summary = True
+
     def __init__(self, q: float | None = None) -> None:
         self.q = q
 
-    def start(self, grams: Grams, target: Target, learner: Learner) -> np.ndarray:
-        summary = grams.summary(target.Y, products=False)
+    def start(
+        self, grams: Grams, target: Target, learner: Learner, summary: Summary | None = None
+    ) -> np.ndarray:
+        summary = summary_for(self, grams, target, summary)
         if self.q is None:
             weights = np.maximum(summary.alignments, 0.0)
         else:
@@ -105,6 +109,7 @@ class AlignF(Weighting):
     array([0.   , 0.412, 0.588])
     """
 
+    needs_summary = True
     needs_products = True
 
     def __init__(self, signed: bool = False) -> None:
@@ -114,8 +119,10 @@ class AlignF(Weighting):
     def signed_weights(self) -> bool:  # type: ignore[override]
         return self.signed
 
-    def start(self, grams: Grams, target: Target, learner: Learner) -> np.ndarray:
-        summary = grams.summary(target.Y, products=True)
+    def start(
+        self, grams: Grams, target: Target, learner: Learner, summary: Summary | None = None
+    ) -> np.ndarray:
+        summary = summary_for(self, grams, target, summary)
         assert summary.M is not None
         solve = alignf_signed if self.signed else alignf
         return _or_uniform(solve(summary.M, summary.a), grams)

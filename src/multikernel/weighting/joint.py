@@ -5,12 +5,13 @@ Each names a regulariser of :mod:`multikernel.problem.regularisers` and gives it
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..grams.protocol import Grams
+from ..grams.protocol import Grams, Summary
 from ..learners.base import Learner
 from ..problem import Target
 from ..problem.hierarchy import Hierarchy
@@ -22,7 +23,7 @@ from ..problem.regularisers import (
     NonIsotropic,
     Regulariser,
 )
-from .base import Weighting
+from .base import Weighting, summary_for
 
 #: What LpNorm may be solved by.
 SOLVERS = ("auto", "alternation", "cutting-planes", "interior-point", "chunking")
@@ -39,16 +40,38 @@ class JointWeighting(Weighting):
     max_iter: int
 
     @property
-    def few_points_will_do(self) -> bool:
-        """Whether a part of the sample tells, on the same scale, what the weights will be like."""
-        return True
+    def fixed_weights(self) -> bool:
+        """Whether the regulariser leaves no choice of weights, so that no start can help."""
+        return False
 
-    def regulariser(self, grams: Grams, target: Target) -> Regulariser:
-        """The regulariser of the problem on this sample."""
+    @property
+    def supports_subsampled_start(self) -> bool:
+        """Whether weights learned on a subsample are a good start for the whole sample."""
+        return not self.fixed_weights
+
+    def method(self, n_kernels: int) -> str:
+        """The name of the solver: a key of ``multikernel.solvers.joint.find.SOLVERS``."""
+        return "alternation"
+
+    def regulariser(
+        self, grams: Grams, target: Target, summary: Summary | None = None
+    ) -> Regulariser:
+        """The regulariser of the problem on this sample, whose statistics may be known."""
         raise NotImplementedError
 
-    def start(self, grams: Grams, target: Target, learner: Learner) -> np.ndarray:
-        return self.regulariser(grams, target).start()
+    def start(
+        self, grams: Grams, target: Target, learner: Learner, summary: Summary | None = None
+    ) -> np.ndarray:
+        return regulariser_of(self, grams, target, summary).start()
+
+
+def regulariser_of(
+    rule: JointWeighting, grams: Grams, target: Target, summary: Summary | None = None
+) -> Regulariser:
+    """``rule.regulariser``, also of rules whose method takes no summary."""
+    if "summary" in inspect.signature(rule.regulariser).parameters:
+        return rule.regulariser(grams, target, summary=summary)
+    return rule.regulariser(grams, target)
 
 
 class LpNorm(JointWeighting):
@@ -118,7 +141,7 @@ class LpNorm(JointWeighting):
         return cls(2.0 if np.isinf(q) else 2.0 * q / (q + 1.0), **options)
 
     def method(self, n_kernels: int) -> str:
-        """The solver, by choice or because of p."""
+        """The chosen solver; ``"auto"`` decides by p and the number of kernels."""
         if self.solver not in SOLVERS:
             raise ValueError(f"LpNorm: solver must be one of {SOLVERS}; got {self.solver!r}.")
         check_exponent("LpNorm", "p", self.p)
@@ -138,10 +161,12 @@ class LpNorm(JointWeighting):
         return "cutting-planes" if self.p < (2 if few else 4 / 3 - 1e-9) else "alternation"
 
     @property
-    def few_points_will_do(self) -> bool:
-        return self.p != 2  # where there is nothing to learn
+    def fixed_weights(self) -> bool:
+        return self.p == 2
 
-    def regulariser(self, grams: Grams, target: Target) -> Regulariser:
+    def regulariser(
+        self, grams: Grams, target: Target, summary: Summary | None = None
+    ) -> Regulariser:
         check_exponent("LpNorm", "p", self.p)
         return BlockNorm(float(self.p), ~grams.degenerate)
 
@@ -206,7 +231,9 @@ class ElasticNetNorm(JointWeighting):
         self.tol = tol
         self.max_iter = max_iter
 
-    def regulariser(self, grams: Grams, target: Target) -> Regulariser:
+    def regulariser(
+        self, grams: Grams, target: Target, summary: Summary | None = None
+    ) -> Regulariser:
         check_exponent("ElasticNetNorm", "p", self.p, below=2.0)
         if not (np.isfinite(self.mu) and self.mu > 0):
             raise ValueError(f"ElasticNetNorm: mu must be a positive number; got {self.mu!r}.")
@@ -255,7 +282,9 @@ class HierarchicalNorm(JointWeighting):
         self.tol = tol
         self.max_iter = max_iter
 
-    def regulariser(self, grams: Grams, target: Target) -> Regulariser:
+    def regulariser(
+        self, grams: Grams, target: Target, summary: Summary | None = None
+    ) -> Regulariser:
         check_exponent("HierarchicalNorm", "p", self.p)
         check_exponent("HierarchicalNorm", "q", self.q)
         labels = group_labels(self.groups, grams.p)
@@ -295,9 +324,15 @@ class NonIsotropicNorm(JointWeighting):
     def needs_products(self) -> bool:  # type: ignore[override]
         return self.E is None
 
-    def regulariser(self, grams: Grams, target: Target) -> Regulariser:
+    @property
+    def needs_summary(self) -> bool:  # type: ignore[override]
+        return self.E is None
+
+    def regulariser(
+        self, grams: Grams, target: Target, summary: Summary | None = None
+    ) -> Regulariser:
         if self.E is None:
-            summary = grams.summary(target.Y, products=True)
+            summary = summary_for(self, grams, target, summary)
             assert summary.M is not None
             size = np.where(summary.norms > 0, summary.norms, 1.0)
             E = np.maximum(summary.M / np.outer(size, size), 0.0)
@@ -361,7 +396,9 @@ class L2Ball(JointWeighting):
         self.tol = tol
         self.max_iter = max_iter
 
-    def regulariser(self, grams: Grams, target: Target) -> Regulariser:
+    def regulariser(
+        self, grams: Grams, target: Target, summary: Summary | None = None
+    ) -> Regulariser:
         if not (np.isfinite(self.radius) and self.radius > 0):
             raise ValueError(f"L2Ball: radius must be a positive number; got {self.radius!r}.")
         if not 1 < self.q < np.inf:
@@ -408,6 +445,7 @@ class AlignmentRegularized(JointWeighting):
     True
     """
 
+    needs_summary = True
     needs_products = True
 
     def __init__(
@@ -426,10 +464,12 @@ class AlignmentRegularized(JointWeighting):
         self.max_iter = max_iter
 
     @property
-    def few_points_will_do(self) -> bool:
-        return False  # products of kernels grow with the square of the sample
+    def supports_subsampled_start(self) -> bool:
+        return False  # products of kernels grow with the square of the sample size
 
-    def regulariser(self, grams: Grams, target: Target) -> Regulariser:
+    def regulariser(
+        self, grams: Grams, target: Target, summary: Summary | None = None
+    ) -> Regulariser:
         for name in ("gamma", "gamma_ridge", "gamma_norm"):
             value = getattr(self, name)
             if not (np.isfinite(value) and value >= 0) or (name == "gamma_ridge" and value == 0):
@@ -438,7 +478,7 @@ class AlignmentRegularized(JointWeighting):
                     f"{'positive' if name == 'gamma_ridge' else 'non-negative'} number; "
                     f"got {value!r}."
                 )
-        summary = grams.summary(target.Y, products=True)
+        summary = summary_for(self, grams, target, summary)
         assert summary.M is not None
         Q = self.gamma_norm * summary.M + self.gamma_ridge * np.eye(grams.p)
         return Alignment(self.gamma * summary.a, Q)

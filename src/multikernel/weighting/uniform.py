@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from ..grams.protocol import Grams
+from ..grams.protocol import Grams, Summary
 from ..learners.base import Learner
 from ..problem import Target
 from .base import Weighting, normalised
@@ -27,7 +27,9 @@ class Uniform(Weighting):
     array([0.5, 0.5])
     """
 
-    def start(self, grams: Grams, target: Target, learner: Learner) -> np.ndarray:
+    def start(
+        self, grams: Grams, target: Target, learner: Learner, summary: Summary | None = None
+    ) -> np.ndarray:
         return normalised(np.where(grams.degenerate, 0.0, 1.0))
 
 
@@ -60,7 +62,9 @@ class BestSingle(Weighting):
         self.cv = cv
         self.random_state = random_state
 
-    def start(self, grams: Grams, target: Target, learner: Learner) -> np.ndarray:
+    def start(
+        self, grams: Grams, target: Target, learner: Learner, summary: Summary | None = None
+    ) -> np.ndarray:
         scores = self.scores(grams, target, learner)
         weights = np.zeros(grams.p)
         weights[int(np.argmax(scores))] = 1.0

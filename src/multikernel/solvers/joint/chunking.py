@@ -25,13 +25,23 @@ from typing import Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ...grams.protocol import Grams
+from ...grams.protocol import Grams, Summary
 from ...learners import smo
 from ...learners.base import Learner
-from ...problem import Machine, Target
+from ...problem import Target
 from ...problem.losses import EpsilonInsensitive, Hinge, Loss, OneClass
-from ...weighting.joint import JointWeighting
-from .loop import Found, Report, Stopped, near, require_psd
+from ...weighting.joint import JointWeighting, regulariser_of
+from ..certificate import (
+    CertifiedIterate,
+    Found,
+    Report,
+    Stopped,
+    centred_outputs,
+    certify,
+    relative_to,
+)
+from .definiteness import require_psd
+from .warm_start import WarmStart
 
 #: Points of a working set (Joachims 1999; about 40 in Kloft's experiments).
 SIZE = 40
@@ -45,7 +55,8 @@ def find_by_chunking(
     *,
     size: int = SIZE,
     cache_bytes: float = 256 * 2**20,
-    warm: np.ndarray | None = None,
+    summary: Summary | None = None,
+    warm: WarmStart | None = None,
     report: Report | None = None,
 ) -> Found:
     """Weights and machine of a joint problem whose machine has a piecewise linear loss.
@@ -56,12 +67,14 @@ def find_by_chunking(
         Points of a working set, at least 2.
     cache_bytes : float
         Memory for rows of all kernels; a row that is not there is computed again.
-    warm : array of shape (p,) or None
+    summary : Summary, optional
+        The statistics of the sample, if they are known.
+    warm : WarmStart, optional
         Weights of a similar problem to begin near.
-    report : callable or None
-        Told about every step.
+    report : callable, optional
+        Receives the entry of every step.
     """
-    rule = weighting.regulariser(grams, target)
+    rule = regulariser_of(weighting, grams, target, summary)
     if rule.mixing > 0 or not isinstance(learner.loss, Hinge | EpsilonInsensitive | OneClass):
         raise ValueError(
             f"Chunking solves norms with the hinge, epsilon-insensitive or one-class loss; got "
@@ -70,52 +83,36 @@ def find_by_chunking(
     if size < 2:
         raise ValueError(f"Chunking: a working set has at least 2 points; got size={size!r}.")
     theta = rule.start()
-    if warm is not None and len(warm) == len(theta):
-        theta = near(warm, theta)
+    if warm is not None:
+        theta = warm.near(theta)
     require_psd(grams, theta, grams.combine(theta), warn=False)
     C, loss = learner.costs(target), learner.loss
     intercept = learner.fit_intercept
-    shift = np.zeros(target.Y.shape[1])
-    if target.kind == "regression" and intercept:
-        shift = np.average(target.Y, axis=0, weights=C)  # cf. the alternation
-    Y = target.Y - shift
+    Y, _ = centred_outputs(target, learner)
     duals = [BoxDual.of(loss, y, C) for y in Y.T]
-    cache = RowCache(grams.kernel_rows, cache_bytes)
+    cache = RowCache(grams.block, cache_bytes)
     s = np.column_stack([dual.start() for dual in duals])
     g = grams.matvecs(s)
     history: list[dict[str, Any]] = []
-    best: Found | None = None
-    smallest, fresh = np.inf, True
+    best: CertifiedIterate | None = None
+    fresh = True
     limit = weighting.max_iter * max(10, grams.n // size)
     try:
-        for step in range(1, limit + 1):
+        for _ in range(limit):
             F = np.einsum("k,knt->nt", theta, g)
-            a = np.maximum(np.einsum("knt,nt->k", g, s), 0.0)
-            b = loss.intercept(F, Y, C) if intercept else np.zeros(Y.shape[1])
-            regulariser = rule.primal(theta, a)
-            primal = regulariser + float(loss.value(F, Y, C, b).sum())
-            gap = max(primal - float(loss.dual(s, Y, C).sum()) + rule.dual(theta, a), 0.0)
-            relative = gap / max(abs(primal), 1e-300)
-            enough = relative <= weighting.tol and gap <= 10 * weighting.tol * abs(regulariser)
+            a = np.einsum("knt,nt->k", g, s)
+            gram = grams.combine(theta)
+            iterate = certify(target, rule, learner, theta, gram, s.copy(), F, a)
+            enough = iterate.meets(weighting.tol)
             if enough and not fresh:
-                # Rounding of many steps has added up in g: what is reported is computed anew.
+                # Rounding errors of many steps have added up in g: certify a fresh product.
                 g, fresh = grams.matvecs(s), True
                 continue
-            entry = {
-                "objective": primal * learner.unit,
-                "gap": relative,
-                "active": int(np.count_nonzero(theta)),
-                "support": int(np.count_nonzero(np.any(s != 0, axis=1))),
-            }
-            history.append(entry)
+            history.append(iterate.entry(learner))
             if report is not None:
-                report(entry)
-            if gap < smallest:
-                smallest = gap
-                machine = Machine(
-                    s.copy(), b + shift, primal * learner.unit, relative, step, F.copy()
-                )
-                best = Found(theta, machine, grams.combine(theta), history)
+                report(history[-1])
+            if best is None or iterate.gap < best.gap:
+                best = iterate
             if enough:
                 break
             moved = False
@@ -133,18 +130,17 @@ def find_by_chunking(
             a = np.maximum(np.einsum("knt,nt->k", g, s), 0.0)
             before, theta = theta, rule.update(theta, a)
             if not moved and np.array_equal(before, theta):
-                warn_early(weighting, "came to a halt", relative)
+                warn_early(weighting, "came to a halt", iterate.relative_gap)
                 break
         else:
-            warn_early(
-                weighting, f"stopped after {limit} steps", smallest / max(abs(primal), 1e-300)
-            )
+            gap = relative_to(iterate.primal, best.gap if best is not None else iterate.gap)
+            warn_early(weighting, f"stopped after {limit} steps", gap)
     except KeyboardInterrupt:
         if best is None:
             raise
-        raise Stopped(best) from None
+        raise Stopped(best.found(learner, history)) from None
     assert best is not None
-    return best
+    return best.found(learner, history)
 
 
 def warn_early(weighting: JointWeighting, how: str, gap: float) -> None:

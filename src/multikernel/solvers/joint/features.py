@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
-from typing import Any, NamedTuple, Protocol, TypeGuard
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -28,16 +28,17 @@ from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
 from ...grams.memory import MemoryBudgetError
-from ...grams.protocol import Grams
-from ...grams.rankone import RankOneGrams, signs
+from ...grams.protocol import FeatureColumns, Grams
 from ...learners.base import Learner
 from ...problem import Target
 from ...problem.losses import EpsilonInsensitive, Hinge, Loss, Squared
 from ...problem.regularisers import Regulariser
-from ...weighting.joint import LpNorm
+from ...weighting.base import Weighting
+from ...weighting.joint import LpNorm, regulariser_of
+from ..certificate import CertifiedIterate, Found, Report, Stopped, certify
 from ..levels import EXACT, Plane, Programs, highest, mixture
-from .cutting_plane import Judged, find_by_cutting_planes, judge
-from .loop import Found, Report, Stopped
+from .cutting_plane import find_by_cutting_planes
+from .warm_start import WarmStart
 
 #: Features in the first working set, and the most that join it at once.
 FIRST, MORE = 200, 200
@@ -49,44 +50,18 @@ PRECISION = 1e-8
 PLANES = 30
 #: Limit on how often signs are turned before new features are looked for.
 TURNS = 50
-#: Sparse features with a mean so large against their spread are centred before they are used.
-FULL = 1e2
 
 
-def is_for(
-    grams: Grams, target: Target, weighting: LpNorm, learner: Learner
-) -> TypeGuard[RankOneGrams]:
-    """Whether the problem is one of sparse linear functions; if so, nothing else is as quick."""
+def is_for(grams: Grams, target: Target, weighting: Weighting, learner: Learner) -> bool:
+    """Whether the problem is one of sparse linear functions, for which this is the fastest way."""
     return (
-        isinstance(grams, RankOneGrams)
+        isinstance(weighting, LpNorm)
+        and weighting.solver == "auto"
         and weighting.p == 1
+        and grams.features() is not None
         and target.Y.shape[1] == 1
         and isinstance(learner.loss, Hinge | EpsilonInsensitive | Squared)
     )
-
-
-class Features:
-    """The features as used, scaled: ``K_k = u_k u_k'``, with ``u_k = columns_k - shift_k``."""
-
-    def __init__(self, grams: RankOneGrams) -> None:
-        self.grams, self.root = grams, np.sqrt(grams.scale)
-
-    def products(self, s: np.ndarray) -> np.ndarray:
-        """``u_k's`` of every feature."""
-        return self.grams.transpose_apply(s[:, None])[:, 0] * self.root
-
-    def values(self, beta: np.ndarray) -> np.ndarray:
-        return self.grams.apply((self.root * beta)[:, None])
-
-    def columns(self, kernels: np.ndarray) -> tuple[Any, np.ndarray]:
-        """Some features, dense or as sparse as they come, and what is still to be taken off."""
-        grams, root = self.grams, self.root[kernels]
-        V, shift = grams.features[:, kernels], grams.shift[kernels]
-        flat = np.any(grams.power[kernels] > FULL * grams.spread[kernels])
-        if sp.issparse(V) and not grams.signs and not flat:
-            return V.multiply(root[None, :]).tocsc(), shift * root
-        U = (V.toarray() if sp.issparse(V) else np.asarray(V)) - shift
-        return (signs(U, shift) if grams.signs else U) * root, np.zeros(len(kernels))
 
 
 class Problem:
@@ -149,7 +124,10 @@ class Restricted(Protocol):
 class Levels:
     """Piecewise linear losses: a linear program at the level that the planes so far point to."""
 
-    def __init__(self, features: Features, problem: Problem, steepest: float) -> None:
+    def __init__(
+        self, features: FeatureColumns, n_features: int, problem: Problem, steepest: float
+    ) -> None:
+        self.n_features = n_features
         n, y, loss = len(problem.y), problem.y, problem.loss
         self.features, self.problem = features, problem
         self.working = np.zeros(0, dtype=np.intp)
@@ -160,7 +138,7 @@ class Levels:
         else:
             gain, S, box = np.ones(n), sp.diags_array(y), problem.C
         self.programs = Programs(gain, box, S, balanced=problem.intercept)
-        self.planes = [self.plane(np.zeros(features.grams.p))]
+        self.planes = [self.plane(np.zeros(self.n_features))]
         # Where beta is zero at first, the regulariser can only lower the losses.
         self.level = 0.5 * min(float(np.sqrt(2.0 * self.planes[0].loss)), steepest)
 
@@ -179,7 +157,7 @@ class Levels:
         if answer is None:
             return None
         s, slopes = answer
-        beta = np.zeros(self.features.grams.p)
+        beta = np.zeros(self.n_features)
         beta[self.working] = slopes
         self.planes.append(self.plane(beta))
         self.level, top = highest(self.planes)
@@ -192,7 +170,8 @@ class Levels:
 class LeastSquares:
     """The squared loss: non-negative least squares over features with the sign they pull in."""
 
-    def __init__(self, features: Features, problem: Problem) -> None:
+    def __init__(self, features: FeatureColumns, n_features: int, problem: Problem) -> None:
+        self.n_features = n_features
         self.features, self.problem = features, problem
         self.working = np.zeros(0, dtype=np.intp)
         self.root = np.sqrt(problem.C)
@@ -227,19 +206,19 @@ class LeastSquares:
             if not wrong.any() or level == 0:
                 break
             self.sign[wrong] *= -1.0
-        beta = np.zeros(self.features.grams.p)
+        beta = np.zeros(self.n_features)
         beta[self.working] = self.beta
         upper = 0.5 * level**2 + 0.5 * float(residual @ residual)
         return Step(beta, self.root * residual, level, upper, True)
 
 
 def find_by_features(
-    grams: RankOneGrams,
+    grams: Grams,
     target: Target,
     weighting: LpNorm,
     learner: Learner,
     *,
-    warm: np.ndarray | None = None,
+    warm: WarmStart | None = None,
     report: Report | None = None,
 ) -> Found:
     """Weights and machine of l1 multiple kernel learning over kernels of rank one.
@@ -252,17 +231,18 @@ def find_by_features(
 
     Parameters
     ----------
-    grams : RankOneGrams
+    grams : Grams
+        With `Grams.features`.
     target : Target
         One output.
     weighting : LpNorm
         With p = 1.
     learner : Learner
         With hinge, epsilon-insensitive or squared loss.
-    warm : array of shape (p,), optional
+    warm : WarmStart, optional
         Weights of a similar problem, whose features are then in the first working set.
     report : callable, optional
-        Told about every restricted problem: its entry in the history.
+        Receives the entry of every restricted problem.
 
     Examples
     --------
@@ -282,17 +262,18 @@ def find_by_features(
     40 True
     """
     tol, usable = weighting.tol, ~grams.degenerate
-    rule = weighting.regulariser(grams, target)
-    features, problem = Features(grams), Problem(target, learner)
+    rule = regulariser_of(weighting, grams, target)
+    features, problem = grams.features(), Problem(target, learner)
+    assert features is not None
     pull = np.where(usable, np.abs(features.products(problem.first())), -1.0)
     restricted: Restricted
     if isinstance(problem.loss, Squared):
-        restricted = LeastSquares(features, problem)
+        restricted = LeastSquares(features, grams.p, problem)
     else:
-        restricted = Levels(features, problem, float(pull.max()))
+        restricted = Levels(features, grams.p, problem, float(pull.max()))
     inside = usable & (pull >= np.partition(pull, -min(FIRST, grams.p))[-min(FIRST, grams.p)])
-    if warm is not None and len(warm) == grams.p:
-        inside |= usable & (warm > 0)
+    if warm is not None and len(warm.weights) == grams.p:
+        inside |= usable & (warm.weights > 0)
     restricted.add(np.flatnonzero(inside))
 
     history: list[dict[str, Any]] = []
@@ -328,57 +309,57 @@ def find_by_features(
                 inside[missing] = True
                 restricted.add(missing)
         if last is not None:
-            answer = certify(grams, target, rule, learner, last)
+            answer = certify_step(grams, target, rule, learner, last)
             if not good(answer, tol):
                 machine = learner.fit(answer.gram, target, start=answer.coef)
-                trained = certify(grams, target, rule, learner, last, machine.coef)
-                answer = min(answer, trained, key=lambda judged: judged.gap)
+                trained = certify_step(grams, target, rule, learner, last, machine.coef)
+                answer = min(answer, trained, key=lambda iterate: iterate.gap)
             record(answer.primal, answer.gap, answer.theta, answer.coef)
             if good(answer, tol):
                 return answer.found(learner, history)
     except KeyboardInterrupt:
         if last is None:
             raise
-        answer = certify(grams, target, rule, learner, last)
+        answer = certify_step(grams, target, rule, learner, last)
         raise Stopped(answer.found(learner, history)) from None
     return hand_over(grams, target, weighting, learner, answer if last else None, history, report)
 
 
-def certify(
-    grams: RankOneGrams,
+def certify_step(
+    grams: Grams,
     target: Target,
     rule: Regulariser,
     learner: Learner,
     step: Step,
     coef: np.ndarray | None = None,
-) -> Judged:
+) -> CertifiedIterate:
     """Both bounds from the weights ``|beta|`` and the coefficients alone, over all kernels."""
     size = float(np.abs(step.beta).sum())
     theta = np.abs(step.beta) / size if size > 0 else rule.start()
     coef = step.s[:, None] if coef is None else coef
     gram = grams.combine(theta)
     a = grams.quadratic_forms(coef).sum(axis=1)
-    return judge(target, rule, learner, theta, gram, coef, gram.matvec(coef), a)
+    return certify(target, rule, learner, theta, gram, coef, gram.matvec(coef), a)
 
 
-def good(answer: Judged, tol: float) -> bool:
+def good(answer: CertifiedIterate, tol: float) -> bool:
     """Where the best function is constant there is no regulariser to hold the gap against."""
     return answer.meets(tol) or answer.gap <= min(tol, PRECISION) * abs(answer.primal)
 
 
 def hand_over(
-    grams: RankOneGrams,
+    grams: Grams,
     target: Target,
     weighting: LpNorm,
     learner: Learner,
-    answer: Judged | None,
+    answer: CertifiedIterate | None,
     history: list[dict[str, Any]],
     report: Report | None,
 ) -> Found:
     """Cutting planes go on from weights that are not good enough, if memory allows it."""
-    theta = None if answer is None else answer.theta
+    warm = None if answer is None else WarmStart(answer.theta)
     try:
-        found = find_by_cutting_planes(grams, target, weighting, learner, warm=theta, report=report)
+        found = find_by_cutting_planes(grams, target, weighting, learner, warm=warm, report=report)
     except MemoryBudgetError:
         if answer is None:
             raise

@@ -27,7 +27,6 @@ for it, the iterate itself, with coefficients for all points).
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,14 +34,17 @@ from scipy.linalg import LinAlgError
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._threads import one_blas_thread
-from ...grams.protocol import CombinedGram, Grams
+from ...grams.protocol import CombinedGram, Grams, Summary
 from ...learners.base import Learner
-from ...problem import Machine, Target
+from ...problem import Target
 from ...problem.regularisers import Regulariser
-from ...weighting.joint import LpNorm
+from ...weighting.joint import LpNorm, regulariser_of
+from ..certificate import CertifiedIterate, Found, Report, Stopped, centred_outputs, certify
+from .alternation import find_by_alternation
 from .barriers import NoInnerPoint, inner_point, room
-from .loop import Found, Report, Stopped, alternate, near, require_psd
+from .definiteness import require_psd
 from .newton_system import NewtonSystem
+from .warm_start import WarmStart
 
 #: What mu is multiplied by once the iterate is near the optimum of the soft problem.
 SHRINK = 0.1
@@ -65,7 +67,8 @@ def find_by_interior_point(
     weighting: LpNorm,
     learner: Learner,
     *,
-    warm: np.ndarray | None = None,
+    summary: Summary | None = None,
+    warm: WarmStart | None = None,
     report: Report | None = None,
 ) -> Found:
     """Weights and machine of lp-norm multiple kernel learning, p > 2, without alignments.
@@ -89,44 +92,41 @@ def find_by_interior_point(
     weighting : LpNorm
         Names p, ``tol`` and ``max_iter``, the limit on Newton steps.
     learner : Learner
-    warm : array of shape (p,), optional
+    summary : Summary, optional
+        Not needed; accepted because solvers are called alike.
+    warm : WarmStart, optional
         Weights of a similar problem, to be tried first unless they are far apart.
     report : callable, optional
         Told about every entry of the history.
     """
-    rule = weighting.regulariser(grams, target)
+    rule = regulariser_of(weighting, grams, target, summary)
     theta = rule.start()
     usable = theta > 0
     M, (n, t) = int(usable.sum()), target.Y.shape
     large = max(n * n, M * n * t, min(M, n * t) ** 2) > LARGEST
-    if large or not grams.combine(theta).fits():
-        return alternate(grams, target, weighting, learner, warm=warm, report=report)
-    if warm is not None and len(warm) == len(theta) and not far_apart(warm[usable]):
-        theta = near(warm, theta)
+    if large or "dense" not in grams.combine(theta).offers:
+        return find_by_alternation(grams, target, weighting, learner, warm=warm, report=report)
+    same_bank = warm is not None and len(warm.weights) == len(theta)
+    if warm is not None and same_bank and not far_apart(warm.weights[usable]):
+        theta = warm.near(theta)
     gram = grams.combine(theta)
     require_psd(grams, theta, gram, warn=False)
     tol = weighting.tol
     history: list[dict[str, Any]] = []
 
-    def enough(iterate: Iterate) -> bool:
-        entry = {
-            "objective": iterate.primal * learner.unit,
-            "gap": iterate.relative_gap,
-            "active": int(np.count_nonzero(iterate.theta)),
-            "support": int(np.count_nonzero(np.any(iterate.s != 0, axis=1))),
-        }
-        history.append(entry)
+    def enough(iterate: CertifiedIterate) -> bool:
+        history.append(iterate.entry(learner))
         if report is not None:
-            report(entry)
-        return iterate.within(tol)
+            report(history[-1])
+        return iterate.meets(tol)
 
     path = Path(grams, target, weighting.p, rule, learner, tol)
-    best: Iterate | None = None
+    best: CertifiedIterate | None = None
     wanted, tries = np.inf, 0
     reason = f"stopped after max_iter={weighting.max_iter} steps"
     try:
         while True:
-            start = None if best is None else best.s
+            start = None if best is None else best.coef
             turn = path.machine(theta, gram, learner.fit(gram, target, start=start).coef)
             if enough(turn):
                 return turn.found(learner, history)
@@ -137,7 +137,7 @@ def find_by_interior_point(
             if slow or far_apart(theta[usable]) or len(history) >= weighting.max_iter:
                 break
             gram = grams.combine(theta)
-        path.begin(best.s)
+        path.begin(best.coef)
         while len(history) < weighting.max_iter:
             here = path.here()
             best = min(best, here, key=lambda iterate: iterate.gap)
@@ -161,12 +161,12 @@ def find_by_interior_point(
                 )
                 break
     except NoInnerPoint:
-        return alternate(grams, target, weighting, learner, warm=warm, report=report)
+        return find_by_alternation(grams, target, weighting, learner, warm=warm, report=report)
     except KeyboardInterrupt:
         if best is None:
             raise
         raise Stopped(best.found(learner, history)) from None
-    if not best.within(tol):
+    if not best.meets(tol):
         warnings.warn(
             f"{weighting!r} by the interior-point method {reason} with a relative duality gap of "
             f"{best.relative_gap:.2g} (tol={tol:g}).",
@@ -178,37 +178,6 @@ def find_by_interior_point(
 
 def far_apart(theta: np.ndarray) -> bool:
     return bool(theta.max() > FAR * theta.min())
-
-
-@dataclass(frozen=True)
-class Iterate:
-    """Weights and coefficients, and what they prove together."""
-
-    theta: np.ndarray
-    gram: CombinedGram
-    s: np.ndarray
-    intercept: np.ndarray
-    a: np.ndarray
-    regulariser: float
-    primal: float
-    dual: float
-
-    @property
-    def gap(self) -> float:
-        return max(self.primal - self.dual, 0.0)
-
-    @property
-    def relative_gap(self) -> float:
-        return self.gap / max(abs(self.primal), 1e-300)
-
-    def within(self, tol: float) -> bool:
-        """Whether the gap is small beside the objective, and beside the regulariser."""
-        return self.relative_gap <= tol and self.gap <= 10 * tol * self.regulariser
-
-    def found(self, learner: Learner, history: list[dict[str, Any]]) -> Found:
-        objective = self.primal * learner.unit
-        machine = Machine(self.s, self.intercept, objective, self.relative_gap, len(history))
-        return Found(self.theta, machine, self.gram, history)
 
 
 class Path:
@@ -223,13 +192,9 @@ class Path:
         learner: Learner,
         tol: float,
     ) -> None:
-        self.grams, self.rule, self.learner, self.tol = grams, rule, learner, tol
-        self.C = learner.costs(target)
-        # As in the machines themselves, a free intercept takes up the mean of the outputs.
-        self.mean = np.zeros(target.Y.shape[1])
-        if target.kind == "regression" and learner.fit_intercept:
-            self.mean = np.average(target.Y, axis=0, weights=self.C)
-        self.Y = target.Y - self.mean
+        self.grams, self.target, self.rule, self.tol = grams, target, rule, tol
+        self.learner, self.C = learner, learner.costs(target)
+        self.Y, self.mean = centred_outputs(target, learner)
         self.usable = rule.start() > 0
         self.c = 1.0 if np.isinf(p) else (p - 2.0) / p
 
@@ -255,7 +220,7 @@ class Path:
         part = SHARE * self.tol
         return part / len(self.x) + (1.0 - part) * self.x
 
-    def here(self) -> Iterate:
+    def here(self) -> CertifiedIterate:
         """The iterate as a machine."""
         theta = np.zeros(self.grams.p)
         theta[self.usable] = self.u**-self.c
@@ -263,32 +228,25 @@ class Path:
         self.KS = self.grams.matvecs(s)
         a = np.einsum("knt,nt->k", self.KS, s)
         f = np.einsum("k,knt->nt", theta, self.KS)
-        return self._judge(theta, self.grams.combine(theta), s, a, f)
+        return self._certify(theta, self.grams.combine(theta), s, f, a)
 
-    def machine(self, theta: np.ndarray, gram: CombinedGram, coef: np.ndarray) -> Iterate:
+    def machine(self, theta: np.ndarray, gram: CombinedGram, coef: np.ndarray) -> CertifiedIterate:
         """A machine of the learner's, of which only what its support takes is computed."""
         a = self.grams.quadratic_forms(coef).sum(axis=1)
-        return self._judge(theta, gram, coef, a, gram.matvec(coef))
+        return self._certify(theta, gram, coef, gram.matvec(coef), a)
 
-    def _judge(
-        self, theta: np.ndarray, gram: CombinedGram, s: np.ndarray, a: np.ndarray, f: np.ndarray
-    ) -> Iterate:
-        """What weights and coefficients prove together."""
-        loss, Y, C = self.learner.loss, self.Y, self.C
-        a = np.maximum(a, 0.0)
-        b = loss.intercept(f, Y, C) if self.learner.fit_intercept else 0.0 * self.mean
-        regulariser = self.rule.primal(theta, a)
-        primal = regulariser + float(loss.value(f, Y, C, b).sum())
-        dual = float(loss.dual(s, Y, C).sum()) - self.rule.dual(theta, a)
-        return Iterate(theta, gram, s, b + self.mean, a, regulariser, primal, dual)
+    def _certify(
+        self, theta: np.ndarray, gram: CombinedGram, s: np.ndarray, f: np.ndarray, a: np.ndarray
+    ) -> CertifiedIterate:
+        return certify(self.target, self.rule, self.learner, theta, gram, s, f, a)
 
-    def settled(self, here: Iterate) -> np.ndarray:
+    def settled(self, here: CertifiedIterate) -> np.ndarray:
         """Coefficients for the learner to begin with, as near to its machine as can be."""
         b = here.intercept - self.mean
         free = self.learner.fit_intercept
         return self.inside.settled(here.gram.dense(), b, self.mu, intercept=free)
 
-    def advance(self, here: Iterate) -> bool:
+    def advance(self, here: CertifiedIterate) -> bool:
         """One Newton step from here; False if rounding forbids it."""
         c, mu, inside = self.c, self.mu, self.inside
         # With x > 0 relative to itself, u moves by this much relative to itself.
@@ -309,7 +267,7 @@ class Path:
                     self.x,
                     intercept=total is not None,
                 )
-                sums = np.zeros(0) if total is None else total - here.s.sum(axis=0)
+                sums = np.zeros(0) if total is None else total - here.coef.sum(axis=0)
                 ds, dx = system.solve(-(f + slope), half + mu, sums)
         except LinAlgError:
             return False

@@ -32,6 +32,7 @@ from ...problem.losses import Hinge
 from ...weighting.alignment import alignf
 from ...weighting.joint import LpNorm
 from ..joint.cutting_plane import find_by_cutting_planes
+from ..joint.warm_start import WarmStart
 
 MARGINS = ("1-norm", "2-norm", "hard")
 #: Machines without an upper bound on alpha are trained with one that is raised until none touches.
@@ -377,7 +378,7 @@ def cutting_planes(hull: Matrices, labels: Labels, *, tol: float, max_iter: int 
     unit = max(float(np.mean(grams.diagonals())), 1e-300)
     boxes = [b / unit for b in BOXES] if np.isinf(labels.box) else [labels.box]
     target = Target(labels.y[:, None], "classification")
-    warm: np.ndarray | None = None
+    warm: WarmStart | None = None
     count = 0
     for box in boxes:
         with warnings.catch_warnings():
@@ -391,7 +392,7 @@ def cutting_planes(hull: Matrices, labels: Labels, *, tol: float, max_iter: int 
                 learner,
                 warm=warm,
             )
-        warm = found.weights
+        warm = WarmStart(found.weights)
         count += len(found.history)
         if np.abs(found.machine.coef).max() < box * (1 - 1e-9):
             break

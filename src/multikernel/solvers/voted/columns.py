@@ -127,7 +127,7 @@ class RankOneColumns:
         self.grams, self.n = grams, grams.n
 
     def price(self, V: np.ndarray) -> np.ndarray:
-        inner = np.asarray(self.grams.features.T @ V)
+        inner = np.asarray(self.grams.data.T @ V)
         return np.asarray(self.grams.dense_features().T[:, :, None] * inner[:, None, :])
 
     def cross(self, k: int, points: np.ndarray) -> RawCross:

@@ -1,0 +1,85 @@
+"""Folds of a cross-validation inside an estimator: how they are cut, and how they are scored."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.metrics import check_scoring
+from sklearn.model_selection import check_cv
+
+from .classifier import class_index
+
+Splits = list[tuple[np.ndarray, np.ndarray]]
+
+
+def kept_splits(cv: Any, y: np.ndarray, keep: np.ndarray, *, classifier: bool) -> Splits:
+    """Folds of the points that count; explicit splits name points as they were given."""
+    split = check_cv(cv, y[keep], classifier=classifier)
+    explicit = cv is not None and not isinstance(cv, Integral) and not hasattr(cv, "split")
+    if not explicit or len(keep) == len(y):
+        return [
+            (_indices(train), _indices(test))
+            for train, test in split.split(np.zeros((len(keep), 1)), y[keep])
+        ]
+    place = np.full(len(y), -1)
+    place[keep] = np.arange(len(keep))
+    return [
+        (place[train][place[train] >= 0], place[test][place[test] >= 0])
+        for train, test in split.split()
+    ]
+
+
+def _indices(rows: Any) -> np.ndarray:
+    """Row numbers from row numbers or a mask."""
+    rows = np.asarray(rows)
+    return np.flatnonzero(rows) if rows.dtype == bool else rows
+
+
+class FoldClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Looks like a fitted classifier to a scorer; its decisions are known already."""
+
+    def __init__(self, decisions: Any = None, classes: Any = None) -> None:
+        self.decisions = decisions
+        self.classes = classes
+        self.classes_ = classes
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        return self.decisions
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.classes[class_index(self.decisions)]
+
+
+class FoldRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
+    """Looks like a fitted regressor to a scorer; its predictions are known already."""
+
+    def __init__(self, predictions: Any = None) -> None:
+        self.predictions = predictions
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict(self, X: Any) -> np.ndarray:
+        return self.predictions
+
+
+def score_fold(scoring: Any, fold: Any, y: np.ndarray, weights: np.ndarray | None) -> float:
+    scorer = check_scoring(fold, scoring)
+    X = np.zeros((len(y), 1))
+    if weights is None:
+        return float(scorer(fold, X, y))
+    try:
+        return float(scorer(fold, X, y, sample_weight=weights))
+    except TypeError as error:
+        if "sample_weight" not in str(error):
+            raise
+        raise TypeError(
+            f"scoring={scoring!r} takes no sample_weight, but fit was given one. Let the function "
+            "take (estimator, X, y, sample_weight), or use sklearn.metrics.make_scorer."
+        ) from error

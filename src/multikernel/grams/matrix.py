@@ -1,0 +1,148 @@
+"""Combined Gram operators that hold their matrix in host memory when it fits."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigvalsh, solve
+from scipy.linalg.lapack import spotrf
+
+from ._dense_loops import gather, panel_statistics
+from .operators import PSD_TOLERANCE, EigenvalueBounds, extreme_eigenvalues, rayleigh_quotient
+from .protocol import CANCELLATION_LIMIT, CombinedGram, as_positions, centred_square
+
+#: Up to this many samples a Cholesky factor is the quickest proof of definiteness.
+MAX_CHOLESKY_SAMPLES = 12_000
+#: Up to this many samples all eigenvalues are computed where that proof fails.
+MAX_EIGENVALUE_SAMPLES = 1000
+
+
+class MatrixGram(CombinedGram):
+    """A combined Gram operator with an optional cached matrix; see `CombinedGram`.
+
+    A subclass computes the matrix and, for samples that do not fit in memory, rows and products.
+    """
+
+    _matrix: np.ndarray | None = None
+
+    @property
+    def offers(self) -> frozenset[str]:
+        optional = {"dense"} if self.fits() else set()
+        return super().offers | optional | ({"factor"} if self.fits(copies=2) else set())
+
+    def fits(self, copies: int = 1) -> bool:
+        """Whether there is room for the matrix, and for further copies of it."""
+        needed = copies - (self._matrix is not None)
+        return needed <= 0 or 8.0 * needed * self.n**2 <= self.room
+
+    def dense(self) -> np.ndarray:
+        if self._matrix is None:
+            self._matrix = self._dense()
+        return self._matrix
+
+    def forget(self) -> None:
+        self._matrix = None
+
+    def rows(self, index: slice | np.ndarray) -> np.ndarray:
+        if self._matrix is not None:
+            return self._matrix[index]
+        return self._rows(as_positions(index, self.n))
+
+    def submatrix(self, index: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
+        if self._matrix is None:
+            return self._submatrix(index).astype(dtype, copy=False)
+        out = np.empty((len(index), len(index)), dtype=dtype)
+        gather(self._matrix, index, index, out)
+        return out
+
+    def matvec(self, V: np.ndarray) -> np.ndarray:
+        return self._matvec(V) if self._matrix is None else self._matrix @ V
+
+    @abstractmethod
+    def _dense(self) -> np.ndarray:
+        """The whole matrix, float64, in new memory."""
+
+    @abstractmethod
+    def _rows(self, index: np.ndarray) -> np.ndarray:
+        """Rows without the matrix."""
+
+    @abstractmethod
+    def _matvec(self, V: np.ndarray) -> np.ndarray:
+        """A product without the matrix."""
+
+    def _submatrix(self, index: np.ndarray) -> np.ndarray:
+        return self._rows(index)[:, index]
+
+    def solve(self, ridge: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """By a Cholesky factor where two matrices fit, else by conjugate gradients."""
+        if not self.fits(copies=2):
+            return super().solve(ridge, B)
+        A = self._with_ridge(ridge)
+        try:
+            factor = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
+            return np.asarray(cho_solve(factor, B))
+        except LinAlgError:
+            # An indefinite kernel, about which the user has been warned.
+            return np.asarray(solve(self._with_ridge(ridge), B, assume_a="sym"))
+
+    def _with_ridge(self, ridge: np.ndarray) -> np.ndarray:
+        A = self.dense().copy()
+        A[np.diag_indices_from(A)] += ridge
+        return A
+
+    def lowest_eigenvalue(self, *, rough: bool = False) -> EigenvalueBounds:
+        n = self.n
+        if n <= MAX_CHOLESKY_SAMPLES and self.fits():
+            bound = self._single_precision_bound() if rough else None
+            if bound is None:
+                bound = self._double_precision_bound()
+            if bound is not None:
+                return bound
+        if n <= MAX_EIGENVALUE_SAMPLES and self.fits():
+            values = eigvalsh(self.dense(), check_finite=False)
+            return EigenvalueBounds(float(values[0]), float(values[-1]), False)
+        return extreme_eigenvalues(self.matvec, n)
+
+    def _single_precision_bound(self) -> EigenvalueBounds | None:
+        """A lower bound of all eigenvalues from a Cholesky factor in float32, if there is one."""
+        largest = float(self.dense().diagonal().max())
+        unit = float(np.finfo(np.float32).eps) * largest
+        if unit <= 0:
+            return None
+        # Rounding errors in the factor: the worst case, and the typical case.
+        worst, typical = 0.5 * self.n * unit, 4.0 * np.sqrt(self.n) * unit
+        for shift in (min(typical, worst), worst):
+            K = self.dense().astype(np.float32)
+            K[np.diag_indices(self.n)] += np.float32(shift)
+            if spotrf(K.T, lower=1, overwrite_a=1, clean=0)[1] == 0:
+                return EigenvalueBounds(-(worst + shift), self.n * largest, True)
+        return None
+
+    def _double_precision_bound(self) -> EigenvalueBounds | None:
+        """A proof that no eigenvalue is negative beyond rounding, if there is one."""
+        shifted = self.dense().copy()
+        bound = float(np.linalg.norm(shifted))  # at most root n times the largest eigenvalue
+        # Matrices of low rank that were rounded to single precision need all that is allowed.
+        largest = 0.9 * rayleigh_quotient(self.matvec, self.n, 5)
+        shifted[np.diag_indices(self.n)] += PSD_TOLERANCE * max(0.01 * bound, largest)
+        try:
+            cholesky(shifted.T, lower=True, overwrite_a=True, check_finite=False)
+        except LinAlgError:
+            return None
+        return EigenvalueBounds(0.0, bound, True)
+
+    def centred_norm(self, sample_weight: np.ndarray | None) -> float:
+        omega = np.ones(self.n) if sample_weight is None else sample_weight
+        row_means, no_target = np.zeros(self.n), np.zeros((1, self.n))
+        panels = [slice(i, min(i + 256, self.n)) for i in range(0, self.n, 256)]
+        square = 0.0
+        for panel in panels:
+            K = np.ascontiguousarray(self.rows(panel))
+            square += panel_statistics(K, panel.start, omega, no_target, row_means)[0]
+        row_means /= omega.sum()
+        centred = centred_square(row_means, square, sample_weight)
+        if centred > CANCELLATION_LIMIT * square:
+            return float(np.sqrt(centred))
+        return self.norm_of_centred_entries(row_means, omega, panels)

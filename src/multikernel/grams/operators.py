@@ -1,0 +1,96 @@
+"""Linear algebra with an operator that is only known by its products: solves and eigenvalues."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+
+Matvec = Callable[[np.ndarray], np.ndarray]
+
+#: An eigenvalue above minus this part of the largest counts as rounding, not as negative.
+PSD_TOLERANCE = 1e-8
+#: Relative residual at which conjugate gradients stop.
+RESIDUAL = 1e-12
+
+
+class EigenvalueBounds(NamedTuple):
+    """The ends of a spectrum.
+
+    Attributes
+    ----------
+    lowest : float
+        The smallest eigenvalue or, where ``proven``, a lower bound of it.
+    largest : float
+    proven : bool
+        Whether a factorisation has proven that no eigenvalue is below ``lowest``.
+    """
+
+    lowest: float
+    largest: float
+    proven: bool
+
+
+def extreme_eigenvalues(matvec: Matvec, n: int) -> EigenvalueBounds:
+    """Smallest and largest eigenvalue by Lanczos' method, to three digits."""
+    operator = LinearOperator((n, n), matvec=matvec, dtype=np.float64)
+    if n < 3:
+        K = np.column_stack([matvec(unit) for unit in np.eye(n)])
+        values = np.linalg.eigvalsh(0.5 * (K + K.T))
+        return EigenvalueBounds(float(values[0]), float(values[-1]), False)
+    return EigenvalueBounds(_lanczos(operator, "SA"), _lanczos(operator, "LA"), False)
+
+
+def _lanczos(operator: LinearOperator, which: str) -> float:
+    n = operator.shape[0]
+    start = np.random.default_rng(0).standard_normal(n)
+    try:
+        found = eigsh(operator, k=1, which=which, tol=1e-3, v0=start, return_eigenvectors=False)
+    except ArpackNoConvergence:
+        # Valid bound, not converged.
+        return rayleigh_quotient(operator.matvec, n, 50)
+    return float(found[0])
+
+
+def rayleigh_quotient(matvec: Matvec, n: int, steps: int) -> float:
+    """A Rayleigh quotient after some power steps: at most the largest eigenvalue."""
+    v = np.random.default_rng(0).standard_normal(n)
+    for _ in range(steps):
+        v = matvec(v)
+        v /= max(float(np.linalg.norm(v)), np.finfo(np.float64).tiny)
+    return float(v @ matvec(v))
+
+
+def conjugate_gradients(
+    matvec: Matvec, diagonal: np.ndarray, ridge: np.ndarray, B: np.ndarray
+) -> np.ndarray:
+    """The solution of ``(K + diag(ridge)) X = B``, with the diagonal as preconditioner.
+
+    All columns share one product with K per step. The iteration ends at a relative residual of
+    `RESIDUAL` or, where rounding forbids that, after 10 n steps with the best X so far.
+    """
+    right = np.asarray(B, dtype=np.float64).reshape(len(ridge), -1)
+    scale = np.maximum(diagonal, 0.0) + ridge
+    inverse = np.divide(1.0, scale, out=np.ones_like(scale), where=scale > 0)[:, None]
+    X = np.zeros_like(right)
+    R = right.copy()
+    Z = inverse * R
+    D = Z.copy()
+    rho = np.einsum("nt,nt->t", R, Z)
+    goal = RESIDUAL * np.linalg.norm(right, axis=0)
+    for step in range(1, 10 * len(ridge) + 1):
+        if np.all(np.linalg.norm(R, axis=0) <= goal):
+            break
+        AD = matvec(D) + ridge[:, None] * D
+        curvature = np.einsum("nt,nt->t", D, AD)
+        length = np.divide(rho, curvature, out=np.zeros_like(rho), where=curvature > 0)
+        X += length * D
+        # The recursion drifts; now and then the residual is computed afresh.
+        R = right - matvec(X) - ridge[:, None] * X if step % 64 == 0 else R - length * AD
+        Z = inverse * R
+        new = np.einsum("nt,nt->t", R, Z)
+        D = Z + np.divide(new, rho, out=np.zeros_like(rho), where=rho > 0) * D
+        rho = new
+    return X.reshape(np.shape(B))

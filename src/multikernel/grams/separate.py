@@ -1,0 +1,33 @@
+"""Predictions for several outputs that each have kernel weights of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .protocol import Expansion
+
+
+class SeparateExpansions(Expansion):
+    """One expansion per output."""
+
+    def __init__(self, parts: Sequence[Expansion]) -> None:
+        self.parts = list(parts)
+        self.n_kernels = self.parts[0].n_kernels
+
+    def encode(self, X: Any) -> Any:
+        return [part.encode(X) for part in self.parts]
+
+    def values(self, points: Any) -> np.ndarray:
+        each = [part.values(p) for part, p in zip(self.parts, points, strict=True)]
+        return np.concatenate(each, axis=1)
+
+    def shares(self, points: Any) -> np.ndarray:
+        each = [part.shares(p) for part, p in zip(self.parts, points, strict=True)]
+        return np.concatenate(each, axis=2)
+
+    def release(self) -> None:
+        for part in self.parts:
+            part.release()

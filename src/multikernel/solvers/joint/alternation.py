@@ -1,0 +1,86 @@
+"""Joint learning by alternating the predictor and the kernel weights (Kloft 2011, Algorithm 3.1).
+
+::
+
+    repeat   s      = optimum of the learner at the combination with weights theta
+             certify: primal and dual value from (theta, s)      -> stop when the gap is small
+             theta  = the regulariser's update for a_k = s'K_k s
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from ...grams.protocol import Grams, Summary
+from ...learners.base import Learner
+from ...problem import Target
+from ...weighting.joint import JointWeighting, regulariser_of
+from ..certificate import CertifiedIterate, Found, Report, Stopped, certify
+from .definiteness import require_psd
+from .warm_start import WarmStart
+
+
+def find_by_alternation(
+    grams: Grams,
+    target: Target,
+    weighting: JointWeighting,
+    learner: Learner,
+    *,
+    summary: Summary | None = None,
+    warm: WarmStart | None = None,
+    report: Report | None = None,
+) -> Found:
+    """Alternate until the duality gap of the joint problem is small.
+
+    The gap is held against the whole objective and, because of problems that are nearly all loss,
+    against the regulariser as well. The returned weights are those that the predictor was trained
+    with, and the iterate is the one with the smallest gap.
+    """
+    rule = regulariser_of(weighting, grams, target, summary)
+    theta = rule.start()
+    if warm is not None:
+        theta = warm.near(theta)
+    gram = grams.combine(theta)
+    require_psd(grams, theta, gram, warn=False)
+    history: list[dict[str, Any]] = []
+    mixed: np.ndarray | None = None
+    coef: np.ndarray | None = None
+    best: CertifiedIterate | None = None
+    try:
+        for _ in range(weighting.max_iter):
+            fitted = learner.fit(gram, target, start=coef)
+            coef = fitted.coef
+            values = gram.matvec(coef) if fitted.values is None else fitted.values
+            a = grams.quadratic_forms(coef).sum(axis=1)
+            iterate = certify(target, rule, learner, theta, gram, coef, values, a)
+            history.append(iterate.entry(learner))
+            if report is not None:
+                report(history[-1])
+            if best is None or iterate.gap < best.gap:
+                best = iterate
+            if iterate.meets(weighting.tol):
+                break
+            a = iterate.a
+            if rule.mixing > 0:
+                mixed = coef if mixed is None else rule.mixing * mixed + (1 - rule.mixing) * coef
+                a = np.maximum(grams.quadratic_forms(mixed).sum(axis=1), 0.0)
+            theta = rule.update(theta, a)
+            gram.forget()  # before the next one takes as much memory
+            gram = grams.combine(theta)
+        else:
+            warnings.warn(
+                f"{weighting!r} stopped after max_iter={weighting.max_iter} alternations with a "
+                f"relative duality gap of {history[-1]['gap']:.2g}, above tol={weighting.tol:g}.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+    except KeyboardInterrupt:
+        if best is None:
+            raise
+        raise Stopped(best.found(learner, history)) from None
+    assert best is not None
+    return best.found(learner, history)

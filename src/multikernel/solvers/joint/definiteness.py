@@ -1,0 +1,74 @@
+"""Is the learned combination of kernels positive semidefinite on the training sample?"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from ...grams.operators import PSD_TOLERANCE
+from ...grams.protocol import CombinedGram, Grams
+from ..certificate import Found
+
+
+class NotPSDError(ValueError):
+    """A combination of kernels that must be positive semidefinite is not."""
+
+
+def require_psd(
+    grams: Grams, weights: np.ndarray, gram: CombinedGram, *, warn: bool, rough: bool = False
+) -> float:
+    """Check the learned combination, unless it is a non-negative sum of kernels known to be PSD.
+
+    The learner needs the *combination* to be positive semidefinite on the sample. A kernel that is
+    not, but whose companions make up for it, does no harm.
+
+    Returns
+    -------
+    slack : float
+        How far below zero an eigenvalue may still be: zero, except for a ``rough`` check, which
+        accepts a factorisation in single precision. The caller then asks `gap_allows` whether
+        eigenvalues of that size could spoil the certificate.
+    """
+    used = weights != 0
+    if np.all(grams.known_psd[used]) and np.all(weights >= 0):
+        return 0.0
+    lowest, largest, proven = gram.lowest_eigenvalue(rough=rough)
+    if proven:
+        return -lowest
+    if lowest >= -PSD_TOLERANCE * largest:
+        return 0.0
+    if warn:
+        warnings.warn(
+            f"The signed combination of kernels is not positive semidefinite: its eigenvalues "
+            f"reach from {lowest:.3g} to {largest:.3g}. Use AlignF(signed=False).",
+            UserWarning,
+            stacklevel=3,
+        )
+        return 0.0
+    raise NotPSDError(
+        f"The learned combination of kernels is not positive semidefinite on the training data: "
+        f"its most negative eigenvalue is {lowest:.3g}, its largest {largest:.3g}"
+        f"{most_negative_kernel(grams, used)}. Drop the kernel, or repair its matrix (clip or "
+        "shift its negative eigenvalues) and pass it with mk.precomputed."
+    )
+
+
+def most_negative_kernel(grams: Grams, used: np.ndarray) -> str:
+    """The kernel with the most negative eigenvalue relative to its own size, in words."""
+    culprit, worst = "", 0.0
+    for k in np.flatnonzero(used & ~grams.known_psd).tolist():
+        alone = np.zeros(grams.p)
+        alone[k] = 1.0
+        low, high, _ = grams.combine(alone).lowest_eigenvalue()
+        # Relative to the kernel's own size; the largest eigenvalue may be zero or negative.
+        part = low / max(abs(low), abs(high), np.finfo(np.float64).tiny)
+        if part < worst:
+            culprit, worst = f" (kernel {grams.names[k]!r} alone: {low:.3g})", part
+    return culprit
+
+
+def gap_allows(slack: float, found: Found, tol: float, unit: float) -> bool:
+    """Whether the gap stays below tol if ``s'Ks`` is wrong by what such eigenvalues can do."""
+    error = 0.5 * slack * float(np.sum(found.machine.coef**2))
+    return slack == 0 or error <= (tol - found.machine.gap) * abs(found.machine.objective / unit)

@@ -1,0 +1,76 @@
+"""Kernel weights and predictor of one problem: which solver serves which rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...grams.protocol import CombinedGram, Grams, Summary
+from ...learners.base import Learner
+from ...problem import Target
+from ...weighting.base import Weighting, start_weights
+from ...weighting.joint import JointWeighting
+from ..certificate import Found, Report
+from . import features
+from .alternation import find_by_alternation
+from .chunking import find_by_chunking
+from .cutting_plane import find_by_cutting_planes
+from .definiteness import require_psd
+from .interior_point import find_by_interior_point
+from .warm_start import WarmStart
+
+#: The names that ``JointWeighting.method`` gives, and the functions they stand for.
+SOLVERS: dict[str, Callable[..., Found]] = {
+    "alternation": find_by_alternation,
+    "cutting-planes": find_by_cutting_planes,
+    "interior-point": find_by_interior_point,
+    "chunking": find_by_chunking,
+}
+
+
+def find(
+    grams: Grams,
+    target: Target,
+    weighting: Weighting,
+    learner: Learner,
+    *,
+    summary: Summary | None = None,
+    warm: WarmStart | None = None,
+    report: Report | None = None,
+) -> Found:
+    """Kernel weights and predictor, without warnings about the sample and without alignments.
+
+    Parameters
+    ----------
+    summary : Summary, optional
+        The statistics of this sample, if they are known; rules compute what they need otherwise.
+    warm : WarmStart, optional
+        Where a joint rule begins.
+    report : callable, optional
+        Receives every entry of the history of a joint rule.
+    """
+    if not isinstance(weighting, JointWeighting):
+        weights, gram = combine_by_rule(grams, target, weighting, learner, summary)
+        return Found(weights, learner.fit(gram, target), gram, [])
+    if features.is_for(grams, target, weighting, learner):
+        return features.find_by_features(
+            grams, target, weighting, learner, warm=warm, report=report
+        )
+    solve = SOLVERS[weighting.method(grams.p)]
+    warm = None if weighting.fixed_weights else warm
+    return solve(grams, target, weighting, learner, summary=summary, warm=warm, report=report)
+
+
+def combine_by_rule(
+    grams: Grams,
+    target: Target,
+    weighting: Weighting,
+    learner: Learner,
+    summary: Summary | None = None,
+) -> tuple[np.ndarray, CombinedGram]:
+    """The weights of a two-stage rule, and the combination, checked to be a kernel."""
+    weights = start_weights(weighting, grams, target, learner, summary)
+    gram = grams.combine(weights)
+    require_psd(grams, weights, gram, warn=weighting.signed_weights)
+    return weights, gram

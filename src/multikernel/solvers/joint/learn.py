@@ -1,0 +1,113 @@
+"""From corrected grams and targets to a solution: the statistics, the start, and the solver."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from ..._threads import one_blas_thread
+from ...grams.protocol import Grams, Summary
+from ...learners.base import Learner
+from ...problem import Solution, Target
+from ...weighting.base import Weighting
+from ...weighting.joint import JointWeighting
+from ..certificate import Found, Report, Stopped
+from .find import find
+from .subsampled_start import SubsampledStart, subsampled_start
+from .warm_start import WarmStart
+
+#: Up to this many samples no matrix is large enough for a second BLAS thread to pay.
+MAX_ONE_THREAD_SAMPLES = 4000
+
+
+class Interrupted(KeyboardInterrupt):
+    """Raised in place of KeyboardInterrupt when there is a certified iterate to hand over."""
+
+    def __init__(self, solution: Solution) -> None:
+        super().__init__("interrupted; the best iterate so far is kept")
+        self.solution = solution
+
+
+def learn(
+    grams: Grams,
+    target: Target,
+    weighting: Weighting,
+    learner: Learner,
+    *,
+    warm: np.ndarray | None = None,
+    report: Report | None = None,
+) -> Solution:
+    """Kernel weights, and the predictor on the kernel they combine to.
+
+    Parameters
+    ----------
+    warm : array of shape (p,) or None
+        Weights of a similar problem for a joint rule to begin near.
+    report : callable or None
+        Receives every entry of the history of a joint rule.
+    """
+    with one_blas_thread(grams.n, MAX_ONE_THREAD_SAMPLES):
+        start = subsampled_start(grams, target, weighting, learner) if warm is None else None
+    # Cutting planes only need the direction of the start, so that the first combination can be
+    # added up in the same pass as the statistics.
+    direction = start.raw_weights if start is not None and by_cuts(grams, weighting) else None
+    summary = grams.summary(target.Y, products=weighting.needs_products, also_combine=direction)
+    refuse_constant_kernels(grams)
+    given = None if warm is None else WarmStart(warm)
+    if start is not None:
+        given = start_on_all_samples(grams, summary, start, direction)
+
+    def finish(found: Found) -> Solution:
+        aligned = combined_alignment(found, summary, target)
+        return Solution(found.weights, found.machine, aligned, summary.alignments, found.history)
+
+    try:
+        with one_blas_thread(grams.n, MAX_ONE_THREAD_SAMPLES):
+            return finish(
+                find(grams, target, weighting, learner, summary=summary, warm=given, report=report)
+            )
+    except Stopped as stopped:
+        raise Interrupted(finish(stopped.found)) from None
+
+
+def by_cuts(grams: Grams, weighting: Weighting) -> bool:
+    return isinstance(weighting, JointWeighting) and weighting.method(grams.p) == "cutting-planes"
+
+
+def start_on_all_samples(
+    grams: Grams, summary: Summary, start: SubsampledStart, direction: np.ndarray | None
+) -> WarmStart:
+    """The start in the normalisation of the whole sample."""
+    if direction is None:
+        return WarmStart(start.weights)
+    if summary.combined is not None:
+        return WarmStart(summary.combined.weights, summary.combined)
+    scales = grams.scales
+    weights = np.divide(direction, scales, out=np.zeros(grams.p), where=scales > 0)
+    return WarmStart(weights)
+
+
+def refuse_constant_kernels(grams: Grams, *, warn: bool = True) -> None:
+    """Warn about kernels that are constant on the sample; raise if all of them are."""
+    constant = np.flatnonzero(grams.degenerate).tolist()
+    if len(constant) == grams.p:
+        raise ValueError(
+            "Every kernel is constant on the training data after centring: there is nothing to "
+            "learn from. Are all rows of X equal, or the kernels far too wide?"
+        )
+    if constant and warn:
+        named = ", ".join(repr(grams.names[k]) for k in constant[:5])
+        more = f" and {len(constant) - 5} more" if len(constant) > 5 else ""
+        warnings.warn(
+            f"{len(constant)} of {grams.p} kernels are constant on the training data after "
+            f"centring and get weight 0: {named}{more}. Drop them, or change their parameters.",
+            UserWarning,
+            stacklevel=5,
+        )
+
+
+def combined_alignment(found: Found, summary: Summary, target: Target) -> float:
+    """Centred alignment of the learned kernel with the target."""
+    size = found.gram.centred_norm(target.weights) * summary.target_norm
+    return float(found.weights @ summary.a) / size if size > 0 else 0.0
