@@ -11,7 +11,7 @@ from scipy.linalg.lapack import spotrf
 
 from ._dense_loops import gather, panel_statistics
 from .operators import PSD_TOLERANCE, EigenvalueBounds, extreme_eigenvalues, rayleigh_quotient
-from .protocol import CANCELLATION_LIMIT, CombinedGram, as_positions, centred_square
+from .protocol import CANCELLATION_LIMIT, CombinedGram, as_positions, centred_square, norm_panels
 
 #: Up to this many samples a Cholesky factor is the quickest proof of definiteness.
 MAX_CHOLESKY_SAMPLES = 12_000
@@ -136,7 +136,7 @@ class MatrixGram(CombinedGram):
     def centred_norm(self, sample_weight: np.ndarray | None) -> float:
         omega = np.ones(self.n) if sample_weight is None else sample_weight
         row_means, no_target = np.zeros(self.n), np.zeros((1, self.n))
-        panels = [slice(i, min(i + 256, self.n)) for i in range(0, self.n, 256)]
+        panels = norm_panels(self.n)
         square = 0.0
         for panel in panels:
             K = np.ascontiguousarray(self.rows(panel))

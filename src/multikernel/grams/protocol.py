@@ -33,6 +33,8 @@ T = TypeVar("T")
 # alone, never on threads or memory, so that sums are the same bits however the work is divided.
 PANEL_BYTES = 64 * 2**20
 MAX_PANEL_ROWS = 128
+#: Rows that the norm of a combination reads at once.
+NORM_PANEL_ROWS = 64
 #: A centred norm is computed entry by entry if centring removes all but this part of the square.
 CANCELLATION_LIMIT = 1e-4
 
@@ -135,7 +137,7 @@ class CombinedGram(ABC):
         """Frobenius norm of K centred under sample weights, streamed over its rows."""
         omega = np.ones(self.n) if sample_weight is None else sample_weight
         total = omega.sum()
-        panels = [slice(i, min(i + 256, self.n)) for i in range(0, self.n, 256)]
+        panels = norm_panels(self.n)
         row_sums, square = np.empty(self.n), 0.0
         for panel in panels:
             K = self.rows(panel)
@@ -421,6 +423,11 @@ def target_norm(Yc: np.ndarray, sample_weight: np.ndarray | None) -> float:
     """``||Y Y'||_F`` of centred targets, through the small t x t matrix."""
     weighted = Yc if sample_weight is None else sample_weight[:, None] * Yc
     return float(np.linalg.norm(Yc.T @ weighted))
+
+
+def norm_panels(n: int) -> list[slice]:
+    """The fixed cut of rows in which norms are summed."""
+    return [slice(i, min(i + NORM_PANEL_ROWS, n)) for i in range(0, n, NORM_PANEL_ROWS)]
 
 
 def centred_square(row_means: np.ndarray, square: float, sample_weight: np.ndarray | None) -> float:
