@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from multikernel.experiments import record
-from multikernel.experiments.record import Claim, Record, beside, better, compute, markdown, spread
+from experiments import record
+from experiments.record import Claim, Record, beside, better, compute, markdown, spread
 
 
 @dataclass(frozen=True)

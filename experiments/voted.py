@@ -30,7 +30,7 @@ What the text leaves open, and what is done here:
 * *Size.* ``--points`` takes a random part of sets that have more: votes with small penalties on
   thousands of points can take minutes each.
 
-Run ``python -m multikernel.experiments.voted --help``.
+Run ``python -m experiments.voted --help``.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import ttest_rel
 
-from .. import datasets
+from . import datasets
 from .record import Claim, Record, beside, compute, dots, key_above, main, markdown, panels
 from .voted_figures import NAMES, PRINTED, TABLE_1, TABLE_2
 from .voted_methods import METHODS, Grids, Outcome

@@ -18,7 +18,7 @@ sentiment      2,000 reviews of books, word by word and letter by letter
 
 Large sets are cut to a stratified part of at most ``--limit`` samples. On the reviews, one rank-one
 kernel per word or pair of words, the 4,000 most frequent of each training part, is tried as well.
-Run ``python -m multikernel.experiments.sequences --help``.
+Run ``python -m experiments.sequences --help``.
 """
 
 from __future__ import annotations
@@ -35,11 +35,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit, train_test_split
 
-from .. import datasets
-from ..estimators import MultiKernelClassifierCV
-from ..kernels import KernelBank, precomputed, sample_ids
-from ..kernels.base import Kernel
-from ..kernels.sequences import (
+from multikernel.estimators import MultiKernelClassifierCV
+from multikernel.kernels import KernelBank, precomputed, sample_ids
+from multikernel.kernels.base import Kernel
+from multikernel.kernels.sequences import (
     LocalityImproved,
     Mismatch,
     Oligo,
@@ -49,7 +48,9 @@ from ..kernels.sequences import (
     WeightedDegree,
     per_ngram,
 )
-from ..weighting import L1, LpNorm
+from multikernel.weighting import L1, LpNorm
+
+from . import datasets
 from .record import Record, compute, dots, main, markdown, panels, spread
 
 if TYPE_CHECKING:

@@ -35,12 +35,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.metrics import matthews_corrcoef
 
-from .. import datasets
-from ..bounds import suggest_p
-from ..grams.normalise import centered_alignment
-from ..kernels import precomputed, sample_ids
-from ..kernels.sequences import ShortSequenceWarning, Spectrum
-from . import record
+from multikernel.bounds import suggest_p
+from multikernel.grams.normalise import centered_alignment
+from multikernel.kernels import precomputed, sample_ids
+from multikernel.kernels.sequences import ShortSequenceWarning, Spectrum
+
+from . import datasets, record
 from .norms import (
     PROTEIN_NORMS,
     ahead,

@@ -24,7 +24,7 @@ large. What the text leaves open, and what is done here:
   cancer 25, K_3 on sonar 49; with C = 1 both are below one).
 * *n* in ``sqrt(tr K) / (M n)`` is the number of labelled points, the trace that of all points.
 
-Run ``python -m multikernel.experiments.spectral --help``.
+Run ``python -m experiments.spectral --help``.
 """
 
 from __future__ import annotations
@@ -37,10 +37,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import datasets
-from ..estimators.spectral import SpectralKernelClassifier
-from ..kernels import Gaussian, Kernel, Linear, Polynomial
-from ..solvers.spectral.problem import NotSeparableError
+from multikernel.estimators.spectral import SpectralKernelClassifier
+from multikernel.kernels import Gaussian, Kernel, Linear, Polynomial
+from multikernel.solvers.spectral.problem import NotSeparableError
+
+from . import datasets
 from .record import Claim, Record, compute, dots, main, markdown, panels
 
 if TYPE_CHECKING:

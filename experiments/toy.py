@@ -20,7 +20,7 @@ What the text leaves open, and what is done here:
   at C = 1e-4 the objective is nearly all loss, and the first rule alone would accept the uniform
   start as the solution for every p.
 
-Run ``python -m multikernel.experiments.toy --help``.
+Run ``python -m experiments.toy --help``.
 """
 
 from __future__ import annotations
@@ -36,9 +36,10 @@ import numpy as np
 from scipy.stats import norm as gaussian
 from sklearn.exceptions import ConvergenceWarning
 
-from ..estimators import MultiKernelClassifier
-from ..kernels import Linear, per_feature
-from ..weighting import LpNorm
+from multikernel.estimators import MultiKernelClassifier
+from multikernel.kernels import Linear, per_feature
+from multikernel.weighting import LpNorm
+
 from .record import Claim, Record, compute, main, markdown, panels
 
 if TYPE_CHECKING:

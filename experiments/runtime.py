@@ -33,11 +33,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
 
-from .. import datasets
-from ..estimators import MultiKernelClassifier
-from ..kernels import precomputed, sample_ids
-from ..weighting import LpNorm
-from . import record
+from multikernel.estimators import MultiKernelClassifier
+from multikernel.kernels import precomputed, sample_ids
+from multikernel.weighting import LpNorm
+
+from . import datasets, record
 from .norms import said
 from .record import Claim, Record, compute, markdown
 

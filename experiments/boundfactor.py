@@ -35,10 +35,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..bounds import bound_factor, suggest_p
-from ..estimators import MultiKernelClassifier
-from ..kernels import Linear, per_feature
-from ..weighting import LpNorm
+from multikernel.bounds import bound_factor, suggest_p
+from multikernel.estimators import MultiKernelClassifier
+from multikernel.kernels import Linear, per_feature
+from multikernel.weighting import LpNorm
+
 from . import record
 from .norms import said, standard_error
 from .record import Claim, Record, compute, markdown

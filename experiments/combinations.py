@@ -31,7 +31,7 @@ What the text leaves open, and what is done here:
   alignf is best by construction, and of the test fold: both stand beside the printed one.
 * *One-stage* problems are solved to a relative duality gap of 1e-6.
 
-Run ``python -m multikernel.experiments.combinations --help``.
+Run ``python -m experiments.combinations --help``.
 """
 
 from __future__ import annotations
@@ -45,10 +45,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from ..estimators.classifier import MultiKernelClassifier
-from ..estimators.regressor import MultiKernelRegressor
-from ..grams.normalise import centered_alignment
-from ..weighting import L1, L2Ball
+from multikernel.estimators.classifier import MultiKernelClassifier
+from multikernel.estimators.regressor import MultiKernelRegressor
+from multikernel.grams.normalise import centered_alignment
+from multikernel.weighting import L1, L2Ball
+
 from .alignment import PROBLEMS, SETS, Problem, problem_of
 from .record import Claim, Record, beside, better, compute, dots, key_above, main, markdown, panels
 

@@ -344,14 +344,12 @@ COMMON = ("quick", "seed", "n_jobs", "out", "progress")
 def main(
     run: Callable[..., Record], module: str, title: str, arguments: Sequence[str] | None = None
 ) -> None:
-    """The command line of an experiment: ``python -m multikernel.experiments.NAME``.
+    """The command line of an experiment: ``python -m experiments.NAME``.
 
     What `run` takes beside the options of every experiment, whole numbers and lists of names, are
     options too.
     """
-    parser = argparse.ArgumentParser(
-        prog=f"python -m multikernel.experiments.{module}", description=title
-    )
+    parser = argparse.ArgumentParser(prog=f"python -m experiments.{module}", description=title)
     parser.add_argument("--quick", action="store_true", help="a small version, minutes")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=-1, help="processes, -1 for all cores")

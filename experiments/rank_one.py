@@ -31,7 +31,7 @@ What the text leaves open, and what is done here:
   values a decade.
 * *Folds* are random, the same for all methods.
 
-Run ``python -m multikernel.experiments.rank_one --help``.
+Run ``python -m experiments.rank_one --help``.
 """
 
 from __future__ import annotations
@@ -47,10 +47,11 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.model_selection import KFold
 
-from ..estimators.search import MultiKernelRegressorCV
-from ..kernels.bank import per_feature
-from ..kernels.vectors import Linear
-from ..weighting import L2Ball
+from multikernel.estimators.search import MultiKernelRegressorCV
+from multikernel.kernels.bank import per_feature
+from multikernel.kernels.vectors import Linear
+from multikernel.weighting import L2Ball
+
 from . import bigrams
 from .record import Claim, Record, compute, main, markdown, panels, spread
 

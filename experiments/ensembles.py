@@ -4,7 +4,7 @@ The paper describes ensembles (section 3.3) and leaves the comparison open; unif
 printed. Sets, kernels and draws are those of :mod:`.alignment`, folds, scaling and scores those of
 :mod:`.combinations`. One draw of rows and folds; three values of C or the ridge.
 
-Run ``python -m multikernel.experiments.ensembles --help``.
+Run ``python -m experiments.ensembles --help``.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..estimators.classifier import MultiKernelClassifier
-from ..estimators.ensemble import KernelEnsembleClassifier, KernelEnsembleRegressor
-from ..estimators.regressor import MultiKernelRegressor
+from multikernel.estimators.classifier import MultiKernelClassifier
+from multikernel.estimators.ensemble import KernelEnsembleClassifier, KernelEnsembleRegressor
+from multikernel.estimators.regressor import MultiKernelRegressor
+
 from .alignment import GRIDS, SETS, Problem, problem_of
 from .combinations import METHODS as PRINTED_METHODS
 from .combinations import PRINTED_ERRORS, error_of, parts

@@ -34,11 +34,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.stats import spearmanr
 
-from .. import datasets
-from ..bounds import margin_bound_l1, margin_bound_lq, ramp_risk, srebro_ben_david
-from ..estimators import MultiKernelClassifier
-from ..kernels import Linear
-from . import record
+from multikernel.bounds import margin_bound_l1, margin_bound_lq, ramp_risk, srebro_ben_david
+from multikernel.estimators import MultiKernelClassifier
+from multikernel.kernels import Linear
+
+from . import datasets, record
 from .norms import said
 from .record import Claim, Record, compute, markdown
 

@@ -37,11 +37,11 @@ import numpy as np
 from scipy.stats import spearmanr
 from sklearn.model_selection import StratifiedKFold
 
-from .. import datasets
-from ..bounds import bound_factor, suggest_p
-from ..grams.normalise import centered_alignment
-from ..kernels import precomputed, sample_ids
-from . import record
+from multikernel.bounds import bound_factor, suggest_p
+from multikernel.grams.normalise import centered_alignment
+from multikernel.kernels import precomputed, sample_ids
+
+from . import datasets, record
 from .norms import (
     PROTEIN_NORMS,
     ahead,

@@ -35,7 +35,7 @@ What the text leaves open, and what is done here:
   of linear programs over a level l (:func:`.bigrams.sparse_machine_path`), which is the grid here:
   five values a decade, from 0.63 of the largest level down to 0.01.
 
-Run ``python -m multikernel.experiments.sentiment --help``.
+Run ``python -m experiments.sentiment --help``.
 """
 
 from __future__ import annotations
@@ -50,12 +50,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.model_selection import StratifiedKFold
 
-from ..estimators.classifier import MultiKernelClassifier
-from ..estimators.regressor import MultiKernelRegressor
-from ..grams.normalise import centered_alignment
-from ..kernels.bank import per_feature
-from ..kernels.vectors import Linear
-from ..weighting import L2Ball
+from multikernel.estimators.classifier import MultiKernelClassifier
+from multikernel.estimators.regressor import MultiKernelRegressor
+from multikernel.grams.normalise import centered_alignment
+from multikernel.kernels.bank import per_feature
+from multikernel.kernels.vectors import Linear
+from multikernel.weighting import L2Ball
+
 from . import bigrams
 from .record import (
     Claim,

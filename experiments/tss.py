@@ -42,12 +42,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from .. import datasets
-from ..bounds import suggest_p
-from ..grams.normalise import centered_alignment
-from ..kernels import precomputed, sample_ids
-from ..kernels.sequences import Spectrum, WeightedDegree
-from . import record
+from multikernel.bounds import suggest_p
+from multikernel.grams.normalise import centered_alignment
+from multikernel.kernels import precomputed, sample_ids
+from multikernel.kernels.sequences import Spectrum, WeightedDegree
+
+from . import datasets, record
 from .norms import (
     ahead,
     block_norms,

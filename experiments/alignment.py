@@ -17,7 +17,7 @@ What the text leaves open, and what is done here:
   is Delve's kin-8nm, splice the numeric version of 1000 rows.
 * *Ionosphere* is regressed on its labels -1 and +1.
 
-Run ``python -m multikernel.experiments.alignment --help``.
+Run ``python -m experiments.alignment --help``.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .. import datasets
-from ..kernels.bank import KernelBank, gaussians
-from ..study import alignment_study
+from multikernel.kernels.bank import KernelBank, gaussians
+from multikernel.study import alignment_study
+
+from . import datasets
 from .record import Claim, Record, compute, main, markdown, panels, spread
 
 if TYPE_CHECKING:

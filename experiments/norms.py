@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..bounds import bound_factor, suggest_p
-from ..estimators import MultiKernelClassifier
-from ..kernels import KernelBank
-from ..weighting import LpNorm
+from multikernel.bounds import bound_factor, suggest_p
+from multikernel.estimators import MultiKernelClassifier
+from multikernel.kernels import KernelBank
+from multikernel.weighting import LpNorm
+
 from .record import Claim
 
 if TYPE_CHECKING:

@@ -26,7 +26,7 @@ What the text leaves open, and what is done here (the set-up is said to be that 
   Lambda counts: Lambda is one. The ridge over half decades, from 1e2 to 1e-4, by ten folds of the
   training points, as in the thesis; smallest mean squared error.
 
-Run ``python -m multikernel.experiments.uci_krr --help``.
+Run ``python -m experiments.uci_krr --help``.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedShuffleSplit
 
-from .. import datasets
-from ..estimators.search import MultiKernelRegressorCV
-from ..kernels.bank import KernelBank
-from ..kernels.vectors import Gaussian, Linear, Polynomial
-from ..weighting import L1, L2Ball
+from multikernel.estimators.search import MultiKernelRegressorCV
+from multikernel.kernels.bank import KernelBank
+from multikernel.kernels.vectors import Gaussian, Linear, Polynomial
+from multikernel.weighting import L1, L2Ball
+
+from . import datasets
 from .record import Claim, Record, compute, dots, key_above, main, markdown, panels, spread
 
 if TYPE_CHECKING:
