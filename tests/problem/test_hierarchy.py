@@ -1,4 +1,4 @@
-"""The step of two-level norms, on its own: properties, a slow twin, and optimality of each level."""
+"""The step of two-level norms by itself: properties, a slow twin, optimality of each level."""
 
 from __future__ import annotations
 
