@@ -80,4 +80,4 @@ bench-parts: install
 
 clean:
 	rm -rf $(VENV) docs/_build docs/generated dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find src experiments tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

@@ -11,6 +11,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import multikernel
+from multikernel._checkout import import_experiments
+
+import_experiments()  # the reference lists functions of this package, which is not installed
 
 project = "multikernel"
 author = "The multikernel developers"

@@ -7,7 +7,7 @@ letters, from 50 before the start of transcription to 7 after it): 52 kernels, e
 one place only. The learned weights say which places tell promoters from other sequences, and the
 letters below them which words stand there. Biology knows two: TTGACA around -35, TATAAT around -10.
 
-Needs the set ``promoters`` in the data folder (see :mod:`multikernel.datasets`), and is therefore
+Needs the set ``promoters`` in the data folder (see ``experiments/datasets.py``), and is therefore
 no part of the gallery. ``python examples/plot_promoters.py FILE.png`` writes the picture to a file.
 """
 

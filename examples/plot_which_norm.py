@@ -9,15 +9,23 @@ Which one is right depends on how many kernels carry the answer (Kloft 2011, sec
 
 # %%
 # Two Gaussian classes in 50 dimensions, of which k tell them apart, always so that the best
-# possible error is 4 %. Every feature is a kernel. 50 points to learn from, C chosen on other
-# points. :mod:`multikernel.experiments.toy` is the experiment at full size; here are two data sets
-# per level.
+# possible error is 4 %. Every feature is a kernel. 50 samples to learn from, C chosen on others.
+# ``python -m experiments.toy`` in the source checkout is the experiment at full size; here are two
+# data sets per level.
 
 import matplotlib.pyplot as plt
 import numpy as np
 
 import multikernel as mk
-from multikernel.experiments.toy import make_toy
+
+
+def make_toy(n_samples, informative, rng):
+    """Two balanced classes; half the distance between their means is 1.75 for every k."""
+    y = np.repeat([1, -1], n_samples // 2)
+    X = rng.standard_normal((n_samples, 50))
+    X[:, :informative] += 1.75 / np.sqrt(informative) * y[:, None]
+    return X, y
+
 
 levels = [50, 18, 4, 1]
 norms = {1.0: "1", 4 / 3: "4/3", 2.0: "2", 4.0: "4"}

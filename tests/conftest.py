@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_limits
 
-from multikernel import datasets
+from experiments import datasets
 
 SEED = 20260
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from multikernel import datasets
+from experiments import datasets
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("plot_*.py"))

@@ -32,7 +32,8 @@ pytestmark = [
 ]
 
 
-def run(*command, cwd, **environment):
+def run(*command, cwd, code=0, **environment):
+    """The standard output of a command that ends with this code, or its errors if that is not 0."""
     clean = {k: v for k, v in os.environ.items() if k not in ("PYTHONPATH", "PYTHONHOME")}
     done = subprocess.run(
         [str(part) for part in command],
@@ -43,8 +44,8 @@ def run(*command, cwd, **environment):
         timeout=600,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-4000:]
-    return done.stdout
+    assert done.returncode == code, done.stdout[-2000:] + done.stderr[-4000:]
+    return done.stderr if code else done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +95,9 @@ def test_the_wheel_holds_the_package_and_nothing_else(dist):
     info = f"multikernel-{multikernel.__version__}.dist-info"
     rest = {name.partition("/")[0] for name in names if not name.startswith("multikernel/")}
     assert rest == {info}
+    # What belongs to the checkout alone. The command `multikernel datasets` stays.
+    assert not any("experiments" in name for name in names)
+    assert {name for name in names if "datasets" in name} == {"multikernel/cli/datasets.py"}
 
 
 def test_the_source_distribution_holds_what_tests_need(dist):
@@ -101,6 +105,7 @@ def test_the_source_distribution_holds_what_tests_need(dist):
         names = {name.partition("/")[2] for name in archive.getnames()}
     for needed in ("pyproject.toml", "README.md", "LICENSE", "tests/test_wheel.py"):
         assert needed in names
+    assert {"experiments/__init__.py", "experiments/toy.py", "experiments/datasets.py"} <= names
     fixtures = {f"tests/modelfiles/{p.name}" for p in (ROOT / "tests/modelfiles").iterdir()
                 if p.is_file()}  # fmt: skip
     assert fixtures <= names and any(name.endswith(".skops") for name in fixtures)
@@ -147,6 +152,28 @@ def test_the_installed_command_helps_and_shows_its_demo(installed, tmp_path):
     assert Path(said["report"]).name == page.name and len(said["leaderboard"]["rows"]) == 8
     text = page.read_text(encoding="utf-8")
     assert "<style>" in text and "--paper" in text and "Not shown" not in text
+
+
+@pytest.mark.parametrize("command", ["reproduce", "datasets"])
+def test_the_installed_command_says_that_experiments_are_in_the_checkout(
+    installed, tmp_path, command
+):
+    programs, _ = installed
+    said = run(programs / "multikernel", command, cwd=tmp_path, code=1)
+    assert said.startswith("Error: ") and "Traceback" not in said
+    assert "source checkout" in said and "pip install -e ." in said
+
+
+def test_the_installed_package_imports_without_its_data_sets(installed, tmp_path):
+    programs, _ = installed
+    code = """
+import multikernel as mk
+from multikernel import *
+assert "datasets" not in dir(mk) and "datasets" not in mk.__all__
+mk.datasets
+"""
+    said = run(programs / "python", "-c", code, cwd=tmp_path, code=1)
+    assert said.splitlines()[-1].startswith("ImportError: The experiments of the papers and")
 
 
 def test_a_stored_model_is_read_by_the_installed_package(installed, tmp_path):

@@ -9,7 +9,7 @@
 
 # scikit-learn and numba take more than a second to import, so the package itself imports nothing:
 # the first use of a name brings all of them in. A new public name goes into `_public`, a new public
-# module into `_MODULES`.
+# module into `_MODULES`. `datasets` is a module of the source checkout: see `_checkout`.
 
 import importlib as _importlib
 import typing as _typing
@@ -18,7 +18,6 @@ from ._version import __version__
 
 if _typing.TYPE_CHECKING:
     from . import bounds as bounds
-    from . import datasets as datasets
     from . import report as report
     from ._public import *  # noqa: F403
     from .report import plots as plot
@@ -26,7 +25,6 @@ if _typing.TYPE_CHECKING:
 #: public modules, each imported when it is first used
 _MODULES = {
     "bounds": "bounds",
-    "datasets": "datasets",
     "plot": "report.plots",
     "report": "report",
 }
@@ -35,12 +33,20 @@ _MODULES = {
 def __getattr__(name: str) -> _typing.Any:
     if name in _MODULES:
         return _importlib.import_module(f".{_MODULES[name]}", __name__)
+    if name == "datasets":
+        from ._checkout import import_experiments
+
+        return import_experiments("datasets")
     # Whatever starts with an underscore is asked for by tools, which shall not wait for an import.
     if name.startswith("_") and name != "__all__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     public = _importlib.import_module("._public", __name__)
     if name == "__all__":
-        return [*public.__all__, *_MODULES]
+        from ._checkout import has_experiments
+
+        # `from multikernel import *` imports every one of them, also where there is no checkout.
+        in_checkout = ["datasets"] if has_experiments() else []
+        return [*public.__all__, *_MODULES, *in_checkout]
     if name not in public.__all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(public, name)

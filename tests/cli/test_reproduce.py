@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from multikernel.experiments import toy
-from multikernel.experiments.record import Claim, Record
+from experiments import toy
+from experiments.record import Claim, Record
 from tests.cli.helpers import answer, call, fail, succeed
 
 
@@ -77,7 +77,7 @@ def test_all_goes_on_where_one_fails(asked, monkeypatch, tmp_path):
     def no_data(**options):
         raise FileNotFoundError("the data are not here")
 
-    monkeypatch.setattr("multikernel.experiments.spectral.run", no_data)
+    monkeypatch.setattr("experiments.spectral.run", no_data)
     done = call("reproduce", "--all", "--out", tmp_path)
     assert done.exit_code == 1
     assert "1 of 2 experiments did not run:\n  spectral: the data are not here" in done.stderr

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multikernel.experiments import alignment
-from multikernel.experiments.alignment import Found, problem_of
+from experiments import alignment
+from experiments.alignment import Found, problem_of
 from multikernel.study import alignment_study
 from tests.experiments.blind import garbage
 

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 import multikernel as mk
-from multikernel.experiments import bigrams
+from experiments import bigrams
 
 
 def sample(n=70, p=12, seed=0):

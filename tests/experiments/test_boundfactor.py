@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from experiments import boundfactor
 from multikernel.bounds import suggest_p
-from multikernel.experiments import boundfactor
 
 
 @pytest.mark.parametrize("beta", boundfactor.BETAS)

@@ -9,9 +9,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import multikernel as mk
-from multikernel.experiments import combinations
-from multikernel.experiments.alignment import problem_of
-from multikernel.experiments.combinations import METHODS, SETS, Found, Row
+from experiments import combinations
+from experiments.alignment import problem_of
+from experiments.combinations import METHODS, SETS, Found, Row
 from tests.experiments.blind import assert_blind
 
 NAMES = ("kinematics", "german")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from multikernel.experiments import ensembles
-from multikernel.experiments.alignment import GRIDS, problem_of
-from multikernel.experiments.combinations import parts
+from experiments import ensembles
+from experiments.alignment import GRIDS, problem_of
+from experiments.combinations import parts
 from tests.experiments.blind import assert_blind
 
 KINEMATICS = problem_of("kinematics")

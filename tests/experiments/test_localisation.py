@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multikernel.experiments import localisation
+from experiments import localisation
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multikernel.experiments import marginbounds
+from experiments import marginbounds
 
 
 @pytest.mark.parametrize(

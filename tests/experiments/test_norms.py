@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from experiments import norms
 from multikernel import MultiKernelClassifier, precomputed, sample_ids
-from multikernel.experiments import norms
 from multikernel.weighting import LpNorm
 
 

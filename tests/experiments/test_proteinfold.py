@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multikernel.experiments import proteinfold
+from experiments import proteinfold
 
 
 @pytest.fixture(scope="module")

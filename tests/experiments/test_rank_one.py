@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from sklearn.model_selection import KFold
 
-from multikernel.experiments import bigrams, rank_one
+from experiments import bigrams, rank_one
 
 
 def made_up(n=120, seed=0, stories=False):

@@ -11,8 +11,19 @@ import numpy as np
 import pytest
 from scipy.stats import t as student
 
-from multikernel.experiments import record
-from multikernel.experiments.record import Claim, Record, beside, better, compute, markdown, spread
+from experiments import record
+from experiments.record import (
+    Claim,
+    Options,
+    Record,
+    beside,
+    better,
+    compute,
+    distinct,
+    markdown,
+    select,
+    spread,
+)
 
 
 @dataclass(frozen=True)
@@ -257,6 +268,35 @@ def test_significance_against_the_formula(rng):
 def test_significance_of_differences_without_spread():
     assert better([0.25, 0.5], [0.5, 0.75]) and not better([0.5, 0.75], [0.25, 0.5])
     assert not better([0.1, 0.2], [0.1, 0.2])
+
+
+# -- options and rows -----------------------------------------------------------------------------
+
+
+def test_options_say_where_results_are_kept(tmp_path):
+    options = Options(quick=True, out=tmp_path)
+    assert options.compute(rows_of, TASKS, Row, kept="counts", title="counts") == expected()
+    assert [path.name for path in tmp_path.iterdir()] == ["counts.jsonl"]
+    again = Counting()
+    assert options.compute(again, TASKS, Row, kept="counts", title="counts") == expected()
+    assert again.asked == []
+    assert options.stem("counts") == "counts-quick" and Options().stem("counts") == "counts"
+    assert list(Options(seed=7).seeds(3)) == [7, 8, 9]
+
+
+def test_unknown_options_are_refused():
+    with pytest.raises(TypeError, match="sead"):
+        Options(sead=1)
+
+
+def test_rows_are_selected_by_all_fields_that_are_named():
+    rows = expected()
+    for row in rows:
+        mine = [r.value for r in rows if (r.name, r.number) == (row.name, row.number)]
+        assert select(rows, "value", name=row.name, number=row.number).tolist() == mine
+    assert select(rows, "value").tolist() == [row.value for row in rows]
+    assert len(select(rows, "value", name="nobody")) == 0
+    assert distinct(rows, "name") == list(dict.fromkeys(row.name for row in rows))
 
 
 # -- the command line of one module ---------------------------------------------------------------

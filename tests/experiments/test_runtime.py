@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multikernel.experiments import runtime
+from experiments import runtime
 
 
 def test_the_matrices_are_those_described(data_dir):

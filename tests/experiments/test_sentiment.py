@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multikernel.experiments import bigrams, sentiment
+from experiments import bigrams, sentiment
 
 GOOD, BAD = ("very good", "really nice", "works well"), ("very bad", "not good", "broke down")
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from multikernel.experiments import sequences
-from multikernel.experiments.record import Record
+from experiments import sequences
+from experiments.record import Record
 from multikernel.kernels import precomputed
 from multikernel.kernels.sequences import Spectrum, WeightedDegree
 from tests.experiments.blind import garbage

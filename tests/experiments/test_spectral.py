@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multikernel.experiments import spectral
-from multikernel.experiments.record import Record
+from experiments import spectral
+from experiments.record import Record
 from tests.experiments.blind import assert_blind
 
 

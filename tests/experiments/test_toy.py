@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from multikernel.experiments import toy
-from multikernel.experiments.record import Record
+from experiments import toy
+from experiments.record import Record
 from tests.experiments.blind import assert_blind
 
 

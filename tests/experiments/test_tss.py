@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multikernel.experiments import tss
+from experiments import tss
 
 
 @pytest.fixture(scope="module")

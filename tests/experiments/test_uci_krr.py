@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multikernel.experiments import uci_krr
+from experiments import uci_krr
 
 
 def made_up(n=60, seed=0):

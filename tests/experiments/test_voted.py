@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from multikernel.experiments import voted
-from multikernel.experiments.voted_figures import PRINTED, TABLE_1, TABLE_2
-from multikernel.experiments.voted_methods import METHODS, Grids
+from experiments import voted
+from experiments.voted_figures import PRINTED, TABLE_1, TABLE_2
+from experiments.voted_methods import METHODS, Grids
 
 TINY = Grids((1, 3), (0.1, 1.0), (0.1, 1e-3), (0.1, 10.0), (0.1, 10.0))
 

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from .._checkout import import_experiments
 from . import options as o
 from .common import Out, check_places, command
 
@@ -24,6 +25,8 @@ def datasets(
 ) -> None:
     """List the data sets of the literature, describe one, or write it to a file.
 
+    Works in a source checkout of multikernel only, like [bold]reproduce[/].
+
     [bold]Examples[/]
 
     multikernel datasets
@@ -32,8 +35,7 @@ def datasets(
     """
     import numpy as np
 
-    from .. import datasets as library
-
+    library = import_experiments("datasets")
     say = Out(quiet, as_json)
     if name is None:
         if out is not None:

@@ -1,28 +1,24 @@
 """``multikernel reproduce``.
 
-Every module of :mod:`multikernel.experiments` that has a function ``run`` is an experiment. Its
-text begins with what it reproduces. ``run`` understands the keywords ``quick``, ``seed``,
-``n_jobs``, ``out`` (a folder, in which a run goes on where it stopped) and ``progress``, and gives
-a :class:`multikernel.experiments.record.Record`, which prints and saves itself. Other options are
-those of ``python -m multikernel.experiments.NAME``.
+Every module of the package `experiments` in the source checkout that has a function ``run`` is an
+experiment. The first paragraph of its docstring says which table or figure it reproduces. ``run``
+takes the keywords ``quick``, ``seed``, ``n_jobs``, ``out`` (a folder, in which a later run
+continues an interrupted one) and ``progress``, and returns an ``experiments.record.Record``, which
+prints and saves itself. ``python -m experiments.NAME`` has further options.
 """
 
 from __future__ import annotations
 
 import ast
-import importlib
-import pkgutil
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
+from .._checkout import import_experiments
 from . import options as o
 from .common import EXPECTED, Out, command
-
-if TYPE_CHECKING:
-    from ..experiments.record import Record
 
 
 @command
@@ -47,7 +43,8 @@ def reproduce(
 ) -> None:
     """List the tables of the papers that can be computed again, or compute them.
 
-    Each is printed beside what the paper prints, and saved as CSV, Markdown and PNG.
+    Each is printed beside what the paper prints, and saved as CSV, Markdown and PNG. Works in a
+    source checkout of multikernel only.
 
     [bold]Examples[/]
 
@@ -94,31 +91,27 @@ def reproduce(
     say.result({"quick": quick, "experiments": found})
 
 
-def run_one(name: str, *, quick: bool, seed: int, jobs: int, out: Path, say: Out) -> Record:
-    """Run an experiment, show it and save it."""
+def run_one(name: str, *, quick: bool, seed: int, jobs: int, out: Path, say: Out) -> Any:
+    """Run an experiment, print and save its record, and return that record."""
     out.mkdir(parents=True, exist_ok=True)
-    module = importlib.import_module(f"multikernel.experiments.{name}")
-    found: Record = module.run(quick=quick, seed=seed, n_jobs=jobs, out=out, progress=say.chatty)
-    say.text(str(found))
-    for path in found.save(out):
+    module = import_experiments(name)
+    record = module.run(quick=quick, seed=seed, n_jobs=jobs, out=out, progress=say.chatty)
+    say.text(str(record))
+    for path in record.save(out):
         say.note(f"wrote {path}")
-    return found
+    return record
 
 
 def experiments() -> dict[str, str]:
-    """Names of the experiments and what they reproduce, without importing them."""
-    from .. import experiments as package
-
+    """Return the names of the experiments and what they reproduce, without importing them."""
     found = {}
-    for module in pkgutil.iter_modules(package.__path__):
-        path = Path(package.__path__[0]) / f"{module.name}.py"
-        if not path.is_file():
-            continue
+    (folder,) = import_experiments().__path__
+    for path in sorted(Path(folder).glob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         functions = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
         if "run" in functions:
             text = ast.get_docstring(tree) or ""
-            found[module.name] = text.partition("\n\n")[0].replace("\n", " ").rstrip(".")
+            found[path.stem] = text.partition("\n\n")[0].replace("\n", " ").rstrip(".")
     return found
 
 

@@ -23,23 +23,22 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 from time import process_time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import pairwise_distances
 
-from .. import datasets
-from ..estimators import MultiKernelClassifier
-from ..kernels import precomputed, sample_ids
-from ..weighting import LpNorm
-from . import record
+from multikernel.estimators import MultiKernelClassifier
+from multikernel.kernels import precomputed, sample_ids
+from multikernel.weighting import LpNorm
+
+from . import datasets
 from .norms import said
-from .record import Claim, Record, compute, markdown
+from .record import Claim, Options, Record, main, markdown, select
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -111,30 +110,19 @@ def one(experiment: str, n: int, M: int, seed: int) -> list[Row]:
     return rows
 
 
-def run(
-    quick: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    out: str | Path | None = None,
-    progress: bool = False,
-) -> Record:
-    """Both experiments; finished sizes are kept in `out`.
+def run(**common: Any) -> Record:
+    """Both experiments; quick: smaller sizes. See `record.Options`.
 
     Sizes run one after the other whatever `n_jobs` says: processes that share caches and memory
     would time each other.
     """
-    name = "runtime-quick" if quick else "runtime"
+    options = replace(Options(**common), n_jobs=1)
+    quick, seed = options.quick, options.seed
+    name = options.stem("runtime")
     points, kernels = (QUICK_POINTS, QUICK_KERNELS) if quick else (POINTS, KERNELS)
-    rows = compute(
-        one,
-        [("points", n, N_KERNELS, seed) for n in points]
-        + [("kernels", QUICK_N_POINTS if quick else N_POINTS, M, seed) for M in kernels],
-        Row,
-        path=None if out is None else Path(out) / f"{name}.jsonl",
-        n_jobs=1,
-        progress=progress,
-        title="runtimes",
-    )
+    tasks = [("points", n, N_KERNELS, seed) for n in points]
+    tasks += [("kernels", QUICK_N_POINTS if quick else N_POINTS, M, seed) for M in kernels]
+    rows = options.compute(one, tasks, Row, kept=name, title="runtimes")
     return tell(name, rows)
 
 
@@ -143,9 +131,9 @@ def run(
 
 def times(rows: Sequence[Row], experiment: str, method: str) -> tuple[np.ndarray, np.ndarray]:
     """Sizes and seconds."""
-    mine = [row for row in rows if row.experiment == experiment and row.method == method]
-    sizes = [row.n if experiment == "points" else row.M for row in mine]
-    return np.array(sizes), np.array([row.seconds for row in mine])
+    cell = {"experiment": experiment, "method": method}
+    size = "n" if experiment == "points" else "M"
+    return select(rows, size, **cell), select(rows, "seconds", **cell)
 
 
 def slope(sizes: np.ndarray, seconds: np.ndarray) -> float:
@@ -215,10 +203,5 @@ def draw(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run from the command line."""
-    record.main(run, "runtime", TITLE, arguments)
-
-
 if __name__ == "__main__":
-    main()
+    main(run, "runtime", TITLE)

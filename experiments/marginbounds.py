@@ -27,20 +27,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from pathlib import Path
 from time import process_time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import spearmanr
 
-from .. import datasets
-from ..bounds import margin_bound_l1, margin_bound_lq, ramp_risk, srebro_ben_david
-from ..estimators import MultiKernelClassifier
-from ..kernels import Linear
-from . import record
+from multikernel.bounds import margin_bound_l1, margin_bound_lq, ramp_risk, srebro_ben_david
+from multikernel.estimators import MultiKernelClassifier
+from multikernel.kernels import Linear
+
+from . import datasets
 from .norms import said
-from .record import Claim, Record, compute, markdown
+from .record import Claim, Options, Record, distinct, main, markdown, select
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -175,29 +174,18 @@ def learn(
     return [row]
 
 
-def run(
-    quick: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    out: str | Path | None = None,
-    progress: bool = False,
-) -> Record:
-    """The formulas, and the machines on digits; finished ones are kept in `out`."""
-    name = "marginbounds-quick" if quick else "marginbounds"
-    rows = compute(
-        one,
-        [
-            (norm, p, order, seed, QUICK_N_TRAIN if quick else N_TRAIN)
-            for order in range(ORDERS)
-            for p in (QUICK_KERNELS if quick else KERNELS)
-            for norm in NORMS
-        ],
-        Row,
-        path=None if out is None else Path(out) / f"{name}.jsonl",
-        n_jobs=n_jobs,
-        progress=progress,
-        title="margin bounds",
-    )
+def run(**common: Any) -> Record:
+    """The formulas, and models of digits; quick: fewer kernels and digits. See `record.Options`."""
+    options = Options(**common)
+    name = options.stem("marginbounds")
+    kernels, m = (QUICK_KERNELS, QUICK_N_TRAIN) if options.quick else (KERNELS, N_TRAIN)
+    tasks = [
+        (norm, p, order, options.seed, m)
+        for order in range(ORDERS)
+        for p in kernels
+        for norm in NORMS
+    ]
+    rows = options.compute(one, tasks, Row, kept=name, title="margin bounds")
     return tell(name, rows)
 
 
@@ -213,15 +201,14 @@ def tell(name: str, rows: Sequence[Row]) -> Record:
         for growth, count in GROWTHS.items()
     ]
     learned = []
-    for p in dict.fromkeys(row.p for row in rows):
+    for p in distinct(rows, "p"):
         cells = [str(p)]
         for norm in NORMS:
-            mine = [row for row in rows if row.p == p and row.norm == norm]
-            cells += [
-                f"{100 * np.mean([row.test_error for row in mine]):.1f}",
-                f"{np.mean([row.margin_loss for row in mine]):.3f}",
-                f"{np.mean([row.bound for row in mine]):.3f}",
-            ]
+            error, loss, bound = (
+                select(rows, field, p=p, norm=norm).mean()
+                for field in ("test_error", "margin_loss", "bound")
+            )
+            cells += [f"{100 * error:.1f}", f"{loss:.3f}", f"{bound:.3f}"]
         learned.append(cells)
     head = [
         "p",
@@ -301,8 +288,8 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
     for norm in NORMS:
         mine = [row for row in rows if row.norm == norm]
         kernels = sorted({row.p for row in mine})
-        errors = [np.mean([r.test_error for r in mine if r.p == p]) for p in kernels]
-        bounds = [np.mean([r.bound for r in mine if r.p == p]) for p in kernels]
+        errors = [select(mine, "test_error", p=p).mean() for p in kernels]
+        bounds = [select(mine, "bound", p=p).mean() for p in kernels]
         order = spearmanr(errors, bounds).statistic
         out.append(
             Claim(
@@ -353,7 +340,7 @@ def draw(rows: Sequence[Row]) -> Figure:
             ("margin_loss", "margin loss"),
             ("test_error", "test error"),
         ):
-            means = [np.mean([getattr(r, field) for r in mine if r.p == p]) for p in kernels]
+            means = [select(mine, field, p=p).mean() for p in kernels]
             ax.plot(kernels, means, marker=".", label=label)
         ax.set_ylim(bottom=0)
         ax.set_xlabel("number of kernels p")
@@ -362,10 +349,5 @@ def draw(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run from the command line."""
-    record.main(run, "marginbounds", TITLE, arguments)
-
-
 if __name__ == "__main__":
-    main()
+    main(run, "marginbounds", TITLE)

@@ -30,7 +30,7 @@ What the text leaves open, and what is done here:
 * *Size.* ``--points`` takes a random part of sets that have more: votes with small penalties on
   thousands of points can take minutes each.
 
-Run ``python -m multikernel.experiments.voted --help``.
+Run ``python -m experiments.voted --help``.
 """
 
 from __future__ import annotations
@@ -38,14 +38,25 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import ttest_rel
 
-from .. import datasets
-from .record import Claim, Record, beside, compute, dots, key_above, main, markdown, panels
+from . import datasets
+from .protocol import assign as roles
+from .record import (
+    Claim,
+    Options,
+    Record,
+    beside,
+    dots,
+    key_above,
+    main,
+    markdown,
+    panels,
+    require_known,
+)
 from .voted_figures import NAMES, PRINTED, TABLE_1, TABLE_2
 from .voted_methods import METHODS, Grids, Outcome
 
@@ -134,12 +145,6 @@ def folds(n: int, seed: int, name: str, points: int = 0) -> list[np.ndarray]:
     """Five random parts of all points, or of some; they depend on the seed and the name alone."""
     rng = np.random.default_rng([seed, *name.encode()])
     return [np.sort(part) for part in np.array_split(rng.permutation(n)[: points or n], 5)]
-
-
-def roles(parts: Sequence[np.ndarray], i: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Training, validation and test points of the i-th assignment."""
-    train = np.concatenate([parts[(i + step) % 5] for step in (2, 3, 4)])
-    return np.sort(train), parts[(i + 1) % 5], parts[i]
 
 
 def prepare(X: np.ndarray, train: np.ndarray) -> np.ndarray:
@@ -364,52 +369,33 @@ def draw_figure(found: Sequence[Chosen]) -> Figure:
 
 
 def run(
-    quick: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
     *,
     data: Sequence[str] = (),
     methods: Sequence[str] = (),
     points: int = 0,
-    out: str | Path | None = None,
-    progress: bool = False,
+    **common: Any,
 ) -> Record:
-    """Both tables, or some of their sets and methods.
+    """Both tables, or some of their sets and methods; quick: coarse grids, two small sets.
 
     Parameters
     ----------
-    quick : bool, default=False
-        Coarse grids, two small sets.
-    seed : int, default=0
-        For the folds.
-    n_jobs : int or None, default=None
-        Processes, -1 for all cores.
     data : sequence of str
         Sets by the paper's names; none for all, or two of them in a quick run.
     methods : sequence of str
         Some of ``METHODS``; none for those the paper has for the set.
     points : int, default=0
         Take so many random points of each set that has more; 0 for all.
-    out : path or None, default=None
-        Folder in which finished assignments of the folds are kept.
-    progress : bool, default=False
-        Show a progress bar.
+    **common
+        See `record.Options`.
     """
+    options = Options(**common)
+    quick = options.quick
     names = list(data or (QUICK_SETS if quick else PRINTED))
-    for given, known, what in ((names, PRINTED, "data"), (methods, METHODS, "methods")):
-        strange = [name for name in given if name not in known]
-        if strange:
-            raise ValueError(f"{what} must be among {', '.join(known)}; got {strange[0]!r}.")
+    require_known("data", names, PRINTED)
+    require_known("methods", methods, METHODS)
     pairs = [(name, method) for name in names for method in (methods or PRINTED[name])]
-    rows = compute(
-        work,
-        [(*pair, fold, quick, seed, points) for pair in pairs for fold in range(5)],
-        Row,
-        path=None if out is None else Path(out) / "voted.jsonl",
-        n_jobs=n_jobs,
-        progress=progress,
-        title="voted kernels",
-    )
+    tasks = [(*pair, fold, quick, options.seed, points) for pair in pairs for fold in range(5)]
+    rows = options.compute(work, tasks, Row, kept="voted", title="voted kernels")
     found = [assemble(rows[i : i + 5], points) for i in range(0, len(rows), 5)]
     tables = {}
     for name, which in (("Table 1, polynomials", TABLE_1), ("Table 2, Gaussians", TABLE_2)):
@@ -420,7 +406,7 @@ def run(
             tables[f"{name}: support vectors"] = supports_table(found, which)
     tables["Settings"] = settings_table(found)
     return Record(
-        "voted-quick" if quick else "voted",
+        options.stem("voted"),
         TITLE,
         found,
         tables,

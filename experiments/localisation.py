@@ -28,31 +28,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise, product
-from pathlib import Path
 from time import process_time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.metrics import matthews_corrcoef
 
-from .. import datasets
-from ..bounds import suggest_p
-from ..grams.normalise import centered_alignment
-from ..kernels import precomputed, sample_ids
-from ..kernels.sequences import ShortSequenceWarning, Spectrum
-from . import record
+from multikernel.bounds import suggest_p
+from multikernel.kernels import sample_ids
+from multikernel.kernels.sequences import ShortSequenceWarning, Spectrum
+
+from . import datasets
 from .norms import (
     PROTEIN_NORMS,
+    Problem,
     ahead,
+    alignment_matrix,
     block_norms,
     draw_factor,
     draw_matrix,
     machines,
+    mean_and_error,
     said,
     standard_error,
     weights_of,
 )
-from .record import Claim, Record, compute, markdown
+from .record import Claim, Options, Record, distinct, main, markdown, select
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -113,15 +114,6 @@ class Row:
     block_norms: list[float]
     gap: float
     seconds: float
-
-
-@dataclass(frozen=True)
-class Problem:
-    """Kernel matrices over all proteins, and their classes."""
-
-    names: list[str]
-    matrices: np.ndarray
-    y: np.ndarray
 
 
 # -- kernels --------------------------------------------------------------------------------------
@@ -193,7 +185,7 @@ def losses(decisions: np.ndarray, y: np.ndarray, classes: np.ndarray) -> list[fl
 def one(problem: Problem, split: int, rule: str, seed: int) -> list[Row]:
     """One norm on one split."""
     started = process_time()
-    bank, ids = precomputed(problem.matrices, names=problem.names), sample_ids(len(problem.y))
+    bank, ids = problem.bank(), sample_ids(len(problem.y))
     train, held, test = thirds(problem.y, split, seed)
     y = problem.y
     tried = []
@@ -223,26 +215,15 @@ def one(problem: Problem, split: int, rule: str, seed: int) -> list[Row]:
     ]
 
 
-def run(
-    quick: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    out: str | Path | None = None,
-    progress: bool = False,
-) -> Record:
-    """All norms on all splits; finished ones are kept in `out`."""
+def run(**common: Any) -> Record:
+    """All norms on all splits; quick: fewer of both, and fewer proteins. See `record.Options`."""
+    options = Options(**common)
+    quick, seed = options.quick, options.seed
     problem = load(QUICK_PER_CLASS if quick else PER_CLASS, seed)
-    name = "localisation-quick" if quick else "localisation"
+    name = options.stem("localisation")
     norms, splits = (QUICK_NORMS, QUICK_SPLITS) if quick else (NORMS, SPLITS)
-    rows = compute(
-        partial(one, problem),
-        [(split, rule, seed) for split in range(splits) for rule in norms],
-        Row,
-        path=None if out is None else Path(out) / f"{name}.jsonl",
-        n_jobs=n_jobs,
-        progress=progress,
-        title="localisation",
-    )
+    tasks = [(split, rule, seed) for split in range(splits) for rule in norms]
+    rows = options.compute(partial(one, problem), tasks, Row, kept=name, title="localisation")
     return tell(name, problem, rows)
 
 
@@ -250,12 +231,7 @@ def run(
 
 
 def _values(rows: Sequence[Row], rule: str, field: str = "loss") -> np.ndarray:
-    return np.array([getattr(row, field) for row in rows if row.p == rule])
-
-
-def _shown(values: np.ndarray) -> str:
-    error = standard_error(values)
-    return f"{values.mean():.2f}" + (f" ± {error:.2f}" if np.isfinite(error) else "")
+    return select(rows, field, p=rule)
 
 
 def groups(problem: Problem, rows: Sequence[Row], rule: str) -> np.ndarray:
@@ -265,7 +241,7 @@ def groups(problem: Problem, rows: Sequence[Row], rule: str) -> np.ndarray:
 
 def tell(name: str, problem: Problem, rows: Sequence[Row]) -> Record:
     """Tables, verdicts and picture."""
-    norms = list(dict.fromkeys(row.p for row in rows))
+    norms = distinct(rows, "p")
     classes = np.unique(problem.y)
     lines = []
     for rule in norms:
@@ -274,8 +250,8 @@ def tell(name: str, problem: Problem, rows: Sequence[Row]) -> Record:
         lines.append(
             [
                 rule,
-                _shown(_values(rows, rule)),
-                _shown(_values(rows, rule, "loss_by_test")),
+                mean_and_error(_values(rows, rule)),
+                mean_and_error(_values(rows, rule, "loss_by_test")),
                 f"{mean:.2f} ± {error:.2f}",
                 *(f"{v:.1f}" for v in _values(rows, rule, "losses").mean(axis=0)),
                 f"{used:.0f}",
@@ -319,20 +295,14 @@ def _claims(problem: Problem, rows: Sequence[Row], norms: Sequence[str]) -> list
 
 def alignments(problem: Problem) -> np.ndarray:
     """Centred alignments of all pairs of kernels, on every third protein."""
-    K = problem.matrices[:, ::3, ::3]
-    p = len(K)
-    A = np.eye(p)
-    for k in range(p):
-        for j in range(k):
-            A[k, j] = A[j, k] = centered_alignment(K[k], K[j])
-    return A
+    return alignment_matrix(problem.matrices[:, ::3, ::3])
 
 
 def draw(problem: Problem, rows: Sequence[Row]) -> Figure:
     """Loss against p, alignments and bound factor, as in Figure 5.6."""
     from matplotlib.figure import Figure
 
-    norms = list(dict.fromkeys(row.p for row in rows))
+    norms = distinct(rows, "p")
     figure = Figure(figsize=(13, 4), layout="constrained")
     a, b, c = figure.subplots(1, 3)
     for field, label in (("loss", "C by validation"), ("loss_by_test", "C by test")):
@@ -362,10 +332,5 @@ def draw(problem: Problem, rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run from the command line."""
-    record.main(run, "localisation", TITLE, arguments)
-
-
 if __name__ == "__main__":
-    main()
+    main(run, "localisation", TITLE)

@@ -29,22 +29,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from time import process_time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import spearmanr
 from sklearn.model_selection import StratifiedKFold
 
-from .. import datasets
-from ..bounds import bound_factor, suggest_p
-from ..grams.normalise import centered_alignment
-from ..kernels import precomputed, sample_ids
-from . import record
+from multikernel.bounds import bound_factor, suggest_p
+from multikernel.kernels import sample_ids
+
+from . import datasets, norms
 from .norms import (
     PROTEIN_NORMS,
     ahead,
+    alignment_matrix,
     block_norms,
     draw_factor,
     draw_matrix,
@@ -52,7 +51,8 @@ from .norms import (
     said,
     weights_of,
 )
-from .record import Claim, Record, compute, markdown
+from .protocol import standardise
+from .record import Claim, Options, Record, main, markdown
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -88,12 +88,9 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Problem(norms.Problem):
     """Kernel matrices over all proteins, folds, and which are for training or copies of those."""
 
-    names: list[str]
-    matrices: np.ndarray
-    y: np.ndarray
     train: np.ndarray
     copies: np.ndarray
 
@@ -117,8 +114,7 @@ def make_kernels(
     """Matrices of shape (kernels, N, N): first those of the features, then those of the scores."""
     matrices = []
     for X in features.values():
-        spread = X[train].std(axis=0)
-        Z = (X - X[train].mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+        Z = standardise(X, train)
         matrices.append((Z @ Z.T / Z.shape[1] + 1.0) ** 2)
     for score in scores.values():
         sizes = np.sqrt(np.diag(score).astype(np.float64))
@@ -133,11 +129,7 @@ def one(problem: Problem, rule: str, seed: int, quick: bool = False) -> list[Row
     started = process_time()
     costs = QUICK_COSTS if quick else COSTS
     p = PROTEIN_NORMS.get(rule, 2.0)
-    names, matrices = problem.names, problem.matrices
-    if rule in names:
-        k = names.index(rule)
-        names, matrices = [rule], matrices[k : k + 1]
-    bank, ids = precomputed(matrices, names=names), sample_ids(len(problem.y))
+    bank, ids = problem.bank(rule), sample_ids(len(problem.y))
     train, test = np.flatnonzero(problem.train), np.flatnonzero(~problem.train)
     y = problem.y[train]
     hits = np.zeros((N_FOLDS, len(costs)))
@@ -166,27 +158,15 @@ def one(problem: Problem, rule: str, seed: int, quick: bool = False) -> list[Row
     ]
 
 
-def run(
-    quick: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    out: str | Path | None = None,
-    progress: bool = False,
-) -> Record:
-    """All norms and all single kernels; finished ones are kept in `out`."""
+def run(**common: Any) -> Record:
+    """All norms and single kernels; quick: fewer norms, every fourth C. See `record.Options`."""
+    options = Options(**common)
     problem = load()
-    rules = [*(QUICK_NORMS if quick else NORMS), *problem.names]
-    name = "proteinfold-quick" if quick else "proteinfold"
-    rows = compute(
-        partial(one, problem),
-        [(rule, seed, quick) for rule in rules],
-        Row,
-        path=None if out is None else Path(out) / f"{name}.jsonl",
-        n_jobs=n_jobs,
-        progress=progress,
-        title="protein folds",
-    )
-    return tell(name, problem, rows, seed)
+    rules = [*(QUICK_NORMS if options.quick else NORMS), *problem.names]
+    name = options.stem("proteinfold")
+    tasks = [(rule, options.seed, options.quick) for rule in rules]
+    rows = options.compute(partial(one, problem), tasks, Row, kept=name, title="protein folds")
+    return tell(name, problem, rows, options.seed)
 
 
 # -- telling --------------------------------------------------------------------------------------
@@ -334,9 +314,7 @@ def _about_alignments(problem: Problem) -> Claim:
 
 def alignments(problem: Problem) -> np.ndarray:
     """Centred alignments of all pairs of kernels on the training part."""
-    K = problem.matrices[:, problem.train][:, :, problem.train]
-    p = len(K)
-    return np.array([[centered_alignment(K[k], K[j]) for j in range(p)] for k in range(p)])
+    return alignment_matrix(problem.matrices[:, problem.train][:, :, problem.train])
 
 
 def draw(problem: Problem, mine: dict[str, Row]) -> Figure:
@@ -370,10 +348,5 @@ def draw(problem: Problem, mine: dict[str, Row]) -> Figure:
     return figure
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run from the command line."""
-    record.main(run, "proteinfold", TITLE, arguments)
-
-
 if __name__ == "__main__":
-    main()
+    main(run, "proteinfold", TITLE)

@@ -17,22 +17,22 @@ What the text leaves open, and what is done here:
   is Delve's kin-8nm, splice the numeric version of 1000 rows.
 * *Ionosphere* is regressed on its labels -1 and +1.
 
-Run ``python -m multikernel.experiments.alignment --help``.
+Run ``python -m experiments.alignment --help``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import datasets
-from ..kernels.bank import KernelBank, gaussians
-from ..study import alignment_study
-from .record import Claim, Record, compute, main, markdown, panels, spread
+from multikernel.kernels.bank import KernelBank, gaussians
+from multikernel.study import alignment_study
+
+from . import datasets
+from .record import Claim, Options, Record, Results, main, markdown, panels, select, spread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -127,21 +127,13 @@ def work(name: str, draw: int, rows: int, step: int) -> list[Row]:
 # -- tables ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Results[Row]):
     """Rows by set and draw."""
-
-    rows: Sequence[Row]
-
-    @property
-    def sets(self) -> list[str]:
-        return list(dict.fromkeys(row.data for row in self.rows))
 
     def values(self, data: str, field: str) -> np.ndarray:
         """Of all kernels, shape (n_draws, n_kernels)."""
-        rows = [row for row in self.rows if row.data == data]
-        found = np.array([getattr(row, field) for row in rows])
-        return found.reshape(len({row.draw for row in rows}), -1)
+        draws = {row.draw for row in self.rows if row.data == data}
+        return select(self.rows, field, data=data).reshape(len(draws), -1)
 
     def correlations(self, data: str, field: str) -> np.ndarray:
         """Of an alignment with the score, one per draw."""
@@ -203,59 +195,31 @@ class Found:
         return figure
 
 
-def run(
-    repetitions: int | None = None,
-    quick: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    *,
-    names: Sequence[str] = SETS,
-    out: str | Path | None = None,
-    progress: bool = False,
-) -> Record:
-    """Run the study on every set.
+def run(repetitions: int | None = None, *, names: Sequence[str] = SETS, **common: Any) -> Record:
+    """Run the study on every set; quick: 300 rows and every second value of the grids.
 
     Parameters
     ----------
     repetitions : int or None, default=None
-        How often rows and folds are drawn: five times, or twice in a quick run.
-    quick : bool, default=False
-        300 rows and every second value of the grids.
-    seed : int, default=0
-        Of the first draw.
-    n_jobs : int or None, default=None
-        Processes, -1 for all cores.
+        How often rows and folds are drawn, each time with the next seed: five times, or twice in a
+        quick run.
     names : sequence of str
         Which sets.
-    out : path or None, default=None
-        Folder in which finished draws are kept.
-    progress : bool, default=False
-        Show a progress bar.
+    **common
+        See `record.Options`.
     """
-    repetitions = (QUICK_DRAWS if quick else DRAWS) if repetitions is None else repetitions
-    rows, step = (300, 2) if quick else (1000, 1)
-    found = Found(
-        compute(
-            work,
-            [
-                (problem_of(name).name, draw, rows, step)
-                for name in names
-                for draw in range(seed, seed + repetitions)
-            ],
-            Row,
-            path=None if out is None else Path(out) / "alignment.jsonl",
-            n_jobs=n_jobs,
-            progress=progress,
-            title="alignment",
-        )
-    )
+    options = Options(**common)
+    times, rows, step = (QUICK_DRAWS, 300, 2) if options.quick else (DRAWS, 1000, 1)
+    draws = options.seeds(times if repetitions is None else repetitions)
+    tasks = [(problem_of(name).name, draw, rows, step) for name in names for draw in draws]
+    found = Found(options.compute(work, tasks, Row, kept="alignment", title="alignment"))
     return Record(
-        "alignment-quick" if quick else "alignment",
+        options.stem("alignment"),
         TITLE,
         found.rows,
         {"Correlation over the kernels of a set": found.table()},
         found.claims(),
-        f"Mean ± standard deviation over {repetitions} draws of rows and folds.",
+        f"Mean ± standard deviation over {len(draws)} draws of rows and folds.",
         found.figure,
     )
 

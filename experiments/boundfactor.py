@@ -28,20 +28,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
 from time import process_time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ..bounds import bound_factor, suggest_p
-from ..estimators import MultiKernelClassifier
-from ..kernels import Linear, per_feature
-from ..weighting import LpNorm
-from . import record
+from multikernel.bounds import bound_factor, suggest_p
+from multikernel.estimators import MultiKernelClassifier
+from multikernel.kernels import Linear, per_feature
+from multikernel.weighting import LpNorm
+
 from .norms import said, standard_error
-from .record import Claim, Record, compute, markdown
+from .record import Claim, Options, Record, main, markdown, select
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -141,25 +140,13 @@ def learn(
     return rows
 
 
-def run(
-    quick: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    out: str | Path | None = None,
-    progress: bool = False,
-) -> Record:
-    """The figure, and the check by learning; finished repetitions are kept in `out`."""
-    name = "boundfactor-quick" if quick else "boundfactor"
-    repetitions = QUICK_REPETITIONS if quick else REPETITIONS
-    rows = compute(
-        one,
-        [(beta, r, seed) for r in range(repetitions) for beta in BETAS],
-        Row,
-        path=None if out is None else Path(out) / f"{name}.jsonl",
-        n_jobs=n_jobs,
-        progress=progress,
-        title="bound factor",
-    )
+def run(**common: Any) -> Record:
+    """The figure, and the check by learning; quick: one sample a scenario. See `record.Options`."""
+    options = Options(**common)
+    name = options.stem("boundfactor")
+    repetitions = QUICK_REPETITIONS if options.quick else REPETITIONS
+    tasks = [(beta, r, options.seed) for r in range(repetitions) for beta in BETAS]
+    rows = options.compute(one, tasks, Row, kept=name, title="bound factor")
     return tell(name, rows)
 
 
@@ -180,11 +167,7 @@ def tell(name: str, rows: Sequence[Row]) -> Record:
     ]
     head = ["beta", "best p", "printed", *(f"p = {p:.3g}" for p in SHOWN)]
     errors = {
-        beta: {
-            p: 100 * np.array([r.excess for r in rows if r.beta == beta and r.p == p])
-            for p in NORMS
-        }
-        for beta in BETAS
+        beta: {p: 100 * select(rows, "excess", beta=beta, p=p) for p in NORMS} for beta in BETAS
     }
     local = {beta: suggest_p(blocks(beta, LEARNING_M), kind="local") for beta in BETAS}
     learned = [
@@ -260,10 +243,5 @@ def draw(errors: dict[float, dict[float, np.ndarray]]) -> Figure:
     return figure
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run from the command line."""
-    record.main(run, "boundfactor", TITLE, arguments)
-
-
 if __name__ == "__main__":
-    main()
+    main(run, "boundfactor", TITLE)

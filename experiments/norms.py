@@ -6,19 +6,24 @@ the kernels, which is why no experiment has a separate line for it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from ..bounds import bound_factor, suggest_p
-from ..estimators import MultiKernelClassifier
-from ..kernels import KernelBank
-from ..weighting import LpNorm
+from multikernel.bounds import bound_factor, suggest_p
+from multikernel.estimators import MultiKernelClassifier
+from multikernel.grams.normalise import centered_alignment
+from multikernel.kernels import KernelBank, precomputed
+from multikernel.weighting import LpNorm
+
 from .record import Claim
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+Fit = TypeVar("Fit")
 
 #: the norms of the protein experiments as the text rounds them: block norms of kernel weights with
 #: the norms q = 1, 32/31, 16/15, 8/7, 4/3, 2, 4, 8, inf
@@ -35,6 +40,40 @@ PROTEIN_NORMS = {
 }
 
 
+@dataclass(frozen=True)
+class Problem:
+    """Kernel matrices over all samples, and the classes of these."""
+
+    names: list[str]
+    matrices: np.ndarray
+    y: np.ndarray
+
+    def bank(self, rule: str = "") -> KernelBank:
+        """Return all kernels or, where `rule` is the name of one, that kernel alone."""
+        if rule not in self.names:
+            return precomputed(self.matrices, names=self.names)
+        k = self.names.index(rule)
+        return precomputed(self.matrices[k : k + 1], names=[rule])
+
+
+def increasing_costs(
+    costs: Sequence[float],
+    fit: Callable[[float], Fit],
+    coefficients: Callable[[Fit], np.ndarray],
+) -> Iterator[tuple[float, Fit]]:
+    """Yield each C, from the smallest on, with what ``fit(C)`` returns.
+
+    Once no coefficient is at its bound C, the bound plays no part: the same model is, to the
+    tolerance, the answer for every larger C, and is not computed again.
+    """
+    found: Fit | None = None
+    bound = 0.0
+    for C in sorted(costs):
+        if found is None or np.abs(coefficients(found)).max() >= bound * (1 - 1e-6):
+            found, bound = fit(C), C
+        yield C, found
+
+
 def machines(
     bank: KernelBank,
     p: float,
@@ -43,20 +82,14 @@ def machines(
     y: np.ndarray,
     normalize: str | None = "multiplicative",
 ) -> Iterator[tuple[float, MultiKernelClassifier]]:
-    """Machines for increasing C, one against the rest, each class with kernel weights of its own.
+    """Yield C and its classifier, for increasing C; each class has kernel weights of its own."""
 
-    Once no coefficient is at its bound C, the bound plays no part: the same machine is, to the
-    tolerance, the answer for every larger C, and is not computed again.
-    """
-    found: MultiKernelClassifier | None = None
-    bound = 0.0
-    for C in sorted(costs):
-        if found is None or np.abs(found.dual_coef_).max() >= bound * (1 - 1e-6):
-            found = MultiKernelClassifier(
-                bank, LpNorm(p), C=C, multiclass="per_class", normalize=normalize
-            ).fit(ids, y)
-            bound = C
-        yield C, found
+    def fit(C: float) -> MultiKernelClassifier:
+        return MultiKernelClassifier(
+            bank, LpNorm(p), C=C, multiclass="per_class", normalize=normalize
+        ).fit(ids, y)
+
+    return increasing_costs(costs, fit, lambda model: model.dual_coef_)
 
 
 def weights_of(model: MultiKernelClassifier) -> np.ndarray:
@@ -80,6 +113,27 @@ def standard_error(values: np.ndarray) -> float:
     """Standard error of the mean, NaN for one value."""
     found = np.asarray(values, dtype=np.float64)
     return float(found.std(ddof=1) / np.sqrt(len(found))) if len(found) > 1 else float("nan")
+
+
+def mean_and_error(values: np.ndarray) -> str:
+    """Return the mean with two digits and, for several values, its standard error.
+
+    Examples
+    --------
+    >>> mean_and_error(np.array([1.0, 2.0])), mean_and_error(np.array([1.0]))
+    ('1.50 ± 0.50', '1.00')
+    """
+    error = standard_error(values)
+    return f"{values.mean():.2f}" + (f" ± {error:.2f}" if np.isfinite(error) else "")
+
+
+def alignment_matrix(matrices: np.ndarray) -> np.ndarray:
+    """Return the centred alignments of all pairs of matrices, shape (kernels, kernels)."""
+    A = np.eye(len(matrices))
+    for k, K in enumerate(matrices):
+        for j in range(k):
+            A[k, j] = A[j, k] = centered_alignment(K, matrices[j])
+    return A
 
 
 def said(truth: bool) -> str:

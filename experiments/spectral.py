@@ -24,7 +24,7 @@ large. What the text leaves open, and what is done here:
   cancer 25, K_3 on sonar 49; with C = 1 both are below one).
 * *n* in ``sqrt(tr K) / (M n)`` is the number of labelled points, the trace that of all points.
 
-Run ``python -m multikernel.experiments.spectral --help``.
+Run ``python -m experiments.spectral --help``.
 """
 
 from __future__ import annotations
@@ -32,16 +32,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import datasets
-from ..estimators.spectral import SpectralKernelClassifier
-from ..kernels import Gaussian, Kernel, Linear, Polynomial
-from ..solvers.spectral.problem import NotSeparableError
-from .record import Claim, Record, compute, dots, main, markdown, panels
+from multikernel.estimators.spectral import SpectralKernelClassifier
+from multikernel.kernels import Gaussian, Kernel, Linear, Polynomial
+from multikernel.solvers.spectral.problem import NotSeparableError
+
+from .norms import standard_error
+from .protocol import load_complete as load
+from .record import Claim, Options, Record, Results, distinct, dots, main, markdown, panels, select
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -89,14 +90,6 @@ class Row:
     test_error: float
     gap: float
     seconds: float
-
-
-def load(dataset: str) -> tuple[np.ndarray, np.ndarray]:
-    """Points without missing values, and labels -1 and +1."""
-    bunch = datasets.load(dataset)
-    X, y = np.asarray(bunch.data, dtype=np.float64), np.asarray(bunch.target)
-    whole = ~np.isnan(X).any(axis=1)
-    return X[whole], y[whole]
 
 
 def make_model(dataset: str, method: str) -> SpectralKernelClassifier:
@@ -160,20 +153,16 @@ def work(dataset: str, split: int, method: str, seed: int) -> list[Row]:
 # -- tables ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Results[Row]):
     """Rows by set and kernel, with the table and verdicts drawn from them."""
-
-    rows: Sequence[Row]
 
     @property
     def datasets(self) -> list[str]:
-        return list(dict.fromkeys(row.dataset for row in self.rows))
+        return distinct(self.rows, "dataset")
 
     def values(self, dataset: str, method: str, field: str) -> np.ndarray:
         """One field of all splits of a cell, in their order."""
-        cell = (dataset, method)
-        return np.array([getattr(r, field) for r in self.rows if (r.dataset, r.method) == cell])
+        return select(self.rows, field, dataset=dataset, method=method)
 
     def mean(self, dataset: str, method: str, field: str) -> float:
         values = self.values(dataset, method, field)
@@ -184,9 +173,7 @@ class Found:
         """Mean and standard error of left - right, over splits on which both exist."""
         apart = self.values(dataset, left, field) - self.values(dataset, right, field)
         apart = apart[~np.isnan(apart)]
-        if len(apart) < 2:
-            return float(apart.mean()) if len(apart) else float("nan"), float("nan")
-        return float(apart.mean()), float(apart.std(ddof=1) / np.sqrt(len(apart)))
+        return float(apart.mean()) if len(apart) else float("nan"), standard_error(apart)
 
     def table(self, dataset: str) -> str:
         """Printed figures beside ours, one line per kernel, errors ± standard error."""
@@ -206,7 +193,7 @@ class Found:
             errors = errors[~np.isnan(errors)]
             error = "" if not len(errors) else f"{errors.mean():.1f}"
             if len(errors) > 1:
-                error += f" ± {errors.std(ddof=1) / np.sqrt(len(errors)):.1f}"
+                error += f" ± {standard_error(errors):.1f}"
             lines.append([method, left, ours, right, error])
         head = ["", "sqrt(tr K)/(Mn) printed", "ours", "test error % printed", "ours"]
         return markdown(head, lines)
@@ -292,14 +279,10 @@ class Found:
 
 def run(
     splits: int | None = None,
-    quick: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
     *,
     names: Sequence[str] = tuple(WIDTHS),
     methods: Sequence[str] = METHODS,
-    out: str | Path | None = None,
-    progress: bool = False,
+    **common: Any,
 ) -> Record:
     """Run the experiment, or what is missing of it.
 
@@ -307,40 +290,27 @@ def run(
     ----------
     splits : int, optional
         30, as in the paper; 5 for a quick run.
-    quick : bool, default=False
-    seed : int, default=0
-        Splits follow from it, from the set and from their number.
-    n_jobs : int or None, default=None
-        Processes, -1 for all cores; BLAS has one thread in each.
     names : sequence of str
         Which of ``"breastcancer"`` and ``"sonar"``.
     methods : sequence of str
         Which columns; K_3 is left out on breast cancer, as in the paper.
-    out : path or None, default=None
-        Folder in which finished machines are kept.
-    progress : bool, default=False
-        Show a progress bar.
+    **common
+        See `record.Options`.
     """
-    splits = (QUICK_SPLITS if quick else SPLITS) if splits is None else splits
-    rows = compute(
-        work,
-        [
-            (name, split, method, seed)
-            for name in names
-            for split in range(splits)
-            for method in methods
-            if method != "K_3" or name == "sonar"
-        ],
-        Row,
-        path=None if out is None else Path(out) / "spectral.jsonl",
-        n_jobs=n_jobs,
-        progress=progress,
-        title="spectral experiment",
-    )
+    options = Options(**common)
+    splits = (QUICK_SPLITS if options.quick else SPLITS) if splits is None else splits
+    tasks = [
+        (name, split, method, options.seed)
+        for name in names
+        for split in range(splits)
+        for method in methods
+        if method != "K_3" or name == "sonar"
+    ]
+    rows = options.compute(work, tasks, Row, kept="spectral", title="spectral experiment")
     found = Found(rows)
     gaps = [row.gap for row in rows if not np.isnan(row.gap)]
     return Record(
-        "spectral-quick" if quick else "spectral",
+        options.stem("spectral"),
         TITLE,
         rows,
         {f"{name}, {splits} splits, mean ± standard error": found.table(name) for name in names},

@@ -13,7 +13,7 @@ import scipy.sparse as sp
 import sklearn.datasets
 from sklearn.utils import Bunch
 
-from multikernel import datasets
+from experiments import datasets
 
 
 @pytest.fixture
@@ -169,7 +169,7 @@ def test_an_absent_file_is_named(write, tmp_path):
 @pytest.mark.usefixtures("no_folder", "openml")
 @pytest.mark.parametrize("name", ["wdbc", "digits", "diabetes_progression"])
 def test_bundled_sets_need_no_network(name, caplog):
-    with caplog.at_level(logging.INFO, logger="multikernel.datasets"):
+    with caplog.at_level(logging.INFO, logger="experiments.datasets"):
         bunch = datasets.load(name)
     assert bunch.data.shape == datasets._ORIGINS[name].shape
     assert bunch.source.startswith("sklearn.datasets.load_")

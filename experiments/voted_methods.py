@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators.voted_search import PAPER_GRID
-from ..grams.memory import MemoryBudget
-from ..kernels import KernelBank, gaussians, polynomials
-from ..learners.smo import svc
-from ..solvers.voted.columns import KernelColumns
-from ..solvers.voted.complexity import complexities
-from ..solvers.voted.path import solve_grid
-from ..solvers.voted.problem import VotedProblem
+from multikernel.estimators.voted_search import PAPER_GRID
+from multikernel.grams.memory import MemoryBudget
+from multikernel.kernels import KernelBank, gaussians, polynomials
+from multikernel.learners.smo import svc
+from multikernel.solvers.voted.columns import KernelColumns
+from multikernel.solvers.voted.complexity import complexities
+from multikernel.solvers.voted.path import solve_grid
+from multikernel.solvers.voted.problem import VotedProblem
 
 DEGREES = tuple(range(1, 11))
 GAMMAS = tuple(float(10.0 ** (i / 2)) for i in range(-4, 5))

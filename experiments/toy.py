@@ -20,7 +20,7 @@ What the text leaves open, and what is done here:
   at C = 1e-4 the objective is nearly all loss, and the first rule alone would accept the uniform
   start as the solution for every p.
 
-Run ``python -m multikernel.experiments.toy --help``.
+Run ``python -m experiments.toy --help``.
 """
 
 from __future__ import annotations
@@ -29,17 +29,18 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import norm as gaussian
 from sklearn.exceptions import ConvergenceWarning
 
-from ..estimators import MultiKernelClassifier
-from ..kernels import Linear, per_feature
-from ..weighting import LpNorm
-from .record import Claim, Record, compute, main, markdown, panels
+from multikernel.estimators import MultiKernelClassifier
+from multikernel.kernels import Linear, per_feature
+from multikernel.weighting import LpNorm
+
+from .norms import increasing_costs, standard_error
+from .record import Claim, Options, Record, Results, main, markdown, panels, select
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -169,17 +170,9 @@ def fit_norm(
 def learn_path(
     p: float, costs: Sequence[float], X: np.ndarray, y: np.ndarray
 ) -> Iterator[tuple[float, MultiKernelClassifier, bool]]:
-    """Machines for increasing C.
-
-    Once no coefficient is at its bound C, the bound plays no part: the same machine is, to the
-    tolerance, the answer for every larger C, and is not computed again.
-    """
-    found: tuple[MultiKernelClassifier, bool] | None = None
-    bound = 0.0
-    for C in sorted(costs):
-        if found is None or np.abs(found[0].dual_coef_).max() >= bound * (1 - 1e-6):
-            found, bound = fit_norm(p, C, X, y), C
-        yield C, *found
+    """Yield C, its classifier and whether that converged, for increasing C."""
+    found = increasing_costs(costs, lambda C: fit_norm(p, C, X, y), lambda fit: fit[0].dual_coef_)
+    return ((C, *fit) for C, fit in found)
 
 
 Sample = tuple[np.ndarray, np.ndarray]
@@ -237,11 +230,8 @@ def work(informative: int, repetition: int, p: float, step: int, seed: int) -> l
 # -- tables ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Results[Row]):
     """Rows of finished repetitions, with the tables and verdicts drawn from them."""
-
-    rows: Sequence[Row]
 
     @property
     def levels(self) -> list[int]:
@@ -253,19 +243,18 @@ class Found:
 
     def values(self, informative: int, p: float, field: str = "test_error") -> np.ndarray:
         """One field of all repetitions of a cell, in their order."""
-        cell = (informative, p)
-        return np.array([getattr(r, field) for r in self.rows if (r.informative, r.p) == cell])
+        return select(self.rows, field, informative=informative, p=p)
 
     def mean(self, informative: int, p: float, field: str = "test_error") -> float:
         return float(self.values(informative, p, field).mean())
 
     def standard_error(self, informative: int, p: float, field: str = "test_error") -> float:
-        return _standard_error(self.values(informative, p, field))
+        return standard_error(self.values(informative, p, field))
 
     def difference(self, informative: int, p: float, q: float) -> tuple[float, float]:
         """Mean and standard error of error(p) - error(q), on the same data sets."""
         apart = self.values(informative, p) - self.values(informative, q)
-        return float(apart.mean()), _standard_error(apart)
+        return float(apart.mean()), standard_error(apart)
 
     def table(self, field: str = "test_error", scale: float = 100.0, digits: int = 1) -> str:
         """Means ± standard errors, one line per level."""
@@ -412,40 +401,21 @@ def noise_of(informative: int) -> str:
     return f"{100 * (1 - informative / N_FEATURES):.0f} %"
 
 
-def _standard_error(values: np.ndarray) -> float:
-    if len(values) < 2:
-        return float("nan")
-    return float(np.std(values, ddof=1) / np.sqrt(len(values)))
-
-
 # -- running --------------------------------------------------------------------------------------
 
 
-def run(
-    repetitions: int | None = None,
-    quick: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    *,
-    out: str | Path | None = None,
-    progress: bool = False,
-) -> Record:
+def run(repetitions: int | None = None, **common: Any) -> Record:
     """Run the experiment, or what is missing of it.
+
+    Quick: three levels, whole decades of C, no p = inf.
 
     Parameters
     ----------
     repetitions : int or None, default=None
-        Data sets per level: 50, or 5 of a quick run; the thesis has 250.
-    quick : bool, default=False
-        Three levels, whole decades of C, no p = inf.
-    seed : int, default=0
-        Data sets follow from it, from the level and from the number of the repetition.
-    n_jobs : int or None, default=None
-        Processes, -1 for all cores; BLAS has one thread in each.
-    out : path or None, default=None
-        Folder in which finished machines are kept.
-    progress : bool, default=False
-        Show a progress bar.
+        Data sets per level: 250, as in the thesis, or 5 of a quick run. They follow from the seed,
+        the level and the number of the repetition.
+    **common
+        See `record.Options`.
 
     Examples
     --------
@@ -456,21 +426,16 @@ def run(
     >>> found.mean(1, 1.0) < 0.1 < found.mean(1, 4.0)
     True
     """
-    repetitions = repetitions or (QUICK_REPETITIONS if quick else REPETITIONS)
-    levels, norms, step = (QUICK_LEVELS, QUICK_NORMS, 2) if quick else (LEVELS, NORMS, 1)
-    rows = compute(
-        work,
-        [(k, r, p, step, seed) for k in levels for r in range(repetitions) for p in norms],
-        Row,
-        path=None if out is None else Path(out) / "toy.jsonl",
-        n_jobs=n_jobs,
-        progress=progress,
-        title="toy experiment",
-    )
+    options = Options(**common)
+    seed = options.seed
+    repetitions = repetitions or (QUICK_REPETITIONS if options.quick else REPETITIONS)
+    levels, norms, step = (QUICK_LEVELS, QUICK_NORMS, 2) if options.quick else (LEVELS, NORMS, 1)
+    tasks = [(k, r, p, step, seed) for k in levels for r in range(repetitions) for p in norms]
+    rows = options.compute(work, tasks, Row, kept="toy", title="toy experiment")
     found = Found(rows)
     bayes = f"Test error in % (Bayes {100 * BAYES_ERROR:.2f}), mean ± standard error"
     return Record(
-        "toy-quick" if quick else "toy",
+        options.stem("toy"),
         TITLE,
         rows,
         {

@@ -1,8 +1,8 @@
 """Data sets of the learning-kernels literature, under the names the papers use.
 
 A set is looked for in a local folder first, then in scikit-learn, then on OpenML. The local folder
-is the one that the environment variable ``MULTIKERNEL_DATA`` names; a source checkout also looks at
-``../shared/data``. It holds an ``index.json``, which maps each name to
+is the one that the environment variable ``MULTIKERNEL_DATA`` names, or else ``shared/data`` beside
+the checkout. It holds an ``index.json``, which maps each name to
 
 ``file``
     a ``.csv.gz`` with a header and the target in column ``y``, or a ``.npz`` with an array ``y``;
@@ -153,10 +153,9 @@ def folder() -> Path | None:
                 f"Let it name a folder of data sets, or unset it."
             )
         return place
-    root = Path(__file__).resolve().parents[2]
-    place = root.parent / "shared" / "data"
-    in_checkout = (root / "pyproject.toml").is_file()
-    return place if in_checkout and (place / "index.json").is_file() else None
+    checkout = Path(__file__).resolve().parents[1]
+    place = checkout.parent / "shared" / "data"
+    return place if (place / "index.json").is_file() else None
 
 
 def _index(place: Path | None) -> dict[str, Any]:

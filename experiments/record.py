@@ -1,10 +1,11 @@
 """What the experiments share: tasks that go on where they stopped, tables beside the printed ones.
 
 An experiment is a list of *tasks*, tuples of text and numbers (data set, repetition, method, ...),
-and a function that makes the rows of one task. `compute` runs what is missing and keeps every
-finished task as one line of a file, so that a run that was interrupted goes on where it stopped:
-half a line is passed over. `Record` holds the rows with the tables, verdicts and pictures drawn
-from them, prints itself as Markdown and saves CSV, Markdown and PNG.
+and a function that makes the rows of one task. `Options` are the keywords that every experiment
+accepts. `compute` runs what is missing and keeps every finished task as one line of a file, so that
+a run that was interrupted goes on where it stopped: half a line is passed over. `select`,
+`distinct` and `Results` read columns of the rows. `Record` holds the rows with the tables, verdicts
+and pictures drawn from them, prints itself as Markdown and saves CSV, Markdown and PNG.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ import platform
 import time
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, fields
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import joblib
 import numpy as np
@@ -97,6 +98,75 @@ def compute(
     return [row for task in wanted for row in kept[task]]
 
 
+@dataclass(frozen=True)
+class Options:
+    """The keywords that the function `run` of every experiment accepts.
+
+    Parameters
+    ----------
+    quick : bool, default=False
+        Run a small version. Each `run` says what it leaves out.
+    seed : int, default=0
+        Where the random numbers of data, splits and folds begin.
+    n_jobs : int or None, default=None
+        Processes, -1 for all cores; BLAS has one thread in each.
+    out : path or None, default=None
+        Folder in which finished tasks are kept.
+    progress : bool, default=False
+        Show a progress bar.
+
+    Examples
+    --------
+    >>> Options(quick=True).stem("toy")
+    'toy-quick'
+    """
+
+    quick: bool = False
+    seed: int = 0
+    n_jobs: int | None = None
+    out: str | Path | None = None
+    progress: bool = False
+
+    def stem(self, experiment: str) -> str:
+        """Return the name of the files of results, without their ending."""
+        return f"{experiment}-quick" if self.quick else experiment
+
+    def seeds(self, times: int) -> range:
+        """Return one seed for each of so many draws: the given one, and those that follow it."""
+        return range(self.seed, self.seed + times)
+
+    def compute(
+        self,
+        work: Callable[..., Sequence[Row]],
+        tasks: Iterable[Task],
+        kind: type[Row],
+        *,
+        kept: str,
+        title: str,
+    ) -> list[Row]:
+        """Return the rows of all tasks, as `compute` does; finished ones are in ``kept.jsonl``."""
+        path = None if self.out is None else Path(self.out) / f"{kept}.jsonl"
+        return compute(
+            work, tasks, kind, path=path, n_jobs=self.n_jobs, progress=self.progress, title=title
+        )
+
+
+def require_known(parameter: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """Raise an error that names the first of the given names that is not known.
+
+    Examples
+    --------
+    >>> require_known("names", ["heart", "hart"], ["heart", "sonar"])
+    Traceback (most recent call last):
+        ...
+    ValueError: names must be among heart, sonar; got 'hart'.
+    """
+    known = list(known)
+    for name in given:
+        if name not in known:
+            raise ValueError(f"{parameter} must be among {', '.join(known)}; got {name!r}.")
+
+
 def _one(work: Callable[..., Sequence[Row]], task: Task) -> tuple[Task, Sequence[Row], float]:
     started = time.perf_counter()
     with threadpool_limits(limits=1):
@@ -156,6 +226,45 @@ def _plain(value: Any) -> Any:
 def versions() -> dict[str, str]:
     """What the results were made with."""
     return {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}}
+
+
+# -- selecting ------------------------------------------------------------------------------------
+
+
+def select(rows: Iterable[Any], field: str, /, **where: Any) -> np.ndarray:
+    """Return one field of the rows whose other fields have the given values, in their order.
+
+    Examples
+    --------
+    >>> rows = [Claim("a", "yes", "no"), Claim("b", "yes", "yes"), Claim("c", "open", "no")]
+    >>> print(select(rows, "text", ours="no"))
+    ['a' 'c']
+    """
+    names, wanted = tuple(where), tuple(where.values())
+    return np.array(
+        [
+            getattr(row, field)
+            for row in rows
+            if tuple(getattr(row, name) for name in names) == wanted
+        ]
+    )
+
+
+def distinct(rows: Iterable[Any], field: str) -> list[Any]:
+    """Return the values of a field, each once, in the order in which they first occur."""
+    return list(dict.fromkeys(getattr(row, field) for row in rows))
+
+
+@dataclass(frozen=True)
+class Results(Generic[Row]):
+    """Rows of an experiment; subclasses add its tables and verdicts."""
+
+    rows: Sequence[Row]
+
+    @property
+    def sets(self) -> list[str]:
+        """Names of the data sets, in the order of the rows."""
+        return distinct(self.rows, "data")
 
 
 # -- telling --------------------------------------------------------------------------------------
@@ -337,21 +446,18 @@ def better(
 
 # -- the command line of one module ---------------------------------------------------------------
 
-#: what every experiment understands
-COMMON = ("quick", "seed", "n_jobs", "out", "progress")
+COMMON = tuple(option.name for option in fields(Options))
 
 
 def main(
     run: Callable[..., Record], module: str, title: str, arguments: Sequence[str] | None = None
 ) -> None:
-    """The command line of an experiment: ``python -m multikernel.experiments.NAME``.
+    """The command line of an experiment: ``python -m experiments.NAME``.
 
     What `run` takes beside the options of every experiment, whole numbers and lists of names, are
     options too.
     """
-    parser = argparse.ArgumentParser(
-        prog=f"python -m multikernel.experiments.{module}", description=title
-    )
+    parser = argparse.ArgumentParser(prog=f"python -m experiments.{module}", description=title)
     parser.add_argument("--quick", action="store_true", help="a small version, minutes")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=-1, help="processes, -1 for all cores")

@@ -26,7 +26,7 @@ What the text leaves open, and what is done here (the set-up is said to be that 
   Lambda counts: Lambda is one. The ridge over half decades, from 1e2 to 1e-4, by ten folds of the
   training points, as in the thesis; smallest mean squared error.
 
-Run ``python -m multikernel.experiments.uci_krr --help``.
+Run ``python -m experiments.uci_krr --help``.
 """
 
 from __future__ import annotations
@@ -34,18 +34,31 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedShuffleSplit
 
-from .. import datasets
-from ..estimators.search import MultiKernelRegressorCV
-from ..kernels.bank import KernelBank
-from ..kernels.vectors import Gaussian, Linear, Polynomial
-from ..weighting import L1, L2Ball
-from .record import Claim, Record, compute, dots, key_above, main, markdown, panels, spread
+from multikernel.estimators.search import MultiKernelRegressorCV
+from multikernel.kernels.bank import KernelBank
+from multikernel.kernels.vectors import Gaussian, Linear, Polynomial
+from multikernel.weighting import L1, L2Ball
+
+from .protocol import load_complete, standardise
+from .record import (
+    Claim,
+    Options,
+    Record,
+    Results,
+    dots,
+    key_above,
+    main,
+    markdown,
+    panels,
+    require_known,
+    select,
+    spread,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -80,10 +93,8 @@ class Row:
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray]:
     """Complete rows, as they come; labels -1 and +1."""
-    found = datasets.load(SETS[name])
-    X, y = np.asarray(found.data, dtype=np.float64), np.asarray(found.target, dtype=np.float64)
-    complete = ~np.isnan(X).any(axis=1)
-    return X[complete], y[complete]
+    X, y = load_complete(SETS[name])
+    return X, y.astype(np.float64)
 
 
 def split(y: np.ndarray, draw: int) -> tuple[np.ndarray, np.ndarray]:
@@ -91,12 +102,6 @@ def split(y: np.ndarray, draw: int) -> tuple[np.ndarray, np.ndarray]:
     cut = StratifiedShuffleSplit(1, train_size=0.8, random_state=draw)
     ((train, test),) = cut.split(np.zeros(len(y)), y)
     return train, test
-
-
-def prepare(X: np.ndarray, train: np.ndarray) -> np.ndarray:
-    """Mean 0 and variance 1 on the training points."""
-    deviation = X[train].std(axis=0)
-    return (X - X[train].mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
 
 
 def make_bank(n_features: int) -> KernelBank:
@@ -115,7 +120,7 @@ class Chosen:
 
 def learn(method: str, X: np.ndarray, y: np.ndarray, train: np.ndarray, draw: int) -> Chosen:
     """Choose by cross-validation on the training points; other labels are not looked at."""
-    Z = prepare(X, train)
+    Z = standardise(X, train)
     bank = make_bank(X.shape[1])
     rules: dict[str, Any] = {"L1": L1(), "L2": L2Ball(1.0, center=len(bank) ** -0.5)}
     groups = [[0], [1], [2]] if method == "best" else [[0, 1, 2]]
@@ -167,21 +172,12 @@ def work(data: str, draw: int, limit: int) -> list[Row]:
 # -- tables ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Results[Row]):
     """Rows by set and method."""
-
-    rows: Sequence[Row]
-
-    @property
-    def sets(self) -> list[str]:
-        return list(dict.fromkeys(row.data for row in self.rows))
 
     def values(self, data: str, method: str, field: str = "misclassified") -> np.ndarray:
         """One number a split (for the weights, three)."""
-        return np.array(
-            [getattr(r, field) for r in self.rows if (r.data, r.method) == (data, method)]
-        )
+        return select(self.rows, field, data=data, method=method)
 
     def apart(self, data: str, method: str) -> float:
         """Difference from the printed rate, in standard deviations of ours: none is printed."""
@@ -293,51 +289,26 @@ def draw_figure(found: Found) -> Figure:
 
 
 def run(
-    repetitions: int | None = None,
-    quick: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    *,
-    names: Sequence[str] = tuple(SETS),
-    out: str | Path | None = None,
-    progress: bool = False,
+    repetitions: int | None = None, *, names: Sequence[str] = tuple(SETS), **common: Any
 ) -> Record:
-    """Run the experiment, or what is missing of it.
+    """Run the experiment, or what is missing of it; quick: at most 150 points of each set.
 
     Parameters
     ----------
     repetitions : int or None, default=None
-        Random splits; ten, or four of a quick run.
-    quick : bool, default=False
-        At most 150 points of each set.
-    seed : int, default=0
-        Of the first split; the next ones follow.
-    n_jobs : int or None, default=None
-        Processes, -1 for all cores; BLAS has one thread in each.
+        Random splits, each with the next seed; ten, or four of a quick run.
     names : sequence of str
         Which sets.
-    out : path or None, default=None
-        Folder in which finished splits are kept.
-    progress : bool, default=False
-        Show a progress bar.
+    **common
+        See `record.Options`.
     """
-    strange = [name for name in names if name not in SETS]
-    if strange:
-        raise ValueError(f"names must be among {', '.join(SETS)}; got {strange[0]!r}.")
-    draws = repetitions or (QUICK_DRAWS if quick else DRAWS)
-    tasks = [
-        (name, draw, 150 if quick else 1000) for name in names for draw in range(seed, seed + draws)
-    ]
-    stem = "uci_krr-quick" if quick else "uci_krr"
-    rows = compute(
-        work,
-        tasks,
-        Row,
-        path=None if out is None else Path(out) / f"{stem}.jsonl",
-        n_jobs=n_jobs,
-        progress=progress,
-        title="few kernels",
-    )
+    options = Options(**common)
+    require_known("names", names, SETS)
+    times, limit = (QUICK_DRAWS, 150) if options.quick else (DRAWS, 1000)
+    draws = options.seeds(repetitions or times)
+    tasks = [(name, draw, limit) for name in names for draw in draws]
+    stem = options.stem("uci_krr")
+    rows = options.compute(work, tasks, Row, kept=stem, title="few kernels")
     found = Found(rows)
     return Record(
         stem,

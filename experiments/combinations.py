@@ -31,26 +31,41 @@ What the text leaves open, and what is done here:
   alignf is best by construction, and of the test fold: both stand beside the printed one.
 * *One-stage* problems are solved to a relative duality gap of 1e-6.
 
-Run ``python -m multikernel.experiments.combinations --help``.
+Run ``python -m experiments.combinations --help``.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.model_selection import KFold, StratifiedKFold
 
-from ..estimators.classifier import MultiKernelClassifier
-from ..estimators.regressor import MultiKernelRegressor
-from ..grams.normalise import centered_alignment
-from ..weighting import L1, L2Ball
+from multikernel.estimators.classifier import MultiKernelClassifier
+from multikernel.estimators.regressor import MultiKernelRegressor
+from multikernel.grams.normalise import centered_alignment
+from multikernel.weighting import L1, L2Ball
+
 from .alignment import PROBLEMS, SETS, Problem, problem_of
-from .record import Claim, Record, beside, better, compute, dots, key_above, main, markdown, panels
+from .protocol import assign, choose, error_of
+from .record import (
+    Claim,
+    Options,
+    Record,
+    Results,
+    beside,
+    better,
+    distinct,
+    dots,
+    key_above,
+    main,
+    markdown,
+    panels,
+    select,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -119,12 +134,7 @@ def parts(problem: Problem, y: np.ndarray, seed: int) -> list[tuple[np.ndarray, 
     cut = StratifiedKFold if problem.task == "classification" else KFold
     splitter = cut(5, shuffle=True, random_state=seed)
     folds = [test for _, test in splitter.split(np.zeros(len(y)), y)]
-    everyone = np.arange(len(y))
-    out: list[tuple[np.ndarray, ...]] = []
-    for i, test in enumerate(folds):
-        choosing = folds[(i + 1) % 5]
-        out.append((np.setdiff1d(everyone, np.concatenate([test, choosing])), choosing, test))
-    return out
+    return [assign(folds, i) for i in range(5)]
 
 
 def make(method: str, problem: Problem, value: float) -> Any:
@@ -145,14 +155,6 @@ def make(method: str, problem: Problem, value: float) -> Any:
     return MultiKernelRegressor(problem.bank, weighting, alpha=value)
 
 
-def error_of(model: Any, X: np.ndarray, y: np.ndarray, task: str) -> float:
-    """Part of the points that are misclassified, or root mean squared error."""
-    found = model.predict(X)
-    if task == "classification":
-        return float(np.mean(found != y))
-    return float(np.sqrt(np.mean((found - y) ** 2)))
-
-
 def alignment_on(model: Any, train: np.ndarray, new: np.ndarray, y: np.ndarray) -> float:
     """Alignment of the learned kernel with the labels of other points, centred on those."""
     K = np.zeros((len(new), len(new)))
@@ -163,6 +165,59 @@ def alignment_on(model: Any, train: np.ndarray, new: np.ndarray, y: np.ndarray) 
     return float(centered_alignment(K, np.outer(y, y)))
 
 
+def learn_fold(
+    make: Callable[[str, Problem, float], Any],
+    problem: Problem,
+    method: str,
+    X: np.ndarray,
+    y: np.ndarray,
+    roles: Sequence[np.ndarray],
+    grid: Sequence[float],
+) -> tuple[Any, np.ndarray, dict[str, Any]]:
+    """Train on the first part, choose on the second, score on the third.
+
+    Parameters
+    ----------
+    make : callable
+        ``make(method, problem, value)`` is the estimator with C or the ridge.
+    problem, method, X, y
+        The set, the method, and the data as they come.
+    roles : sequence of arrays
+        Training, choosing and test points.
+    grid : sequence of float
+        Values of C or the ridge.
+
+    Returns
+    -------
+    model : estimator
+        The one with the smallest error on the second part.
+    Z : array like X
+        The data that it was trained on and can predict.
+    found : dict
+        Those fields of a row that all experiments of this kind have.
+    """
+    started = time.process_time()
+    train, choosing, test = roles
+    Z = problem.prepare(X, train)
+
+    def error(pair: tuple[float, Any], part: np.ndarray) -> float:
+        return error_of(pair[1].predict(Z[part]), y[part], problem.task)
+
+    fits = ((value, make(method, problem, value).fit(Z[train], y[train])) for value in grid)
+    best, lowest = choose(fits, lambda pair: error(pair, choosing))
+    return (
+        best[1],
+        Z,
+        {
+            "error": error(best, test),
+            "value": best[0],
+            "validation_error": lowest,
+            "weights": np.ravel(best[1].kernel_weights_).tolist(),
+            "seconds": round(time.process_time() - started, 3),
+        },
+    )
+
+
 def run_fold(
     problem: Problem,
     method: str,
@@ -171,26 +226,14 @@ def run_fold(
     roles: Sequence[np.ndarray],
     grid: Sequence[float],
 ) -> dict[str, Any]:
-    """Train on the first part, choose on the second, score on the third."""
-    started = time.process_time()
-    train, choosing, test = roles
-    X = problem.prepare(X, train)
-    best, lowest = None, float("inf")
-    for value in grid:
-        model = make(method, problem, value).fit(X[train], y[train])
-        error = error_of(model, X[choosing], y[choosing], problem.task)
-        if error < lowest:
-            best, lowest, chosen = model, error, value
-    assert best is not None
+    """One method on one fold: all fields of a row that follow from learning."""
+    model, Z, found = learn_fold(make, problem, method, X, y, roles, grid)
+    train, _, test = roles
     return {
-        "error": error_of(best, X[test], y[test], problem.task),
-        "alignment": float(best.alignment_),
-        "test_alignment": alignment_on(best, X[train], X[test], y[test]),
-        "value": chosen,
-        "validation_error": lowest,
-        "gap": float(best.duality_gap_),
-        "weights": best.kernel_weights_.tolist(),
-        "seconds": round(time.process_time() - started, 3),
+        **found,
+        "alignment": float(model.alignment_),
+        "test_alignment": alignment_on(model, Z[train], Z[test], y[test]),
+        "gap": float(model.duality_gap_),
     }
 
 
@@ -209,23 +252,14 @@ def work(name: str, draw: int, fold: int, rows: int, step: int) -> list[Row]:
 # -- tables ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Results[Row]):
     """Rows by set, method and draw."""
-
-    rows: Sequence[Row]
-
-    @property
-    def sets(self) -> list[str]:
-        return list(dict.fromkeys(row.data for row in self.rows))
 
     def values(self, data: str, method: str, field: str = "error") -> np.ndarray:
         """Of all folds, shape (n_draws, n_folds)."""
-        draws: dict[int, list[float]] = {}
-        for row in self.rows:
-            if (row.data, row.method) == (data, method):
-                draws.setdefault(row.draw, []).append(getattr(row, field))
-        return np.array(list(draws.values()))
+        draws = distinct(self.rows, "draw")
+        found = (select(self.rows, field, data=data, method=method, draw=draw) for draw in draws)
+        return np.array([values for values in found if len(values)])
 
     def table(self) -> str:
         """Table 2: error and alignment, ours and printed."""
@@ -367,56 +401,34 @@ def draw_figure(found: Found) -> Figure:
     return figure
 
 
-def run(
-    repetitions: int | None = None,
-    quick: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    *,
-    names: Sequence[str] = SETS,
-    out: str | Path | None = None,
-    progress: bool = False,
-) -> Record:
+def run(repetitions: int | None = None, *, names: Sequence[str] = SETS, **common: Any) -> Record:
     """Run the experiment, or what is missing of it.
+
+    Quick: 300 rows and every second value of the grids.
 
     Parameters
     ----------
     repetitions : int or None, default=None
-        Draws of rows and folds; ten, or two of a quick run.
-    quick : bool, default=False
-        300 rows and every second value of the grids.
-    seed : int, default=0
-        Of the first draw; the next ones follow.
-    n_jobs : int or None, default=None
-        Processes, -1 for all cores; BLAS has one thread in each.
+        Draws of rows and folds, each with the next seed; ten, or two of a quick run.
     names : sequence of str
         Which sets.
-    out : path or None, default=None
-        Folder in which finished folds are kept.
-    progress : bool, default=False
-        Show a progress bar.
+    **common
+        See `record.Options`.
     """
-    repetitions = (QUICK_DRAWS if quick else DRAWS) if repetitions is None else repetitions
-    rows, step = (300, 2) if quick else (1000, 1)
-    rows_found = compute(
-        work,
-        [
-            (problem_of(name).name, draw, fold, rows, step)
-            for name in names
-            for draw in range(seed, seed + repetitions)
-            for fold in range(5)
-        ],
-        Row,
-        path=None if out is None else Path(out) / "combinations.jsonl",
-        n_jobs=n_jobs,
-        progress=progress,
-        title="combinations",
-    )
-    found = Found(rows_found)
+    options = Options(**common)
+    times, size, step = (QUICK_DRAWS, 300, 2) if options.quick else (DRAWS, 1000, 1)
+    tasks = [
+        (problem_of(name).name, draw, fold, size, step)
+        for name in names
+        for draw in options.seeds(times if repetitions is None else repetitions)
+        for fold in range(5)
+    ]
+    rows = options.compute(work, tasks, Row, kept="combinations", title="combinations")
+    found = Found(rows)
     return Record(
-        "combinations-quick" if quick else "combinations",
+        options.stem("combinations"),
         TITLE,
-        rows_found,
+        rows,
         {
             "Table 2: error and alignment": found.table(),
             "Table 4: is the column significantly better than the row?": found.significance(),

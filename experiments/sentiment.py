@@ -35,7 +35,7 @@ What the text leaves open, and what is done here:
   of linear programs over a level l (:func:`.bigrams.sparse_machine_path`), which is the grid here:
   five values a decade, from 0.63 of the largest level down to 0.01.
 
-Run ``python -m multikernel.experiments.sentiment --help``.
+Run ``python -m experiments.sentiment --help``.
 """
 
 from __future__ import annotations
@@ -43,31 +43,35 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.model_selection import StratifiedKFold
 
-from ..estimators.classifier import MultiKernelClassifier
-from ..estimators.regressor import MultiKernelRegressor
-from ..grams.normalise import centered_alignment
-from ..kernels.bank import per_feature
-from ..kernels.vectors import Linear
-from ..weighting import L2Ball
-from . import bigrams
+from multikernel.estimators.classifier import MultiKernelClassifier
+from multikernel.estimators.regressor import MultiKernelRegressor
+from multikernel.grams.normalise import centered_alignment
+from multikernel.kernels.bank import per_feature
+from multikernel.kernels.vectors import Linear
+from multikernel.weighting import L2Ball
+
+from . import bigrams, protocol
+from .protocol import assign, error_of
 from .record import (
     Claim,
+    Options,
     Record,
+    Results,
     beside,
     better,
-    compute,
     dots,
     key_above,
     main,
     markdown,
     panels,
+    require_known,
+    select,
     spread,
 )
 
@@ -147,12 +151,7 @@ def parts(ratings: np.ndarray, seed: int) -> list[tuple[np.ndarray, np.ndarray, 
     """Training, choosing and test texts of the five assignments."""
     splitter = StratifiedKFold(5, shuffle=True, random_state=seed)
     folds = [test for _, test in splitter.split(np.zeros(len(ratings)), ratings.astype(int))]
-    everyone = np.arange(len(ratings))
-    out = []
-    for i, test in enumerate(folds):
-        choosing = folds[(i + 1) % 5]
-        out.append((np.setdiff1d(everyone, np.concatenate([test, choosing])), choosing, test))
-    return out
+    return [assign(folds, i) for i in range(5)]
 
 
 def grid_of(method: str, task: str) -> tuple[float, ...]:
@@ -205,13 +204,6 @@ def models(
         yield Model(value, found, model.kernel_weights_, float(model.duality_gap_))
 
 
-def error_of(found: np.ndarray, y: np.ndarray, task: str) -> float:
-    """Part of the texts that are misclassified, or root mean squared error."""
-    if task == "classification":
-        return float(np.mean(found != y))
-    return float(np.sqrt(np.mean((found - y) ** 2)))
-
-
 def choose(
     method: str,
     task: str,
@@ -222,13 +214,10 @@ def choose(
 ) -> tuple[Model, float]:
     """Train on the first part, choose on the second; the third is not looked at."""
     train, choosing = roles[:2]
-    best, lowest = None, float("inf")
-    for model in models(method, V, y, train, grid):
-        error = error_of(model.predictions[choosing], y[choosing], task)
-        if error < lowest:
-            best, lowest = model, error
-    assert best is not None
-    return best, lowest
+    return protocol.choose(
+        models(method, V, y, train, grid),
+        lambda model: error_of(model.predictions[choosing], y[choosing], task),
+    )
 
 
 def alignment_on(U: sp.csc_matrix, weights: np.ndarray, rows: np.ndarray, y: np.ndarray) -> float:
@@ -275,22 +264,12 @@ def work(data: str, task: str, fold: int, seed: int, limit: int, top: int, step:
 # -- tables ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Results[Row]):
     """Rows by task, set and method."""
-
-    rows: Sequence[Row]
-
-    @property
-    def sets(self) -> list[str]:
-        return list(dict.fromkeys(row.data for row in self.rows))
 
     def values(self, task: str, data: str, method: str, field: str = "error") -> np.ndarray:
         """One number a fold."""
-        wanted = (task, data, method)
-        return np.array(
-            [getattr(row, field) for row in self.rows if (row.task, row.data, row.method) == wanted]
-        )
+        return select(self.rows, field, task=task, data=data, method=method)
 
     def table(self, task: str) -> str:
         """Half of Table 3: error and alignment, ours and printed."""
@@ -460,49 +439,29 @@ def draw_figure(found: Found) -> Figure:
     return figure
 
 
-def run(
-    quick: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    *,
-    names: Sequence[str] = SETS,
-    out: str | Path | None = None,
-    progress: bool = False,
-) -> Record:
+def run(*, names: Sequence[str] = SETS, **common: Any) -> Record:
     """Run the experiment, or what is missing of it.
+
+    Quick: 500 reviews of each kind, 1,000 pairs of words and every second value of the grids.
 
     Parameters
     ----------
-    quick : bool, default=False
-        500 reviews of each kind, 1,000 pairs of words and every second value of the grids.
-    seed : int, default=0
-        For the folds.
-    n_jobs : int or None, default=None
-        Processes, -1 for all cores; BLAS has one thread in each.
     names : sequence of str
         Which sets.
-    out : path or None, default=None
-        Folder in which finished folds are kept.
-    progress : bool, default=False
-        Show a progress bar.
+    **common
+        See `record.Options`.
     """
-    strange = [name for name in names if name not in SETS]
-    if strange:
-        raise ValueError(f"names must be among {', '.join(SETS)}; got {strange[0]!r}.")
-    size = (500, 1000, 2) if quick else (2000, 4000, 1)
+    options = Options(**common)
+    require_known("names", names, SETS)
+    size = (500, 1000, 2) if options.quick else (2000, 4000, 1)
     tasks = [
-        (name, task, fold, seed, *size) for name in names for task in METHODS for fold in range(5)
+        (name, task, fold, options.seed, *size)
+        for name in names
+        for task in METHODS
+        for fold in range(5)
     ]
-    stem = "sentiment-quick" if quick else "sentiment"
-    rows = compute(
-        work,
-        tasks,
-        Row,
-        path=None if out is None else Path(out) / f"{stem}.jsonl",
-        n_jobs=n_jobs,
-        progress=progress,
-        title="sentiment",
-    )
+    stem = options.stem("sentiment")
+    rows = options.compute(work, tasks, Row, kept=stem, title="sentiment")
     found = Found(rows)
     return Record(
         stem,

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import multikernel as mk
-from multikernel.experiments import toy
+from experiments import toy
 from multikernel.grams.memory import MemoryBudget
 from multikernel.grams.protocol import Grams
 from multikernel.learners.logistic import LogisticRegression

@@ -4,26 +4,38 @@ The paper describes ensembles (section 3.3) and leaves the comparison open; unif
 printed. Sets, kernels and draws are those of :mod:`.alignment`, folds, scaling and scores those of
 :mod:`.combinations`. One draw of rows and folds; three values of C or the ridge.
 
-Run ``python -m multikernel.experiments.ensembles --help``.
+Run ``python -m experiments.ensembles --help``.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..estimators.classifier import MultiKernelClassifier
-from ..estimators.ensemble import KernelEnsembleClassifier, KernelEnsembleRegressor
-from ..estimators.regressor import MultiKernelRegressor
+from multikernel.estimators.classifier import MultiKernelClassifier
+from multikernel.estimators.ensemble import KernelEnsembleClassifier, KernelEnsembleRegressor
+from multikernel.estimators.regressor import MultiKernelRegressor
+
 from .alignment import GRIDS, SETS, Problem, problem_of
 from .combinations import METHODS as PRINTED_METHODS
-from .combinations import PRINTED_ERRORS, error_of, parts
-from .record import Claim, Record, compute, dots, key_above, main, markdown, panels, spread
+from .combinations import PRINTED_ERRORS, learn_fold, parts
+from .record import (
+    Claim,
+    Options,
+    Record,
+    distinct,
+    dots,
+    key_above,
+    main,
+    markdown,
+    panels,
+    require_known,
+    select,
+    spread,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -78,22 +90,9 @@ def run_fold(
     roles: Sequence[np.ndarray],
     grid: Sequence[float],
 ) -> dict[str, Any]:
-    """Train on the first part, choose on the second, score on the third."""
-    started = time.process_time()
-    train, choosing, test = roles
-    X = problem.prepare(X, train)
-    models = [make(method, problem, value).fit(X[train], y[train]) for value in grid]
-    errors = [error_of(model, X[choosing], y[choosing], problem.task) for model in models]
-    best = int(np.argmin(errors))
-    model = models[best]
-    return {
-        "error": error_of(model, X[test], y[test], problem.task),
-        "value": grid[best],
-        "validation_error": errors[best],
-        "weights": np.ravel(model.kernel_weights_).tolist(),
-        "gap": float(getattr(model, "weights_gap_", 0.0)),
-        "seconds": round(time.process_time() - started, 3),
-    }
+    """One method on one fold: all fields of a row that follow from learning."""
+    model, _, found = learn_fold(make, problem, method, X, y, roles, grid)
+    return {**found, "gap": float(getattr(model, "weights_gap_", 0.0))}
 
 
 def work(name: str, method: str, fold: int, rows: int, first: int, seed: int) -> list[Row]:
@@ -107,7 +106,7 @@ def work(name: str, method: str, fold: int, rows: int, first: int, seed: int) ->
 
 def errors(rows: Sequence[Row], data: str, method: str) -> np.ndarray:
     """Of all folds."""
-    return np.array([row.error for row in rows if (row.data, row.method) == (data, method)])
+    return select(rows, "error", data=data, method=method)
 
 
 def table(rows: Sequence[Row]) -> str:
@@ -145,7 +144,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
 
 
 def _names(rows: Sequence[Row]) -> tuple[list[str], list[str]]:
-    return list(dict.fromkeys(r.data for r in rows)), list(dict.fromkeys(r.method for r in rows))
+    return distinct(rows, "data"), distinct(rows, "method")
 
 
 def draw_figure(rows: Sequence[Row]) -> Figure:
@@ -162,54 +161,31 @@ def draw_figure(rows: Sequence[Row]) -> Figure:
 
 
 def run(
-    quick: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    *,
-    names: Sequence[str] = SETS,
-    methods: Sequence[str] = tuple(METHODS),
-    out: str | Path | None = None,
-    progress: bool = False,
+    *, names: Sequence[str] = SETS, methods: Sequence[str] = tuple(METHODS), **common: Any
 ) -> Record:
-    """All methods on all sets.
+    """All methods on all sets; quick: 300 rows, and two or three values of C or the ridge.
 
     Parameters
     ----------
-    quick : bool, default=False
-        300 rows, and two or three values of C or the ridge.
-    seed : int, default=0
-        For rows and folds.
-    n_jobs : int or None, default=None
-        Processes, -1 for all cores.
     names, methods : sequences of str
         Which sets and methods.
-    out : path or None, default=None
-        Folder in which finished folds are kept.
-    progress : bool, default=False
-        Show a progress bar.
+    **common
+        See `record.Options`.
     """
-    unknown = [method for method in methods if method not in METHODS]
-    if unknown:
-        raise ValueError(f"methods must be among {', '.join(METHODS)}; got {unknown[0]!r}.")
-    size, first = (300, 2) if quick else (1000, 1)
-    rows = compute(
-        work,
-        [
-            (problem_of(name).name, method, fold, size, first, seed)
-            for name in names
-            for method in methods
-            for fold in range(5)
-        ],
-        Row,
-        path=None if out is None else Path(out) / "ensembles.jsonl",
-        n_jobs=n_jobs,
-        progress=progress,
-        title="ensembles",
-    )
+    options = Options(**common)
+    require_known("methods", methods, METHODS)
+    size, first = (300, 2) if options.quick else (1000, 1)
+    tasks = [
+        (problem_of(name).name, method, fold, size, first, options.seed)
+        for name in names
+        for method in methods
+        for fold in range(5)
+    ]
+    rows = options.compute(work, tasks, Row, kept="ensembles", title="ensembles")
     gap = max(row.gap for row in rows)
     seconds = sum(row.seconds for row in rows)
     return Record(
-        "ensembles-quick" if quick else "ensembles",
+        options.stem("ensembles"),
         TITLE,
         rows,
         {"Error, mean ± standard deviation over five folds": table(rows)},

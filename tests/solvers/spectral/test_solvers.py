@@ -40,7 +40,7 @@ from multikernel.solvers.spectral.problem import (
 from multikernel.solvers.spectral.qcqp import QCQP_LIMIT, qcqp
 from multikernel.solvers.spectral.sdp import sdp, triangle, untriangle
 from multikernel.solvers.spectral.spectral_class import NegativeEigenvalueError, Spectrum
-from tests.solvers.test_qcqp_oracle import conic_optimum
+from tests.solvers.joint.test_qcqp_oracle import conic_optimum
 
 MARGINS = [("1-norm", 0.05), ("1-norm", 1.0), ("2-norm", 10.0), ("hard", 1.0)]
 

@@ -35,30 +35,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from time import process_time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from .. import datasets
-from ..bounds import suggest_p
-from ..grams.normalise import centered_alignment
-from ..kernels import precomputed, sample_ids
-from ..kernels.sequences import Spectrum, WeightedDegree
-from . import record
+from multikernel.bounds import suggest_p
+from multikernel.kernels import sample_ids
+from multikernel.kernels.sequences import Spectrum, WeightedDegree
+
+from . import datasets, norms
 from .norms import (
     ahead,
+    alignment_matrix,
     block_norms,
     draw_factor,
     draw_matrix,
     machines,
+    mean_and_error,
     said,
     standard_error,
     weights_of,
 )
-from .record import Claim, Record, compute, markdown
+from .record import Claim, Options, Record, main, markdown, select
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -122,12 +122,9 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Problem(norms.Problem):
     """Kernel matrices over pool, validation and test windows, in this order."""
 
-    names: list[str]
-    matrices: np.ndarray
-    y: np.ndarray
     n_pool: int
     n_validation: int
 
@@ -198,11 +195,8 @@ def load(seed: int, quick: bool) -> Problem:
 def one(problem: Problem, n: int, repetition: int, rule: str, seed: int) -> list[Row]:
     """One norm on all kernels or, where `rule` names one, one kernel."""
     started = process_time()
-    names, matrices, y = problem.names, problem.matrices, problem.y
-    if rule in names:
-        k = names.index(rule)
-        names, matrices = [rule], matrices[k : k + 1]
-    bank, ids = precomputed(matrices, names=names), sample_ids(len(y))
+    y = problem.y
+    bank, ids = problem.bank(rule), sample_ids(len(y))
     train = np.arange(repetition * n, (repetition + 1) * n)
     held = np.arange(problem.n_pool, problem.n_pool + problem.n_validation)
     test = np.arange(problem.n_pool + problem.n_validation, len(y))
@@ -229,30 +223,20 @@ def one(problem: Problem, n: int, repetition: int, rule: str, seed: int) -> list
     ]
 
 
-def run(
-    quick: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    out: str | Path | None = None,
-    progress: bool = False,
-) -> Record:
-    """All norms on all samples, and single kernels; finished ones are kept in `out`."""
-    problem = load(seed, quick)
-    sizes = QUICK_SIZES if quick else SIZES
+def run(**common: Any) -> Record:
+    """All norms on all samples, and single kernels; quick: fewer samples. See `record.Options`."""
+    options = Options(**common)
+    seed = options.seed
+    problem = load(seed, options.quick)
+    sizes = QUICK_SIZES if options.quick else SIZES
     tasks = [
         (n, r, rule, seed) for n, times in sizes.items() for r in range(times) for rule in NORMS
     ]
     alone = max(n for n in sizes if n <= SINGLE_SIZE)
     tasks += [(alone, r, rule, seed) for r in range(sizes[alone]) for rule in problem.names]
-    name = "tss-quick" if quick else "tss"
-    rows = compute(
-        partial(one, problem),
-        tasks,
-        Row,
-        path=None if out is None else Path(out) / f"{name}.jsonl",
-        n_jobs=n_jobs,
-        progress=progress,
-        title="transcription starts",
+    name = options.stem("tss")
+    rows = options.compute(
+        partial(one, problem), tasks, Row, kept=name, title="transcription starts"
     )
     return tell(name, problem, rows)
 
@@ -262,17 +246,11 @@ def run(
 
 def areas(rows: Sequence[Row], n: int, rule: str) -> np.ndarray:
     """Areas under the curve in %, by sample."""
-    return 100.0 * np.array([row.auc for row in rows if row.n == n and row.rule == rule])
+    return 100.0 * select(rows, "auc", n=n, rule=rule)
 
 
 def _mean(rows: Sequence[Row], n: int, rule: str, field: str) -> np.ndarray:
-    found = [getattr(row, field) for row in rows if row.n == n and row.rule == rule]
-    return np.asarray(np.mean(found, axis=0))
-
-
-def _shown(values: np.ndarray) -> str:
-    error = standard_error(values)
-    return f"{values.mean():.2f}" + (f" ± {error:.2f}" if np.isfinite(error) else "")
+    return np.asarray(select(rows, field, n=n, rule=rule).mean(axis=0))
 
 
 def tell(name: str, problem: Problem, rows: Sequence[Row]) -> Record:
@@ -280,10 +258,16 @@ def tell(name: str, problem: Problem, rows: Sequence[Row]) -> Record:
     sizes = sorted({row.n for row in rows})
     alone = max(row.n for row in rows if row.rule in problem.names)
     main_table = [
-        [str(n), str(len(areas(rows, n, "2"))), *(_shown(areas(rows, n, rule)) for rule in NORMS)]
+        [
+            str(n),
+            str(len(areas(rows, n, "2"))),
+            *(mean_and_error(areas(rows, n, rule)) for rule in NORMS),
+        ]
         for n in sizes
     ]
-    singles = [[k, _shown(areas(rows, alone, k)), f"{100 * PRINTED[k]:.0f}"] for k in problem.names]
+    singles = [
+        [k, mean_and_error(areas(rows, alone, k)), f"{100 * PRINTED[k]:.0f}"] for k in problem.names
+    ]
     weights = [
         [f"p = {rule}", *(f"{w:.3f}" for w in _mean(rows, sizes[-1], rule, "weights"))]
         for rule in NORMS
@@ -359,9 +343,8 @@ def _claims(problem: Problem, rows: Sequence[Row]) -> list[Claim]:
 
 def alignments(problem: Problem) -> np.ndarray:
     """Centred alignments of all pairs of kernels on a thousand windows of the pool."""
-    K = problem.matrices[:, :1000, :1000][:, : problem.n_pool, : problem.n_pool]
-    p = len(K)
-    return np.array([[centered_alignment(K[k], K[j]) for j in range(p)] for k in range(p)])
+    n = min(1000, problem.n_pool)
+    return alignment_matrix(problem.matrices[:, :n, :n])
 
 
 def draw(problem: Problem, rows: Sequence[Row]) -> Figure:
@@ -412,10 +395,5 @@ def draw(problem: Problem, rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Run from the command line."""
-    record.main(run, "tss", TITLE, arguments)
-
-
 if __name__ == "__main__":
-    main()
+    main(run, "tss", TITLE)

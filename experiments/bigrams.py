@@ -18,11 +18,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .. import datasets
-from ..kernels.sequences import per_ngram
-from ..problem.losses import Hinge
-from ..solvers.spectral.lp import Duals
-from ..solvers.spectral.problem import Labels
+from multikernel.kernels.sequences import per_ngram
+from multikernel.problem.losses import Hinge
+from multikernel.solvers.spectral.lp import Duals
+from multikernel.solvers.spectral.problem import Labels
+
+from . import datasets
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 TABLE_1 = ("L2", "L1", "VKRT", "VKRD")
 TABLE_2 = ("L2-unif", "VKRG")
 
-#: The paper's names of data sets that have another one in :mod:`multikernel.datasets`.
+#: The paper's names of data sets that have another one in :mod:`experiments.datasets`.
 NAMES = {"pima": "diabetes", "musk": "musk1", "white": "winewhite", "ml-prove": "mlprove"}
 
 #: Mean test error in %, its standard deviation over folds, mean number of support vectors.

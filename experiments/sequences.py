@@ -18,7 +18,7 @@ sentiment      2,000 reviews of books, word by word and letter by letter
 
 Large sets are cut to a stratified part of at most ``--limit`` samples. On the reviews, one rank-one
 kernel per word or pair of words, the 4,000 most frequent of each training part, is tried as well.
-Run ``python -m multikernel.experiments.sequences --help``.
+Run ``python -m experiments.sequences --help``.
 """
 
 from __future__ import annotations
@@ -29,17 +29,15 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.model_selection import StratifiedShuffleSplit, train_test_split
 
-from .. import datasets
-from ..estimators import MultiKernelClassifierCV
-from ..kernels import KernelBank, precomputed, sample_ids
-from ..kernels.base import Kernel
-from ..kernels.sequences import (
+from multikernel.estimators import MultiKernelClassifierCV
+from multikernel.kernels import KernelBank, precomputed, sample_ids
+from multikernel.kernels.base import Kernel
+from multikernel.kernels.sequences import (
     LocalityImproved,
     Mismatch,
     Oligo,
@@ -49,8 +47,10 @@ from ..kernels.sequences import (
     WeightedDegree,
     per_ngram,
 )
-from ..weighting import L1, LpNorm
-from .record import Record, compute, dots, main, markdown, panels, spread
+from multikernel.weighting import L1, LpNorm
+
+from . import datasets
+from .record import Options, Record, distinct, dots, main, markdown, panels, select, spread
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -243,8 +243,8 @@ def problem_of(name: str) -> Problem:
 
 def errors(rows: Sequence[Row], data: str, rule: str, kernel: str = "") -> np.ndarray:
     """Test errors over the splits, in per cent."""
-    chosen = [r for r in rows if (r.data, r.rule, r.kernel) == (data, rule, kernel)]
-    return 100.0 * np.array([r.error for r in sorted(chosen, key=lambda r: r.split)])
+    by_split = sorted(rows, key=lambda row: row.split)
+    return 100.0 * select(by_split, "error", data=data, rule=rule, kernel=kernel)
 
 
 def hindsight(rows: Sequence[Row], data: str) -> str:
@@ -257,7 +257,7 @@ def table(rows: Sequence[Row]) -> str:
     """Mean test error (%) ± standard deviation over splits."""
     rules = ["best", *RULES]
     lines = []
-    for data in _sets(rows):
+    for data in distinct(rows, "data"):
         first = next(row for row in rows if row.data == data)
         single = errors(rows, data, "single", hindsight(rows, data))
         values = [single, *(errors(rows, data, rule) for rule in rules)]
@@ -268,7 +268,7 @@ def table(rows: Sequence[Row]) -> str:
 def weights_table(rows: Sequence[Row], rule: str = "l1") -> str:
     """The kernels that a rule trusts most (first split) and the best single one."""
     lines = []
-    for data in _sets(rows):
+    for data in distinct(rows, "data"):
         row = next(r for r in rows if r.data == data and r.rule == rule)
         lines.append([data, row.weights, hindsight(rows, data)])
     return markdown(["set", f"largest weights of {rule}", "best single kernel in hindsight"], lines)
@@ -286,7 +286,7 @@ def ngrams_table(rows: Sequence[Row]) -> str:
 
 def draw_figure(rows: Sequence[Row]) -> Figure:
     """Errors of the rules and of the best single kernel in hindsight, one panel per set."""
-    sets, rules = _sets(rows), ["best", *RULES]
+    sets, rules = distinct(rows, "data"), ["best", *RULES]
     figure, axes = panels(len(sets), sharey=True)
     for ax, data in zip(axes[0], sets, strict=True):
         dots(ax, rules, [errors(rows, data, rule) for rule in rules])
@@ -295,20 +295,12 @@ def draw_figure(rows: Sequence[Row]) -> Figure:
     return figure
 
 
-def _sets(rows: Sequence[Row]) -> list[str]:
-    return list(dict.fromkeys(row.data for row in rows))
-
-
 def run(
     splits: int | None = None,
     limit: int | None = None,
-    quick: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
     *,
     names: Sequence[str] = SETS,
-    out: str | Path | None = None,
-    progress: bool = False,
+    **common: Any,
 ) -> Record:
     """All rules and all single kernels on all splits, or what is missing of them.
 
@@ -319,19 +311,15 @@ def run(
         quick run.
     limit : int or None, default=None
         Samples of a set that are used, training and test together: 1200, or 300 of a quick run.
-    quick : bool, default=False
-    seed : int, default=0
-    n_jobs : int or None, default=None
-        Processes, -1 for all cores.
     names : sequence of str
         Which sets.
-    out : path or None, default=None
-        Folder in which finished splits are kept.
-    progress : bool, default=False
-        Show a progress bar.
+    **common
+        See `record.Options`.
     """
-    splits = splits or (QUICK_SPLITS if quick else SPLITS)
-    limit = limit or (QUICK_LIMIT if quick else LIMIT)
+    options = Options(**common)
+    seed = options.seed
+    splits = splits or (QUICK_SPLITS if options.quick else SPLITS)
+    limit = limit or (QUICK_LIMIT if options.quick else LIMIT)
     tasks = [
         (name, split, False, limit, seed)
         for name in names
@@ -339,15 +327,7 @@ def run(
     ]
     if "sentiment_books" in names:
         tasks += [("sentiment_books", split, True, limit, seed) for split in range(splits)]
-    rows = compute(
-        work,
-        tasks,
-        Row,
-        path=None if out is None else Path(out) / "sequences.jsonl",
-        n_jobs=n_jobs,
-        progress=progress,
-        title="string kernels",
-    )
+    rows = options.compute(work, tasks, Row, kept="sequences", title="string kernels")
     tables = {
         "Test error in %, mean ± standard deviation over splits": table(rows),
         "What the weights say": weights_table(rows),
@@ -355,7 +335,7 @@ def run(
     if "sentiment_books" in names:
         tables["One kernel per word or pair of words, reviews of books"] = ngrams_table(rows)
     return Record(
-        "sequences-quick" if quick else "sequences",
+        options.stem("sequences"),
         TITLE,
         rows,
         tables,

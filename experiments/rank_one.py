@@ -31,7 +31,7 @@ What the text leaves open, and what is done here:
   values a decade.
 * *Folds* are random, the same for all methods.
 
-Run ``python -m multikernel.experiments.rank_one --help``.
+Run ``python -m experiments.rank_one --help``.
 """
 
 from __future__ import annotations
@@ -40,19 +40,30 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.model_selection import KFold
 
-from ..estimators.search import MultiKernelRegressorCV
-from ..kernels.bank import per_feature
-from ..kernels.vectors import Linear
-from ..weighting import L2Ball
+from multikernel.estimators.search import MultiKernelRegressorCV
+from multikernel.kernels.bank import per_feature
+from multikernel.kernels.vectors import Linear
+from multikernel.weighting import L2Ball
+
 from . import bigrams
-from .record import Claim, Record, compute, main, markdown, panels, spread
+from .record import (
+    Claim,
+    Options,
+    Record,
+    Results,
+    main,
+    markdown,
+    panels,
+    require_known,
+    select,
+    spread,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -210,15 +221,8 @@ def work(data: str, draw: int, size: int, top: int, kernels: int) -> list[Row]:
 # -- tables ---------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Found:
+class Found(Results[Row]):
     """Rows by set, number of kernels and method."""
-
-    rows: Sequence[Row]
-
-    @property
-    def sets(self) -> list[str]:
-        return list(dict.fromkeys(row.data for row in self.rows))
 
     @property
     def sizes(self) -> list[int]:
@@ -226,10 +230,7 @@ class Found:
 
     def values(self, data: str, kernels: int, method: str, field: str = "error") -> np.ndarray:
         """One number a draw."""
-        wanted = (data, kernels, method)
-        return np.array(
-            [getattr(r, field) for r in self.rows if (r.data, r.kernels, r.method) == wanted]
-        )
+        return select(self.rows, field, data=data, kernels=kernels, method=method)
 
     def ratios(self, data: str, kernels: int, method: str) -> np.ndarray:
         """Error over that of the sum, draw by draw."""
@@ -339,57 +340,33 @@ def draw_figure(found: Found) -> Figure:
     return figure
 
 
-def run(
-    repetitions: int | None = None,
-    quick: bool = False,
-    seed: int = 0,
-    n_jobs: int | None = None,
-    *,
-    names: Sequence[str] = SETS,
-    out: str | Path | None = None,
-    progress: bool = False,
-) -> Record:
+def run(repetitions: int | None = None, *, names: Sequence[str] = SETS, **common: Any) -> Record:
     """Run the experiment, or what is missing of it.
+
+    Quick: 400 training texts, 250 and 1,000 kernels.
 
     Parameters
     ----------
     repetitions : int or None, default=None
-        Draws of the training texts; four, or two of a quick run.
-    quick : bool, default=False
-        400 training texts, 250 and 1,000 kernels.
-    seed : int, default=0
-        Of the first draw; the next ones follow.
-    n_jobs : int or None, default=None
-        Processes, -1 for all cores; BLAS has one thread in each.
+        Draws of the training texts, each with the next seed; four, or two of a quick run.
     names : sequence of str
         Which sets.
-    out : path or None, default=None
-        Folder in which finished draws are kept.
-    progress : bool, default=False
-        Show a progress bar.
+    **common
+        See `record.Options`.
     """
-    strange = [name for name in names if name not in SETS]
-    if strange:
-        raise ValueError(f"names must be among {', '.join(SETS)}; got {strange[0]!r}.")
-    draws = repetitions or (QUICK_DRAWS if quick else DRAWS)
-    sizes = QUICK_SIZES if quick else SIZES
+    options = Options(**common)
+    require_known("names", names, SETS)
+    quick = options.quick
+    times, sizes = (QUICK_DRAWS, QUICK_SIZES) if quick else (DRAWS, SIZES)
     tasks = [
         (name, draw, texts, sizes[-1], kernels)
         for name in names
         for texts in [QUICK_TEXTS if quick else STORIES if name == "acq" else REVIEWS]
-        for draw in range(seed, seed + draws)
+        for draw in options.seeds(repetitions or times)
         for kernels in sizes
     ]
-    stem = "rank_one-quick" if quick else "rank_one"
-    rows = compute(
-        work,
-        tasks,
-        Row,
-        path=None if out is None else Path(out) / f"{stem}.jsonl",
-        n_jobs=n_jobs,
-        progress=progress,
-        title="rank-one kernels",
-    )
+    stem = options.stem("rank_one")
+    rows = options.compute(work, tasks, Row, kept=stem, title="rank-one kernels")
     found = Found(rows)
     return Record(
         stem,

@@ -1,1 +1,0 @@
-"""The papers' tables, one module per experiment; each runs as ``python -m``."""
