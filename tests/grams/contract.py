@@ -235,14 +235,17 @@ class GramsContract:
     def coefficients(self, kind):
         coef = np.random.default_rng(5).normal(size=(N, 2))
         coef[::3] = 0.0
-        if kind == "zero-sum":
+        if kind != "free":
             coef[1] -= coef.sum(axis=0)
+        if kind == "nearly zero-sum":
+            # A sum that is small beside the coefficients, and far from negligible.
+            coef[1] += 1e-4 * np.abs(coef).sum(axis=0)
         return coef
 
     def new_points(self):
         return self.X_new
 
-    @pytest.mark.parametrize("kind", ["zero-sum", "free"])
+    @pytest.mark.parametrize("kind", ["zero-sum", "nearly zero-sum", "free"])
     def test_expand(self, grams, twin, twin_new, kind):
         coef, rows = self.coefficients(kind), np.array([N - 1, 0, 3, 3, 20])
         expansion = grams.expand(self.mu, coef)
