@@ -160,11 +160,12 @@ def test_it_stops_at_the_first_iterate_that_passes_both_tests():
     found = alternate(
         given_grams(matrices, False, None), outputs(y), rule, Ridge(alpha, fit_intercept=False)
     )
-    theta = BlockNorm(P, np.ones(3, dtype=bool)).start()
-    for step in range(1, 500):
+    theta, step = BlockNorm(P, np.ones(3, dtype=bool)).start(), 1
+    while True:
         now = certify(matrices, y, theta, alpha)
         if now.gap <= 1e-4 * now.primal and now.gap <= 1e-3 * now.regulariser:
             break
+        step += 1
         a = np.array([now.coef @ K @ now.coef for K in matrices])
         v = theta * np.sqrt(a)
         theta = (v / np.sum(v**P) ** (1 / P)) ** (2 - P)

@@ -6,7 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 from scipy.optimize import nnls
@@ -332,7 +332,6 @@ def banks(draw):
 
 
 @given(banks())
-@settings(max_examples=60, deadline=None)
 def test_no_weights_align_better_than_alignf(bank):
     """rho(alignf) >= rho(align), rho(unif), every kernel alone, and random weights."""
     Ks, y = bank
@@ -350,7 +349,6 @@ def test_no_weights_align_better_than_alignf(bank):
 
 
 @given(banks())
-@settings(max_examples=30, deadline=None)
 def test_rules_order_in_the_estimator(bank):
     """The reported alignments keep the order alignf >= align, unif, singles."""
     Ks, y = bank

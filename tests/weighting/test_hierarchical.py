@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import multikernel as mk
@@ -167,7 +167,6 @@ def hierarchies(draw):
 
 
 @given(hierarchies())
-@settings(max_examples=200, deadline=None)
 def test_weak_duality_of_the_norms(case):
     """Fenchel and Young: ``primal + dual >= theta'a`` for all weights, on which the gap rests."""
     rule, theta, a = case
@@ -175,7 +174,6 @@ def test_weak_duality_of_the_norms(case):
 
 
 @given(hierarchies())
-@settings(max_examples=200, deadline=None)
 def test_every_step_gives_weights(case):
     rule, theta, a = case
     new = rule.update(theta, a)
@@ -188,7 +186,6 @@ def test_every_step_gives_weights(case):
 
 
 @given(hierarchies())
-@settings(max_examples=100, deadline=None)
 def test_steps_do_not_depend_on_order_or_scale(case):
     rule, theta, a = case
     new = rule.update(theta, a)
@@ -200,7 +197,6 @@ def test_steps_do_not_depend_on_order_or_scale(case):
 
 
 @given(hierarchies())
-@settings(max_examples=100, deadline=None)
 def test_norms_of_groups_one_by_one(case):
     """The slow twin: a mask and a norm for each group."""
     rule, _, a = case
@@ -261,7 +257,6 @@ def test_a_step_leaves_each_level_best_for_the_other(p, q):
     st.booleans(),
     st.sampled_from(["squared", "hinge"]),
 )
-@settings(max_examples=40, deadline=None)
 def test_any_small_problem_is_solved(seed, low, high, swap, loss):
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(4, 16)), int(rng.integers(2, 8))
