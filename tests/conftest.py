@@ -13,6 +13,7 @@ if IN_WORKER:
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
 
 from multikernel import datasets
+from multikernel.grams import memory
 
 SEED = 20260
 
@@ -49,6 +51,18 @@ def one_thread_per_worker() -> Iterator[None]:
     with threadpool_limits(limits=1):
         yield
     numba.set_num_threads(before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def same_free_memory_everywhere() -> Iterator[None]:
+    """Let the default memory budget be that of a machine with 8 GB free.
+
+    It decides which path a fit takes; what else runs on the machine must not.
+    """
+    machine = SimpleNamespace(virtual_memory=lambda: SimpleNamespace(available=8 * 10**9))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "psutil", machine)
+        yield
 
 
 @pytest.fixture
