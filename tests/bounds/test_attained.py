@@ -62,10 +62,15 @@ def test_a_broken_exponent_is_compared_with_the_best_integer(q, sharp, rng):
 
 
 def test_integers_are_recognised_and_nothing_else_is():
-    # q = 1.1 gives r = 11 only up to rounding; it must not be taken for a number just above 11.
+    # Exponents q = k / (k-1) give r = k up to rounding, which may fall on either side of k.
     u = np.array([3.0, 1.0, 2.0])
-    expected = math.sqrt(double_factorial_root(11) * np.sum(u**11) ** (1 / 11)) / 9
-    assert b.rademacher_lq(u, 9, 1.1, sharp=True) == pytest.approx(expected, rel=1e-12)
+    for k in range(2, 40):
+        constant = double_factorial_root(k)
+        expected = math.sqrt(constant * np.sum(u**k) ** (1 / k)) / 9
+        assert b.rademacher_lq(u, 9, k / (k - 1), sharp=True) == pytest.approx(expected, rel=1e-9)
+        expected = math.sqrt(constant * 3 ** (1 / k) / 9)
+        found = b.rademacher_lq_uniform(3, 9, k / (k - 1), 1.0, sharp=True)
+        assert found == pytest.approx(expected, rel=1e-9)
     # r = 3 + 1e-5 is not 3: the identity shows that the bound at 3 would be too small.
     r = 3 + 1e-5
     for call in (
