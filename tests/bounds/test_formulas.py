@@ -6,6 +6,7 @@ changes the number. Norms, conjugate exponents and factorials are written out he
 
 from __future__ import annotations
 
+import functools
 import math
 
 import numpy as np
@@ -24,15 +25,20 @@ def dual(p):
 
 
 def power_norm(values, r):
-    return max(values) if math.isinf(r) else sum(v**r for v in values) ** (1 / r)
+    return max(values) if math.isinf(r) else float(np.sum(np.asarray(values) ** r)) ** (1 / r)
 
 
 def odd_factorial(r):
     return math.prod(range(1, 2 * r, 2))
 
 
+@functools.cache
 def formulas():
     """Name, the library's number, and the number of the formula."""
+    return list(written_out())
+
+
+def written_out():
     u, m = TRACES, 37
     yield "moment_bound", b.moment_bound(3.1, 4), (23 / 22 * 4 * 3.1) ** 4
     yield "moment_bound sharp", b.moment_bound(3.1, 4, sharp=True), odd_factorial(4) * 3.1**4
@@ -198,6 +204,22 @@ def formulas():
             b.local_rademacher_sparse(spectra, m, r, 1.5, B, radius=D, sharp=sharp).value,
             min(sparse(t) for t in np.linspace(2, 3, 20_001)),
         )
+    # Four hundred kernels: the best exponent lies inside the range.
+    plenty = 0.5 + 0.001 * np.arange(400)
+
+    def rich(t):
+        inner = np.minimum(50.0 * 400 ** (1 - 2 / t), E * D**2 * t**2 * plenty)
+        first = ROOT(8 * 2 ** (1 - 2 / t) / 10**4 * power_norm(inner, t / 2))
+        return first + ROOT(B * E) * D * 400 ** (1 / t) * t / 10**4
+
+    grid = np.linspace(2, 6, 8001)
+    values = [rich(t) for t in grid]
+    assert 2.1 < grid[np.argmin(values)] < 5.9
+    yield (
+        "local_rademacher_sparse of many kernels, sharp",
+        b.local_rademacher_sparse(plenty[:, None], 10**4, 50.0, 1.2, B, radius=D, sharp=True).value,
+        min(values),
+    )
     eight = [[x * (1 + 0.1 * k) for x in lam] for k in range(9)]
     size = E**3 * D**2 * LOG(9) ** 2
     for radius in (1e-3, 0.3, 40.0):

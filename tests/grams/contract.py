@@ -232,6 +232,20 @@ class GramsContract:
             assert single.shape == (grams.p,)
             assert np.all(np.abs(single - forms[:, 0]) <= bound[:, 0])
 
+    def test_parts_and_norm_of_a_combination(self, grams, twin, omega):
+        """Some rows, some rows and columns, and the norm: without the matrix, and with it."""
+        want = naive.combine(twin, self.mu)
+        scale = np.max(np.abs(want)) * self.rtol
+        centred = naive.center(want, omega)
+        norm = np.sqrt(naive.inner(centred, centred, omega))
+        operator, index = grams.combine(self.mu), np.array([N - 1, 0, 7, 31])
+        for _ in range(2):
+            np.testing.assert_allclose(operator.take(index), want[index], rtol=0, atol=scale)
+            among = operator.among(index)
+            np.testing.assert_allclose(among, want[np.ix_(index, index)], rtol=0, atol=scale)
+            assert operator.centred_norm(omega) == pytest.approx(norm, rel=20 * self.rtol)
+            operator.dense()
+
     def coefficients(self, kind):
         coef = np.random.default_rng(5).normal(size=(N, 2))
         coef[::3] = 0.0

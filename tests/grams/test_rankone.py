@@ -201,6 +201,15 @@ def test_align_fits_a_wide_sparse_problem_without_products(monkeypatch):
     assert peak < 60e6, f"{peak / 1e6:.0f} MB"  # written out, X alone would take 48 MB
 
 
+def test_sparse_features_are_written_out_only_where_they_fit():
+    X = large_sparse(200, 300)
+    needed = 8 * 50 * 300  # of fifty rows
+    grams = rank_one(X, budget=MemoryBudget.of(needed))
+    np.testing.assert_array_equal(grams.dense_features(slice(0, 50)), X[:50].toarray())
+    with pytest.raises(MemoryError, match=r"Writing out 51 x 300 sparse features needs 122 kB"):
+        grams.dense_features(slice(0, 51))
+
+
 def test_the_products_of_many_kernels_say_what_they_need():
     grams = rank_one(large_sparse(), budget=MemoryBudget.of("1GB"))
     with pytest.raises(MemoryError, match=r"20000 x 20000.*9.6 GB.*weighting='align'"):
