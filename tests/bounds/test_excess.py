@@ -85,6 +85,15 @@ def test_lemma_4_10_is_the_fixed_point_of_the_truncated_bound(rng):
     )
 
 
+def test_the_best_number_of_leading_directions_is_looked_for():
+    """Spectra of different lengths; the best number lies beyond the end of the shortest."""
+    spectra = [np.array([3.0, 0.5]), np.full(30, 2.0), 1.0 / np.arange(1.0, 26.0)]
+    args = (10**5, 1.5, 1.0)
+    each = [b.fixed_point_bound(spectra, *args, [k] * 3) for k in range(31)]
+    assert b.fixed_point_bound(spectra, *args) == min(each)
+    assert np.argmin(each) > 2
+
+
 def test_decay_from_spectra():
     spectra = [3.0 * np.arange(1.0, 51.0) ** -1.5, np.arange(1.0, 51.0) ** -2.5]
     d, alpha = b.algebraic_decay(spectra)
