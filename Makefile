@@ -8,7 +8,7 @@ STAMP  := $(VENV)/.installed
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow lint format docs bench bench-quick bench-check bench-plots \
+.PHONY: help install demo test test-slow fuzz lint format docs bench bench-quick bench-check bench-plots \
   bench-parts clean
 
 help:
@@ -16,6 +16,7 @@ help:
 	@echo "make demo       a first look at the library, on a data set of its own"
 	@echo "make test       the test suite and the doctests"
 	@echo "make test-slow  the tests marked slow"
+	@echo "make fuzz       the property tests, with many random examples"
 	@echo "make lint       ruff and mypy"
 	@echo "make format     let ruff rewrite the layout and the imports"
 	@echo "make docs       the documentation, into docs/_build/html"
@@ -46,6 +47,10 @@ test: install
 # Exit status 5 is pytest's "nothing collected": no slow test is no failure.
 test-slow: install
 	@$(BIN)/python -m pytest -n $(WORKERS) -m slow || [ $$? -eq 5 ]
+
+# pytest knows property tests by a mark that hypothesis gives them.
+fuzz: install
+	@$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not slow" --hypothesis-profile=fuzz tests
 
 lint: install
 	@$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""What all tests share: a seed, the data folder, and one thread for each worker process."""
+"""What all tests share: a seed, the data folder, one thread per worker, profiles of hypothesis."""
 
 from __future__ import annotations
 
@@ -13,14 +13,26 @@ if IN_WORKER:
 
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, settings
 from threadpoolctl import threadpool_limits
 
 from experiments import datasets
+from multikernel.grams import memory
 
 SEED = 20260
+
+# Neither profile judges a test by the clock: on a busy machine that would fail at random. Tests
+# carry no settings of their own, so that a profile holds for all of them.
+UNTIMED = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+# The default: the same examples in every run, so that a failure is there again in the next one.
+settings.register_profile("ci", derandomize=True, max_examples=40, **UNTIMED)
+# `make fuzz`: other examples in every run, and many; failures are kept and tried first next time.
+settings.register_profile("fuzz", derandomize=False, max_examples=1000, print_blob=True, **UNTIMED)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -39,6 +51,18 @@ def one_thread_per_worker() -> Iterator[None]:
     with threadpool_limits(limits=1):
         yield
     numba.set_num_threads(before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def same_free_memory_everywhere() -> Iterator[None]:
+    """Let the default memory budget be that of a machine with 8 GB free.
+
+    It decides which path a fit takes; what else runs on the machine must not.
+    """
+    machine = SimpleNamespace(virtual_memory=lambda: SimpleNamespace(available=8 * 10**9))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(memory, "psutil", machine)
+        yield
 
 
 @pytest.fixture

@@ -166,7 +166,8 @@ def test_monotone():
         (lambda: b.rademacher_block([1.0, -2.0], 5, 1), "positive semidefinite"),
         (lambda: b.rademacher_block([1.0], 5, 0.9), "at least 1"),
         (lambda: b.rademacher_block([1.0], 5, 1, radius=-1), "size of the class"),
-        (lambda: b.rademacher_block_cortes([1.0], 5, 1.7), "integer conjugate"),
+        (lambda: b.rademacher_block_cortes([1.0], 5, 1.7), "integer conjugate"),  # p* = 2.43
+        (lambda: b.rademacher_block_cortes([1.0], 5, 1.6), "integer conjugate"),  # p* = 2.67
         (lambda: b.rademacher_block_population([1.0] * 9, 5, 1, math.inf), "bounded kernel"),
         (lambda: b.rosenthal_young(0.5, 1.0, 5, 0.3), "1/2"),
         (lambda: b.generalisation_bound(0.5, 0.1, 5, 2.0), "delta"),

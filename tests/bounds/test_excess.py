@@ -39,6 +39,20 @@ def test_formula_against_loops():
     assert found == pytest.approx(printed, rel=1e-7)
 
 
+@pytest.mark.parametrize("M", [2, 16, 1000])
+def test_the_infinite_range_of_p_1_is_cut_without_loss(M):
+    """At p = 1 the exponent t* may be any number from 2 on; the best is of the order of log M."""
+
+    def at(s):
+        lead = 186 * math.sqrt(2) * s ** (2 / 3) * M ** (1 + 2 / 3 * (1 / s - 1)) * n ** (-2 / 3)
+        return lead + 47 * M ** (1 / s) * s / n + (22 * M ** (1 / s) + 27) * math.log(20) / n
+
+    n = 10**6
+    slow = min(at(s) for s in np.linspace(2, 60, 58_001))
+    found = b.algebraic_excess_risk((1.0, 2.0), M, n, 1.0, 1.0, 0.05)
+    assert found == pytest.approx(slow, rel=1e-7)
+
+
 @pytest.mark.parametrize("alpha", [1.2, 2.0, 4.0])
 @pytest.mark.parametrize("n", [10**3, 10**5])
 def test_theorem_4_11_dominates_the_lemma_it_comes_from(alpha, n):
@@ -85,6 +99,15 @@ def test_lemma_4_10_is_the_fixed_point_of_the_truncated_bound(rng):
     )
 
 
+def test_the_best_number_of_leading_directions_is_looked_for():
+    """Spectra of different lengths; the best number lies beyond the end of the shortest."""
+    spectra = [np.array([3.0, 0.5]), np.full(30, 2.0), 1.0 / np.arange(1.0, 26.0)]
+    args = (10**5, 1.5, 1.0)
+    each = [b.fixed_point_bound(spectra, *args, [k] * 3) for k in range(31)]
+    assert b.fixed_point_bound(spectra, *args) == min(each)
+    assert np.argmin(each) > 2
+
+
 def test_decay_from_spectra():
     spectra = [3.0 * np.arange(1.0, 51.0) ** -1.5, np.arange(1.0, 51.0) ** -2.5]
     d, alpha = b.algebraic_decay(spectra)
@@ -94,6 +117,11 @@ def test_decay_from_spectra():
         assert np.all(e <= d * np.arange(1.0, 51.0) ** -alpha * (1 + 1e-9))
     with pytest.raises(b.AssumptionError, match="alpha > 1"):
         b.algebraic_decay([np.arange(1.0, 51.0) ** -0.5])
+    # Only the upper half tells the slope: the lower half of a sample's spectrum falls too fast.
+    j = np.arange(1.0, 41.0)
+    d, alpha = b.algebraic_decay([np.where(j <= 20, j**-2, 1e-3 * j**-2)])
+    assert alpha == pytest.approx(2.0)
+    assert d == pytest.approx(1.0)
 
 
 def test_rates():

@@ -66,6 +66,8 @@ def test_the_infinite_range_of_p_1_is_cut_without_loss():
 def test_the_best_of_both_theorems_says_which_it_is():
     found = b.local_rademacher(SPECTRA, 1000, 0.01, 4 / 3, B=B, uncorrelated=True)
     assert found == (pytest.approx(0.076986, abs=1e-6), 2.0, "Theorem 4.6 at t = 2")
+    for p, theorem in ((1.95, "Theorem 4.6 at t = 2"), (2, "Theorem 4.6")):
+        assert b.local_rademacher(SPECTRA, 1000, 0.01, p, joint=JOINT) == (found[0], 2.0, theorem)
     dense = b.local_rademacher(SPECTRA, 1000, 0.01, 4, joint=JOINT)
     assert dense.theorem == "Theorem 4.6"
     assert dense.t == 4

@@ -10,7 +10,7 @@ import pytest
 
 from multikernel import bounds as b
 from multikernel.bounds import montecarlo
-from multikernel.bounds.rademacher import conjugate, eta, norm
+from multikernel.bounds.rademacher import conjugate, eta, norm, not_negative
 
 from ..naive_alignment import given_grams
 
@@ -212,6 +212,20 @@ def test_monotone_in_the_sample_and_the_bank():
     assert b.rademacher_l1_uniform(10, 100, 1.0) > b.rademacher_l1_uniform(10, 1000, 1.0)
     assert b.rademacher_l1_uniform(100, 100, 1.0) > b.rademacher_l1_uniform(10, 100, 1.0)
     assert b.rademacher_lq_uniform(100, 100, 2, 1.0) > b.rademacher_lq_uniform(10, 100, 2, 1.0)
+
+
+def test_rounding_below_zero_is_clipped_and_more_is_refused():
+    values = np.array([[2.0, -1e-9, 0.5], [3.0, 1.0, 0.0]])
+    np.testing.assert_array_equal(not_negative(values), np.maximum(values, 0.0))
+    with pytest.raises(b.AssumptionError, match="kernel 0 has a quadratic form of -1e-09"):
+        not_negative(np.array([[0.05, -1e-9, 0.02], [3.0, 1.0, 0.0]]))
+    # A form that should be zero has no larger one beside it; what is forgiven is said.
+    alone = np.array([[4.0], [-1e-9]])
+    with pytest.raises(b.AssumptionError, match="kernel 1"):
+        not_negative(alone)
+    np.testing.assert_array_equal(not_negative(alone, np.array([0.0, 2e-9])), [[4.0], [0.0]])
+    with pytest.raises(b.AssumptionError, match="kernel 1"):
+        not_negative(alone, np.array([2e-9, 0.0]))
 
 
 @pytest.mark.parametrize(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold, cross_val_score
 
 import multikernel as mk
 from tests.estimators.cases import NORMALIZATIONS, WEIGHTINGS, iris, waves
+from tests.peak import peak_bytes
 
 pytestmark = pytest.mark.filterwarnings("ignore:The signed combination")
 
@@ -213,12 +212,7 @@ def test_nothing_is_copied(kind, way):
     else:
         model.set_params(kernels="precomputed")
         inputs = given.transpose(1, 2, 0)
-    tracemalloc.start()
-    try:
-        model.fit(inputs, y)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
+    peak = peak_bytes(lambda: model.fit(inputs, y))
     # The combined matrix and one factor or working copy of it; panels of rows take 0.4 of one.
     assert peak < 2.5 * one, f"peak of {peak / one:.2f} matrices beyond the input"
 

@@ -272,17 +272,34 @@ class GramsContract:
         assert got.shape == (grams.p,)
         assert np.all(np.abs(got - forms) <= self.rtol * terms)
 
+    def test_parts_and_norm_of_a_combination(self, grams, twin, omega):
+        """Some rows, some rows and columns, and the norm: without the matrix, and with it."""
+        want = naive.combine(twin, self.mu)
+        scale = np.max(np.abs(want)) * self.rtol
+        centred = naive.center(want, omega)
+        norm = np.sqrt(naive.inner(centred, centred, omega))
+        operator, index = grams.combine(self.mu), np.array([N - 1, 0, 7, 31])
+        for _ in range(2):
+            np.testing.assert_allclose(operator.rows(index), want[index], rtol=0, atol=scale)
+            among = operator.submatrix(index)
+            np.testing.assert_allclose(among, want[np.ix_(index, index)], rtol=0, atol=scale)
+            assert operator.centred_norm(omega) == pytest.approx(norm, rel=20 * self.rtol)
+            operator.dense()
+
     def coefficients(self, kind):
         coef = np.random.default_rng(5).normal(size=(N, 2))
         coef[::3] = 0.0
-        if kind == "zero-sum":
+        if kind != "free":
             coef[1] -= coef.sum(axis=0)
+        if kind == "nearly zero-sum":
+            # A sum that is small beside the coefficients, and far from negligible.
+            coef[1] += 1e-4 * np.abs(coef).sum(axis=0)
         return coef
 
     def new_points(self):
         return self.X_new
 
-    @pytest.mark.parametrize("kind", ["zero-sum", "free"])
+    @pytest.mark.parametrize("kind", ["zero-sum", "nearly zero-sum", "free"])
     def test_expand(self, grams, twin, twin_new, kind):
         coef, rows = self.coefficients(kind), np.array([N - 1, 0, 3, 3, 20])
         expansion = grams.expand(self.mu, coef)

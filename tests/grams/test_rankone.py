@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,6 +11,7 @@ from multikernel.grams.memory import MemoryBudget
 from multikernel.grams.rankone import RankOneGrams
 from tests import naive
 from tests.grams.contract import AMPLE, HOWS, N_NEW, GramsContract, N, assert_close, sample
+from tests.peak import peak_bytes
 
 
 def rank_one(X, bank=None, budget=AMPLE, **options):
@@ -180,17 +179,16 @@ def test_align_forms_no_large_square(monkeypatch):
     monkeypatch.setattr(RankOneGrams, "dense_features", refuse)
     X = large_sparse()
     y = np.random.default_rng(1).normal(size=(2000, 1))
-    tracemalloc.start()
-    try:
+
+    def align():
         grams = rank_one(X).corrected(True, "trace")
         summary = grams.summary(y, products=False)
+        assert summary.M is None
         operator = grams.combine(np.maximum(summary.alignments, 0.0))
         operator.matvec(y)
         grams.expand(summary.alignments, y).values(grams.points(np.arange(5)))
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert summary.M is None
+
+    peak = peak_bytes(align)
     # 40,000 entries are half a megabyte; names and columns of 20,000 kernels are the most of it.
     assert peak < 30e6, f"{peak / 1e6:.0f} MB"
 
@@ -199,14 +197,19 @@ def test_align_fits_a_wide_sparse_problem_without_products(monkeypatch):
     monkeypatch.setattr(RankOneGrams, "_products", None)
     X = large_sparse(300, 20_000)
     y = np.asarray(X[:, :50].sum(axis=1)).ravel()
-    tracemalloc.start()
-    try:
-        model = mk.MultiKernelRegressor(mk.per_feature(mk.Linear()), weighting="align").fit(X, y)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
+    model = mk.MultiKernelRegressor(mk.per_feature(mk.Linear()), weighting="align")
+    peak = peak_bytes(lambda: model.fit(X, y))
     assert len(model.kernel_weights_) == 20_000
     assert peak < 60e6, f"{peak / 1e6:.0f} MB"  # written out, X alone would take 48 MB
+
+
+def test_sparse_features_are_written_out_only_where_they_fit():
+    X = large_sparse(200, 300)
+    needed = 8 * 50 * 300  # of fifty rows
+    grams = rank_one(X, budget=MemoryBudget.of(needed))
+    np.testing.assert_array_equal(grams.dense_features(slice(0, 50)), X[:50].toarray())
+    with pytest.raises(MemoryError, match=r"Writing out 51 x 300 sparse features needs 122 kB"):
+        grams.dense_features(slice(0, 51))
 
 
 def test_the_products_of_many_kernels_say_what_they_need():

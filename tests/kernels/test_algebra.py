@@ -7,7 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import multikernel as mk
@@ -65,7 +65,6 @@ trees = st.recursive(
 
 
 @given(kernel=trees)
-@settings(max_examples=60, deadline=None)
 def test_what_is_printed_is_what_is_meant(kernel):
     """Python reads the printed kernel back as a kernel with the same values."""
     X = np.random.default_rng(0).normal(size=(5, 3))

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import multikernel as mk
@@ -80,7 +80,6 @@ def test_equals_its_slow_twin(kernel, slow):
 
 
 @cases
-@settings(max_examples=12, deadline=None)
 @given(X=strings)
 def test_positive_semidefinite_and_symmetric(kernel, slow, X):
     K = quiet(kernel, X)

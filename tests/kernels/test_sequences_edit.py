@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import multikernel as mk
@@ -16,7 +16,6 @@ pytest.importorskip("rapidfuzz")
 
 
 @pytest.mark.parametrize("costs", [(1, 1), (1, 2), (3, 2)])
-@settings(max_examples=30, deadline=None)
 @given(X=st.lists(st.text("abéβ", max_size=8), min_size=1, max_size=5))
 def test_levenshtein(costs, X):
     def slow(x, z):
@@ -28,7 +27,6 @@ def test_levenshtein(costs, X):
     assert_equal(kernel.diag(X), np.ones(len(X)))
 
 
-@settings(max_examples=30, deadline=None)
 @given(X=st.lists(st.text("abc", max_size=8), min_size=1, max_size=5))
 def test_damerau(X):
     def slow(x, z):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from multikernel.kernels.sequences import (
@@ -95,7 +95,6 @@ def transducers(draw):
     return Transducer(tuple(arcs), draw(states), draw(st.lists(states, min_size=1)))
 
 
-@settings(max_examples=60, deadline=None)
 @given(T=transducers(), X=st.lists(st.text("abc", max_size=4), min_size=1, max_size=3))
 def test_any_transducer_equals_its_outputs(T, X):
     """Counting each pair of paths once is what the order of silent moves is for."""

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -58,7 +58,6 @@ def test_inputs_of_every_kind(kernel, rng):
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=repr)
 @given(X=tables)
-@settings(max_examples=25, deadline=None)
 def test_symmetric_psd_and_diag(kernel, X):
     K = kernel(X)
     size = np.abs(K).max()

@@ -275,9 +275,26 @@ def test_shifting_the_target_shifts_the_intercept_only(rng, solver, shift, alpha
 
 
 def test_auto_chooses_by_memory(data):
+    """The matrix and its factor, 8 bytes an entry, or products alone."""
     K, y = data
-    assert machine(K, y, memory_budget="1GB").n_iter == 1
-    assert machine(K, y, memory_budget=1000).n_iter > 1
+    needed = 2 * 8 * len(y) ** 2
+    assert machine(K, y, memory_budget=needed).n_iter == 1
+    assert machine(K, y, memory_budget=needed - 1).n_iter > 1
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_without_an_intercept(data, rng, solver):
+    """``(K + lam Omega^-1) c = y``, and the objective is ``lam y'c``: nothing takes up the mean."""
+    K, y = data
+    omega = rng.uniform(0.1, 3, 30)
+    found = machine(K, y, 0.3, omega, solver=solver, fit_intercept=False)
+    expected = np.linalg.solve(K + np.diag(0.3 / omega), y)
+    error = 1e-10 if solver == "cholesky" else allowed(found, 0.3, omega)
+    assert_allclose(found.coef[:, 0], expected, rtol=0, atol=error)
+    assert found.intercept[0] == 0.0
+    assert abs(found.coef.sum()) > 1.0
+    assert found.objective == pytest.approx(0.3 * y @ expected, rel=1e-9)
+    assert found.gap < 1e-12
 
 
 def test_indefinite_kernels_are_solved_anyway(rng):

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 from sklearn.metrics.pairwise import rbf_kernel
@@ -116,7 +116,6 @@ def test_costs_of_each_sample_may_differ_hugely(rng):
     prove(result, K, *svr_problem(target, C, 0.1), 1e-4)
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     n=st.integers(2, 45),
     rank=st.integers(1, 10),

@@ -224,6 +224,26 @@ def test_one_machine_per_column():
 # -- degenerate cases ------------------------------------------------------------------------------
 
 
+def test_a_start_at_the_optimum_leaves_nothing_to_do():
+    """Signed coefficients of an earlier fit, one column per machine."""
+    K, y = data(4, 60)
+    Y = np.column_stack([y, -y, np.roll(y, 7)])
+    learner, gram = SVM(2.0, tol=1e-5), MatrixGram(K)
+    cold = learner.fit(gram, labels(Y))
+    warm = learner.fit(gram, labels(Y), start=cold.coef)
+    assert cold.n_iter > 20
+    assert warm.n_iter <= 1
+    assert_allclose(warm.coef, cold.coef, atol=1e-9)
+
+
+def test_the_iterations_are_those_of_the_longest_run():
+    K, y = data(4, 60)
+    Y = np.column_stack([y, np.roll(y, 7)])
+    alone = [machine(K, column, 2.0).n_iter for column in Y.T]
+    assert len(set(alone)) == 2
+    assert machine(K, Y, 2.0).n_iter == max(alone)
+
+
 def test_two_points():
     """n = 2: alpha = min(C, 2 / ||x1 - x2||^2) for both."""
     for distance in (0.1, 1.0, 4.0):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from multikernel.problem.hierarchy import Hierarchy, norms, shares
@@ -30,7 +30,6 @@ def hierarchies(draw):
 
 
 @given(hierarchies())
-@settings(max_examples=200, deadline=None)
 def test_weak_duality_of_the_norms(case):
     """Fenchel and Young: ``primal + dual >= theta'a`` for all weights, on which the gap rests."""
     rule, theta, a = case
@@ -38,7 +37,6 @@ def test_weak_duality_of_the_norms(case):
 
 
 @given(hierarchies())
-@settings(max_examples=200, deadline=None)
 def test_every_step_gives_weights(case):
     rule, theta, a = case
     new = rule.update(theta, a)
@@ -51,7 +49,6 @@ def test_every_step_gives_weights(case):
 
 
 @given(hierarchies())
-@settings(max_examples=100, deadline=None)
 def test_steps_do_not_depend_on_order_or_scale(case):
     rule, theta, a = case
     new = rule.update(theta, a)
@@ -63,7 +60,6 @@ def test_steps_do_not_depend_on_order_or_scale(case):
 
 
 @given(hierarchies())
-@settings(max_examples=100, deadline=None)
 def test_norms_of_groups_one_by_one(case):
     """The slow twin: a mask and a norm for each group."""
     rule, _, a = case

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,33 @@ def test_conjugate_by_brute_force(loss, rng):
             expected = np.min(values + s * fine)
             found = loss.dual(np.array([[s]]), np.array([[y]]), C)[0]
             np.testing.assert_allclose(found, expected, atol=2e-6)
+
+
+DEFINITIONS = {
+    Hinge: lambda t, y: max(0.0, 1.0 - t * y),
+    Squared: lambda t, y: (y - t) ** 2 / 2,
+    EpsilonInsensitive: lambda t, y: max(0.0, abs(y - t) - 0.3),
+    Logistic: lambda t, y: math.log(1.0 + math.exp(-t * y)),
+}
+
+
+@pytest.mark.parametrize("loss", LOSSES, ids=repr)
+def test_values_by_definition(loss, rng):
+    """``sum_i C_i l(f_i + b, y_i)`` of each column, with an intercept of its own."""
+    F, C, b = rng.standard_normal((9, 2)), rng.random(9) + 0.1, np.array([0.7, -1.3])
+    Y = np.column_stack([targets(loss, rng, 9) for _ in range(2)])
+    one = DEFINITIONS[type(loss)]
+    slow = [sum(C[i] * one(F[i, j] + b[j], Y[i, j]) for i in range(9)) for j in range(2)]
+    np.testing.assert_allclose(loss.value(F, Y, C, b), slow, rtol=1e-12)
+    without = [sum(C[i] * one(F[i, j], Y[i, j]) for i in range(9)) for j in range(2)]
+    np.testing.assert_allclose(loss.value(F, Y, C), without, rtol=1e-12)
+
+
+def test_value_of_the_one_class_problem(rng):
+    """``-rho + sum_i C_i max(0, rho - f_i)`` with b = -rho."""
+    F, C, rho = rng.standard_normal((9, 2)), rng.random(9), np.array([0.4, -0.2])
+    slow = [-rho[j] + sum(C[i] * max(0.0, rho[j] - F[i, j]) for i in range(9)) for j in range(2)]
+    np.testing.assert_allclose(OneClass().value(F, np.ones((9, 2)), C, -rho), slow, rtol=1e-12)
 
 
 @pytest.mark.parametrize("loss", [*LOSSES, OneClass()], ids=repr)

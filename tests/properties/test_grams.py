@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -49,7 +49,6 @@ def well_conditioned(G):
 
 
 @given(samples(), HOWS)
-@settings(max_examples=40, deadline=None)
 def test_centred_blocks_have_no_mean(sample, how):
     X, _, omega, _ = sample
     G = grams(X, omega).corrected(True, None if how == "spherical" else how)
@@ -62,7 +61,6 @@ def test_centred_blocks_have_no_mean(sample, how):
 
 
 @given(samples(), HOWS)
-@settings(max_examples=40, deadline=None)
 def test_centring_is_idempotent(sample, how):
     """Centred matrices, handed over as precomputed ones, do not change when centred again."""
     X, y, omega, _ = sample
@@ -78,7 +76,6 @@ def test_centring_is_idempotent(sample, how):
 
 
 @given(samples(), HOWS, arrays(float, 20, elements=st.floats(-10, 10)))
-@settings(max_examples=60, deadline=None)
 def test_what_depends_on_one_point_does_not_matter(sample, how, f):
     """``K(x, z) + f(x) + f(z)`` is the same kernel once it is centred."""
     X, y, omega, rng = sample
@@ -104,7 +101,6 @@ def test_what_depends_on_one_point_does_not_matter(sample, how, f):
 
 
 @given(samples(), HOWS, CENTERS)
-@settings(max_examples=40, deadline=None)
 def test_the_order_of_samples_does_not_matter(sample, how, center):
     X, y, omega, rng = sample
     order = rng.permutation(len(X))
@@ -121,7 +117,6 @@ def test_the_order_of_samples_does_not_matter(sample, how, center):
 
 
 @given(samples(), HOWS, CENTERS)
-@settings(max_examples=40, deadline=None)
 def test_the_order_of_kernels_does_not_matter(sample, how, center):
     X, y, omega, rng = sample
     kernels = [
@@ -153,7 +148,6 @@ def test_the_order_of_kernels_does_not_matter(sample, how, center):
 
 
 @given(samples(), HOWS, st.floats(1e-6, 1e6))
-@settings(max_examples=30, deadline=None)
 def test_the_size_of_a_kernel_does_not_matter(sample, how, factor):
     """Alignments never see it; normalised kernels do not either."""
     X, y, omega, _ = sample
@@ -168,7 +162,6 @@ def test_the_size_of_a_kernel_does_not_matter(sample, how, factor):
 
 
 @given(samples(), HOWS, CENTERS)
-@settings(max_examples=30, deadline=None)
 def test_combinations_are_psd_and_alignments_are_angles(sample, how, center):
     X, y, omega, rng = sample
     G = grams(X, omega).corrected(center, how)

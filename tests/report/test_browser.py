@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -110,7 +111,8 @@ def page(tmp_path_factory):
 def browse(path: Path, *flags: str) -> tuple[str, str]:
     """The page's elements after its scripts have run, the browser's log."""
     assert CHROMIUM is not None
-    home = path.parent / "home"
+    # A profile of its own: the lock of a browser that is still closing would stop the next one.
+    home = tempfile.mkdtemp(prefix="home-", dir=path.parent)
     command = [
         CHROMIUM,
         "--headless",
@@ -132,7 +134,7 @@ def browse(path: Path, *flags: str) -> tuple[str, str]:
         path.as_uri(),
     ]
     environment = {**os.environ, "HOME": str(path.parent)}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=environment)
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout, done.stderr
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import multikernel as mk
@@ -157,7 +157,6 @@ def test_the_optimum_satisfies_both_closed_forms(p, q):
     st.booleans(),
     st.sampled_from(["squared", "hinge"]),
 )
-@settings(max_examples=40, deadline=None)
 def test_any_small_problem_is_solved(seed, low, high, swap, loss):
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(4, 16)), int(rng.integers(2, 8))

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import multikernel as mk
+from tests.naive_alignment import given_grams, outputs
 from tests.weighting.test_blocknorm import golden
 
 RAW = {"center": False, "normalize": None}
@@ -58,6 +59,42 @@ def test_non_isotropic_norms():
     assert model.duality_gap_ <= 1e-9
     identity = ridge(matrices, target, mk.NonIsotropicNorm(np.eye(4), **TIGHT), **NO_BIAS)
     np.testing.assert_allclose(identity.objective_ / 2, 1.938273930, rtol=1e-8)
+
+
+def test_by_default_the_norm_is_made_of_alignments(rng):
+    """``E_kl`` is the centred alignment of kernels k and l, whatever their size, or zero."""
+    X = rng.standard_normal((30, 3))
+    matrices = [5.0 * mk.Gaussian(0.1)(X), mk.Gaussian(1.0)(X), np.outer(X[:, 0], X[:, 0])]
+    matrices.append(1.0 - mk.Gaussian(0.1)(X))
+    E = mk.NonIsotropicNorm().regulariser(given_grams(matrices, True, None), outputs(X[:, 0])).E
+    slow = np.array([[mk.centered_alignment(K, L) for L in matrices] for K in matrices])
+    assert slow.min() < -0.9
+    np.testing.assert_allclose(E, np.maximum(slow, 0.0), atol=1e-10)
+
+
+def test_which_solver_is_taken():
+    """Cutting planes below p = 2, with very many kernels below 4/3; interior points above."""
+    for p, n_kernels, solver in [
+        (1.0, 10, "cutting-planes"),
+        (1.99, 1250, "cutting-planes"),
+        (2.0, 10, "alternation"),
+        (2.01, 10, "interior-point"),
+        (INF, 5000, "interior-point"),
+        (1.3, 1251, "cutting-planes"),
+        (4 / 3, 1251, "alternation"),
+        (1.99, 1251, "alternation"),
+    ]:
+        assert mk.LpNorm(p).method(n_kernels) == solver, (p, n_kernels)
+    for chosen in ("alternation", "cutting-planes", "chunking"):
+        assert mk.LpNorm(2.0, solver=chosen).method(10) == chosen
+    for p, chosen, message in [
+        (2.0, "interior-point", "above 2"),
+        (2.01, "cutting-planes", "from 1 to 2"),
+        (1.5, "newton", "solver must be one of"),
+        (0.9, "auto", "p must be at least 1"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            mk.LpNorm(p, solver=chosen).method(10)
 
 
 def test_matrices_that_are_no_norm():

@@ -8,7 +8,7 @@ import clarabel
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
@@ -248,7 +248,6 @@ def test_costs_are_repetitions(rng, kind, q, signed):
     assert once.objective == pytest.approx(often.objective, rel=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10**6), kind=st.sampled_from(sorted(LOSSES)), at=st.integers(0, 3))
 @example(seed=1138, kind="hinge", at=3)  # a coefficient rounds to its bound
 def test_no_weights_in_the_ball_beat_the_bound(seed, kind, at):

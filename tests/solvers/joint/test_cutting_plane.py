@@ -23,7 +23,7 @@ from multikernel.solvers.joint.alternation import find_by_alternation
 from multikernel.solvers.joint.curvature import TrainedIterate, curvature_root
 from multikernel.solvers.joint.cuts import least_distance, nearest, onto_sphere, taylor_minimum
 from multikernel.solvers.joint.cutting_plane import train
-from tests.solvers.helpers import runs_to, solve_cutting_planes
+from tests.solvers.joint.helpers import runs_to, solve_cutting_planes
 
 pytest.importorskip("highspy")
 
@@ -265,6 +265,41 @@ def test_many_kernels_are_looked_at_in_part(monkeypatch):
     np.testing.assert_allclose(part.machine.objective, full.machine.objective, rtol=1e-6)
 
 
+@pytest.mark.parametrize("p", [1, 1.2, 4 / 3, 1.8, 2])
+def test_the_minimum_of_the_model_is_proven(p, rng):
+    """No weights of the ball lie below the value, and the weights that are returned attain it.
+
+    The cuts are those of a joint problem: ``L_r - theta'a_r / 2`` with a_r >= 0, of any size.
+    """
+    q = p / (2 - p) if p < 2 else np.inf
+    for size in (1e-6, 1.0, 1e6):
+        model, L, A = cuts.Model(p), [], []
+        for _ in range(6):
+            L.append(size * rng.uniform(1, 3))
+            A.append(size * rng.uniform(0, 2, 5))
+            low = model.add(L[-1], A[-1], onto_sphere(np.ones(5), q))
+            height = max(c - 0.5 * a @ low.theta for c, a in zip(L, A, strict=True))
+            assert norm(low.theta, q) <= 1 + 1e-12 and low.theta.min() >= 0
+            assert low.value == pytest.approx(height, rel=1e-6, abs=1e-7 * size)
+            assert low.multipliers.sum() == pytest.approx(1.0) and low.multipliers.min() >= 0
+            for theta in rng.random((50, 5)) ** 4:
+                theta /= norm(theta, q)
+                assert low.value <= max(c - 0.5 * a @ theta for c, a in zip(L, A, strict=True))
+
+
+@pytest.mark.parametrize("p", [1, 4 / 3])
+def test_cuts_that_do_not_matter_are_forgotten(p, monkeypatch, rng):
+    """Cuts far below the others are dropped after their time; the minimum does not notice."""
+    monkeypatch.setattr(cuts, "IDLE_ROUNDS", 2)
+    model, q = cuts.Model(p), p / (2 - p)
+    start = onto_sphere(np.ones(4), q)
+    model.add(1.0, rng.uniform(0, 1, 4), start)
+    kept = [model.add(-50.0, rng.uniform(0, 1, 4), start).value for _ in range(9)]
+    assert len(model.L) == len(model.B) == len(model.idle) == 3
+    assert sorted(model.L * model.scale) == pytest.approx([-50.0, -50.0, 1.0])
+    np.testing.assert_allclose(kept, kept[0], rtol=1e-7)
+
+
 def test_old_cuts_are_dropped_and_bounds_kept(monkeypatch):
     monkeypatch.setattr(cuts, "IDLE_ROUNDS", 2)
     for p in (1, 8 / 7):
@@ -382,6 +417,19 @@ def test_nearest_point_satisfies_its_conditions(rng):
         residual = x - centre - G.T @ multipliers  # the multipliers of the signs
         np.testing.assert_allclose(residual[x > 0], 0.0, atol=1e-8)
         assert np.all(residual >= -1e-8)
+
+
+@pytest.mark.parametrize("q", [1.0, 4 / 3, 2.0, 4.0])
+def test_points_are_pulled_in_as_far_as_the_sphere(q, rng):
+    for _ in range(10):
+        outside, inside = rng.uniform(0.8, 2, 5), 0.1 * rng.random(5)
+        found = cuts.pull_in(outside, inside, q)
+        assert norm(found, q) == pytest.approx(1.0, rel=1e-12)
+        # On the segment: the same share of the way in every coordinate.
+        share = (found - outside) / (inside - outside)
+        np.testing.assert_allclose(share, share[0], rtol=1e-9)
+        assert 0 < share[0] < 1
+        assert cuts.pull_in(inside, outside, q) is inside
 
 
 def test_an_empty_set_has_no_nearest_point():

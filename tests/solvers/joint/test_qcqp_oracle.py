@@ -18,7 +18,7 @@ import multikernel as mk
 from multikernel.grams.memory import MemoryBudget
 from multikernel.learners.svm import SVM
 from multikernel.problem import Target
-from tests.solvers.helpers import solve_cutting_planes
+from tests.solvers.joint.helpers import solve_cutting_planes
 
 clarabel = pytest.importorskip("clarabel")
 pytest.importorskip("highspy")

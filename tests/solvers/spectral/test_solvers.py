@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 from sklearn.svm import SVC
@@ -185,7 +185,6 @@ def test_the_bounds_hold_whatever_the_weights():
     st.lists(st.floats(-1, 1), min_size=1, max_size=12),
     st.sampled_from([1.0, 1e-6, 1e9]),
 )
-@settings(deadline=None)
 def test_projection_on_the_simplex(values, scale):
     v = scale * np.array(values)
     d = onto_simplex(v)

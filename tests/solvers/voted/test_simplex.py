@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -51,7 +51,6 @@ def random_program(seed, n=60, q=40, level=-1.5):
     return A, limits, rng.uniform(0.5, 2.0, size=n) / n
 
 
-@settings(max_examples=40, deadline=None)
 @given(
     seed=st.integers(0, 10_000),
     n=st.integers(1, 50),

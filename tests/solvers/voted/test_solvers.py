@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
@@ -57,7 +57,6 @@ def test_objective_equals_the_whole_program(solver, fit_intercept, seed):
     assert (found.objective - found.bound) / found.objective == pytest.approx(found.gap, abs=1e-9)
 
 
-@settings(max_examples=25, deadline=None)
 @given(
     m=st.integers(3, 25),
     p=st.integers(1, 4),
@@ -286,7 +285,6 @@ def test_a_small_memory_budget_is_respected_or_refused():
 # -- coordinate descent ---------------------------------------------------------------------------
 
 
-@settings(max_examples=60, deadline=None)
 @given(n=st.integers(1, 30), seed=st.integers(0, 10_000), penalty=st.floats(0.001, 2.0))
 def test_the_step_is_the_minimum_over_all_breakpoints(n, seed, penalty):
     rng = np.random.default_rng(seed)
