@@ -72,9 +72,10 @@ def find_by_alternation(
             gram.forget()  # before the next one takes as much memory
             gram = grams.combine(theta)
         else:
+            assert best is not None
             warnings.warn(
                 f"{weighting!r} stopped after max_iter={weighting.max_iter} alternations with a "
-                f"relative duality gap of {history[-1]['gap']:.2g}, above tol={weighting.tol:g}.",
+                f"relative duality gap of {best.relative_gap:.2g}, above tol={weighting.tol:g}.",
                 ConvergenceWarning,
                 stacklevel=5,
             )
