@@ -28,7 +28,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from multikernel.kernels.bank import KernelBank, gaussians
+from multikernel.kernels.bank import KernelBank
+from multikernel.kernels.make_banks import gaussians
 from multikernel.study import alignment_study
 
 from . import datasets

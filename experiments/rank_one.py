@@ -47,7 +47,7 @@ import scipy.sparse as sp
 from sklearn.model_selection import KFold
 
 from multikernel.estimators.search import MultiKernelRegressorCV
-from multikernel.kernels.bank import per_feature
+from multikernel.kernels.make_banks import per_feature
 from multikernel.kernels.vectors import Linear
 from multikernel.weighting import L2Ball
 

@@ -52,7 +52,7 @@ from sklearn.model_selection import StratifiedKFold
 from multikernel.estimators.classifier import MultiKernelClassifier
 from multikernel.estimators.regressor import MultiKernelRegressor
 from multikernel.grams.normalise import centered_alignment
-from multikernel.kernels.bank import per_feature
+from multikernel.kernels.make_banks import per_feature
 from multikernel.kernels.vectors import Linear
 from multikernel.weighting import L2Ball
 

@@ -10,10 +10,10 @@ from numpy.testing import assert_allclose
 
 import multikernel as mk
 from multikernel.estimators.voted import VotedKernelClassifier
+from multikernel.estimators.weights import Weights
 from multikernel.report import findings, write_report
 from multikernel.report.page import SECTIONS
 from multikernel.report.svg import Scale, power
-from multikernel.report.weights import Weights
 from tests.report.pages import LABEL, VIEW, Page, leaderboard, searched, section, two_views
 
 

@@ -12,8 +12,8 @@ from numpy.testing import assert_allclose
 
 import multikernel as mk
 from multikernel.bounds import AssumptionError
+from multikernel.estimators.notebook import weights_table
 from multikernel.report import findings, plots
-from multikernel.report.notebook import weights_table
 from multikernel.report.sample import target_columns
 from tests.report.pages import VIEW, searched, two_views
 

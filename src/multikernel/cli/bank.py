@@ -98,7 +98,7 @@ def alignments(
     from sklearn.preprocessing import label_binarize
 
     from ..grams.memory import MemoryBudget
-    from ..kernels.bank import default_bank
+    from ..kernels.default_bank import default_bank
 
     chosen = default_bank(X) if kernels is None else kernels.adapt(X)
     plan = chosen.plan(X)

@@ -166,7 +166,7 @@ def _show_warning(
 
 def check_places(*files: Path | None, tables: Path | None = None) -> None:
     """Refuse places that cannot be written before anything is computed; ``tables`` by format."""
-    from ..files.archive import check_place
+    from .._places import check_place
     from ..tables.reading import check_writable
 
     for path in files:

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from ..kernels.algebra import Composite, Power, Scaled
-from ..kernels.bank import KernelBank, PerFeature, default_bank, distinct
+from ..kernels.bank import KernelBank, PerFeature, distinct
+from ..kernels.default_bank import default_bank
 from ..kernels.sequences.ngrams import PerNgram
 from ..tables import DataError, Frame, TableEncoder
 from .expressions import evaluate_kernels, reads_text, uses_default

@@ -21,14 +21,15 @@ from ..grams.normalise import HOW
 from ..grams.planning import make_plan, plan_matrices
 from ..grams.protocol import Expansion, Grams
 from ..grams.separate import SeparateExpansions
-from ..kernels.bank import as_bank, default_bank
+from ..kernels.bank import as_bank
+from ..kernels.default_bank import default_bank
 from ..kernels.sequences.base import reads_sequences
 from ..learners.base import Learner
 from ..problem import Solution, Target
-from ..report.notebook import WeightsInNotebook
 from ..solvers.joint.learn import Interrupted, learn
 from ..weighting import BestSingle, JointWeighting, Weighting, as_weighting
 from .checks import check_dtype, check_table, refuse_matrices, refuse_text
+from .notebook import WeightsInNotebook
 from .progress import ProgressLine
 
 logger = logging.getLogger("multikernel")

@@ -19,7 +19,8 @@ from ..grams.memory import MemoryBudget
 from ..grams.planning import make_plan
 from ..grams.protocol import Expansion, Grams
 from ..grams.separate import SeparateExpansions
-from ..kernels.bank import KernelBank, as_bank, default_bank
+from ..kernels.bank import KernelBank, as_bank
+from ..kernels.default_bank import default_bank
 from ..kernels.sequences.table import Table
 from ..solvers.spectral.linear import linear_combination
 from ..solvers.spectral.lp import free_spectrum

@@ -18,7 +18,8 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..grams.memory import MemoryBudget
 from ..grams.planning import make_plan, plan_matrices
-from ..kernels.bank import as_bank, default_bank
+from ..kernels.bank import as_bank
+from ..kernels.default_bank import default_bank
 from ..problem import Target
 from ..solvers.voted.columns import KernelColumns
 from ..solvers.voted.complexity import NAMES, Complexity, complexities

@@ -5,17 +5,15 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .._places import check_place, write_atomically
 from .._version import __version__
 
 #: Version of the format. A reader knows its own and all earlier ones.
@@ -56,35 +54,6 @@ def write_archive(description: Any, arrays: list[np.ndarray], path: Path) -> Pat
         archive.writestr(HEADER, json.dumps(header, indent=1))
     write_atomically(path, buffer.getvalue())
     return path
-
-
-def check_place(path: str | os.PathLike[str]) -> Path:
-    """The path, if a file can be written there; asked before any work is done for it."""
-    path = Path(path)
-    if path.is_dir():
-        raise IsADirectoryError(f"{path} is a folder; name a file to write to.")
-    if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} to.")
-    return path
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Let a file appear with all its content or not at all."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes files for their owner alone; a model is as readable as any other file.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
 
 
 def read_archive(path: Path) -> tuple[Any, list[np.ndarray]]:

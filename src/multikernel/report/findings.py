@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from ..estimators.weights import Weights
 from .sample import draw_rows, n_rows, one_kernel, prepared_grams, take
-from .weights import Weights
 
 #: Points for the alignments of kernels with each other, for spectra and for scatter plots.
 ALIGNMENT_POINTS, SPECTRUM_POINTS, SCATTER_POINTS = 2000, 1000, 1000

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from .._places import check_place
 from .._version import __version__
-from ..files.archive import check_place
+from ..estimators.weights import Weights
 from . import sections, svg, validation
 from .sample import n_rows, unlabelled
 from .sections import Model
-from .weights import Weights
 
 #: The browser itself refuses to fetch anything for the page.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"

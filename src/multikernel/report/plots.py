@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..bounds.bound_factor import axes
+from ..estimators.weights import Weights
 from .findings import (
     effective_rank,
     find_alignments,
@@ -26,7 +27,6 @@ from .findings import (
 )
 from .sample import target_columns
 from .svg import short
-from .weights import Weights
 
 __all__ = ["alignments", "certificate", "convergence", "path", "spectrum", "weights"]
 
@@ -57,7 +57,7 @@ def weights(estimator: Any, ax: Any = None, *, most: int = MOST) -> Any:
     >>> plots.weights(model).get_xlabel()
     'weight'
     """
-    from .weights import view_of
+    from ..estimators.weights import view_of
 
     found = Weights.of(estimator)
     shown = [int(k) for k in found.order[:most]]

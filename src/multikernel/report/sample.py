@@ -64,7 +64,8 @@ def _spectral_members(estimator: Any, checked: Any, rows: np.ndarray) -> Grams:
     from ..bounds.sample import training_grams
     from ..grams.dense import DenseGrams
     from ..grams.memory import MemoryBudget
-    from ..kernels.bank import as_bank, per_feature
+    from ..kernels.bank import as_bank
+    from ..kernels.make_banks import per_feature
     from ..kernels.vectors import Linear
     from ..solvers.spectral.spectral_class import Spectrum
 

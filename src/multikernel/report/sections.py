@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..estimators.weights import Weights, view_of
 from . import svg
 from .findings import (
     effective_rank,
@@ -17,7 +18,6 @@ from .findings import (
     has_combination,
 )
 from .sample import target_columns, unlabelled
-from .weights import Weights, view_of
 
 #: The first table has at most 40 kernels, and of those without weight no more than make it 12; the
 #: others are folded away. So many of them are listed at all.

@@ -16,6 +16,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from .._places import check_place
 from .frame import DataError, Frame, as_column, as_texts
 
 #: What stands for a missing entry in text files.
@@ -257,8 +258,6 @@ def _read_libsvm(path: Path) -> Frame:
 
 def check_writable(path: Path) -> str:
     """The format that :func:`write_columns` would write to a path, if it can."""
-    from ..files.archive import check_place
-
     check_place(path)
     if path.suffix.lower() == ".json":
         return "json"
