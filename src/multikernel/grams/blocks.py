@@ -226,6 +226,13 @@ class BlockGrams(Grams):
         new._correction = None
         return new
 
+    def stored(self, center: bool) -> Grams:
+        from .stored import StoredGrams
+
+        if not self.budget.allows(2.0 * self.p * self.n**2 * self.dtype.itemsize):
+            return self
+        return StoredGrams(self.corrected(center, None))
+
     def _omega(self) -> np.ndarray:
         return np.ones(self.n) if self.weights is None else self.weights
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from .._mirror import mirror
 from ..kernels.base import Kernel
+from ..kernels.base import known_psd as ask_psd
 from ..kernels.precomputed import Precomputed, check_symmetric_matrix
 from . import _dense_loops as loops
 from .blocks import BlockGrams, RawCross, RawStatistics
@@ -45,6 +46,7 @@ class DenseGrams(BlockGrams):
         names: Sequence[str],
         budget: MemoryBudget,
         *,
+        known_psd: np.ndarray | None = None,
         weights: np.ndarray | None = None,
         n_jobs: int = 1,
     ) -> None:
@@ -55,6 +57,9 @@ class DenseGrams(BlockGrams):
         self.sample = rows
         self.kernels = kernels
         self.X = X
+        if known_psd is None:
+            known_psd = np.zeros(self.p, dtype=bool) if kernels is None else ask_psd(kernels)
+        self._known_psd = known_psd
         # What the compiled passes read: the matrices and where in them the sample is. A sample
         # that is the whole pool in order is read by plain slices, without a copy.
         self._read, self._where = matrices, rows
@@ -74,12 +79,13 @@ class DenseGrams(BlockGrams):
         names: Sequence[str],
         budget: MemoryBudget,
         *,
+        known_psd: np.ndarray | None = None,
         weights: np.ndarray | None = None,
         n_jobs: int = 1,
     ) -> DenseGrams:
         """Evaluate the kernels on X now if the matrices fit the budget, else in every pass."""
         n = X.shape[0]
-        options: dict[str, Any] = {"weights": weights, "n_jobs": n_jobs}
+        options: dict[str, Any] = {"known_psd": known_psd, "weights": weights, "n_jobs": n_jobs}
         rows = np.arange(n)
         if all(isinstance(kernel, Precomputed) for kernel in kernels):
             matrices = [kernel.matrix for kernel in kernels]  # type: ignore[attr-defined]
@@ -114,9 +120,10 @@ class DenseGrams(BlockGrams):
 
     @property
     def known_psd(self) -> np.ndarray:
-        if self.kernels is None:
-            return np.zeros(self.p, dtype=bool)
-        return np.array([kernel.is_psd for kernel in self.kernels])
+        return self._known_psd
+
+    def stored(self, center: bool) -> DenseGrams:
+        return self  # matrices that fit are in memory already
 
     def raw_block(self, rows: slice) -> np.ndarray:
         out = np.empty((self.p, len(range(*rows.indices(self.n))), self.n), dtype=self.dtype)
@@ -326,6 +333,7 @@ class DenseGrams(BlockGrams):
             self.X,
             self.names,
             self.budget,
+            known_psd=self._known_psd,
             weights=weights,
             n_jobs=self.n_jobs,
         )

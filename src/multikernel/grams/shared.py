@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..kernels.base import known_psd as ask_psd
 from ..kernels.columns import Columns, Standardization, take_columns
 from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid, VectorKernel
 from . import _loops
@@ -99,11 +100,13 @@ class SharedGrams(BlockGrams):
         names: Sequence[str],
         budget: MemoryBudget,
         *,
+        known_psd: np.ndarray | None = None,
         weights: np.ndarray | None = None,
         n_jobs: int = 1,
     ) -> None:
         super().__init__(Z.shape[0], names, Z.dtype, budget, weights=weights, n_jobs=n_jobs)
         self.Z, self.encoder, self.kernels = Z, encoder, list(kernels)
+        self._known_psd = ask_psd(self.kernels) if known_psd is None else known_psd
         self.shifted = np.zeros(len(self.kernels), dtype=bool)
         self._family: _loops.Family | None = None
 
@@ -116,15 +119,17 @@ class SharedGrams(BlockGrams):
         budget: MemoryBudget,
         *,
         dtype: Any = np.float64,
+        known_psd: np.ndarray | None = None,
         weights: np.ndarray | None = None,
         n_jobs: int = 1,
     ) -> SharedGrams:
         encoder, Z = Encoder.fit(kernels, X, dtype)
-        return cls(Z, encoder, kernels, names, budget, weights=weights, n_jobs=n_jobs)
+        options: dict[str, Any] = {"weights": weights, "n_jobs": n_jobs}
+        return cls(Z, encoder, kernels, names, budget, known_psd=known_psd, **options)
 
     @property
     def known_psd(self) -> np.ndarray:
-        return np.array([kernel.is_psd for kernel in self.kernels])
+        return self._known_psd
 
     def corrected(self, center: bool, normalize: str | None) -> SharedGrams:
         new = copy.copy(self)
@@ -230,6 +235,7 @@ class SharedGrams(BlockGrams):
             self.kernels,
             self.names,
             self.budget,
+            known_psd=self._known_psd,
             weights=weights,
             n_jobs=self.n_jobs,
         )

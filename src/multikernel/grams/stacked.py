@@ -53,6 +53,9 @@ class StackedGrams(Grams):
     ) -> StackedGrams:
         return self._over([part.take(rows, weights, copy=copy) for part in self.parts])
 
+    def stored(self, center: bool) -> StackedGrams:
+        return self._over([part.stored(center) for part in self.parts])
+
     def points(self, rows: np.ndarray) -> Any:
         return [part.points(rows) for part in self.parts]
 

@@ -46,7 +46,7 @@ def out_of_fold(
 
     Every training part is centred and normalised by its own statistics; entries of the kernels
     are those of ``grams``, which computes them once if it was made by
-    :func:`multikernel.grams.stored.stored`.
+    :meth:`multikernel.grams.protocol.Grams.stored`.
 
     Parameters
     ----------
