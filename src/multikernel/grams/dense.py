@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy as shallow_copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,7 @@ from ..kernels.precomputed import Precomputed, check_symmetric_matrix
 from . import _dense_loops as loops
 from .blocks import BlockGrams, RawCross, RawStatistics
 from .memory import MemoryBudget
-from .protocol import add, run_in_order
+from .protocol import add, require_sizes, run_in_order
 
 #: Rows that are added up in the cache while the matrices of a bank pass by.
 HALF_PANEL_BYTES = 1 << 20
@@ -379,6 +381,7 @@ class DenseCross(RawCross):
         given = grams.kernels
         self.kernels = None if given is None else [given[k] for k in kernels]
         lookup = given is None or all(isinstance(kernel, Precomputed) for kernel in given)
+        lookup = lookup or not len(kernels)  # no inputs where no kernel is evaluated
         self.inputs = None if lookup or grams.X is None else grams.X[self.anchors]
         self.matrices: list[np.ndarray] | None = None
         if grams.matrices is not None:
@@ -388,11 +391,32 @@ class DenseCross(RawCross):
         # Matrices are looked up while cross-validating; a fitted model evaluates its kernels.
         self.matrices = None
 
+    def slim(self, diagonals: bool) -> RawCross:
+        """Of each given matrix only the columns of the anchors, numbered anew.
+
+        Diagonals at new points are in the whole matrices only.
+        """
+        slim = shallow_copy(self)
+        slim.release()
+        given = slim.kernels or []
+        if diagonals or not given or not all(isinstance(kernel, Precomputed) for kernel in given):
+            return slim
+        columns: Any = [replace(k, matrix=k.matrix[:, slim.anchors]) for k in given]  # type: ignore[attr-defined,type-var]
+        slim.kernels, slim.anchors = columns, np.arange(slim.n_anchors)
+        return slim
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> DenseCross:
+        kernels, p = state["kernels"], state["p"]
+        require_sizes(p == len(state["index"]) == len(state["names"]), "kernels and their names")
+        require_sizes(kernels is None or len(kernels) == p, "number of kernels")
+        return super().from_state(state)
+
     def encode(self, X: Any) -> Any:
         if self.kernels is None:
             return np.asarray(X)
-        if self.inputs is None:
-            return Rows(self.kernels[0].ids(X)) if self.kernels else np.asarray(X)  # type: ignore[attr-defined]
+        if self.inputs is None and self.kernels:
+            return Rows(self.kernels[0].ids(X))  # type: ignore[attr-defined]
         return X
 
     def _one(self, k: int, points: Any) -> np.ndarray:

@@ -22,6 +22,7 @@ from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid, 
 from . import _loops
 from .blocks import BlockGrams, RawCross, RawStatistics
 from .memory import MemoryBudget
+from .protocol import require_sizes
 
 #: `BlockGrams.one_pass_limit` of points in single precision, sums in double: 1e-9 is lost.
 IN_DOUBLE = 1e6
@@ -282,6 +283,16 @@ class Encoder:
     def __call__(self, X: Any) -> np.ndarray:
         return self._join([group.select(X).astype(np.float64) for group in self.groups])
 
+    def state(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Encoder:
+        new = cls(**state)
+        fit = len(new.groups) == len(new.widths) == len(new.origins)
+        require_sizes(fit and min(new.widths, default=0) >= 0, "groups of columns")
+        return new
+
     @property
     def offsets(self) -> np.ndarray:
         return np.concatenate([[0], np.cumsum(self.widths)]).astype(np.int64)
@@ -339,6 +350,19 @@ class SharedCross(RawCross):
         state = self.__dict__.copy()
         state.pop("family", None)  # made again from the anchors
         return state
+
+    def state(self) -> dict[str, Any]:
+        return self.__getstate__()
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> SharedCross:
+        # The compiled loops rely on these sizes.
+        anchors = state["anchors"]
+        fit = state["p"] == len(state["kernels"]) == len(state["shifted"])
+        require_sizes(fit, "number of kernels")
+        fit = anchors.ndim == 2 and anchors.shape[1] == sum(state["encoder"].widths)
+        require_sizes(fit and anchors.dtype in (np.float32, np.float64), "columns of the anchors")
+        return super().from_state(state)
 
     def encode(self, X: Any) -> np.ndarray:
         return self.encoder(X)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .blocks import BlockGrams
+from .blocks import BlockGrams, RawCross
 from .dense import DenseCross, DenseGrams, Rows
 
 
@@ -72,6 +72,9 @@ class StoredCross(DenseCross):
     def __init__(self, grams: StoredGrams, rows: np.ndarray, kernels: np.ndarray) -> None:
         super().__init__(grams, rows, kernels)
         self.evaluated = grams.origin.raw_cross(grams.sample[rows], kernels)
+
+    def slim(self, diagonals: bool) -> RawCross:
+        return self.evaluated.slim(diagonals)  # only training samples are looked up
 
     def encode(self, X: Any) -> Any:
         return self.evaluated.encode(X)
