@@ -7,6 +7,7 @@ import pickle
 import re
 import warnings
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +21,14 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
 import multikernel as mk
+from multikernel import files
 from multikernel.estimators.voted import VotedKernelClassifier
 from multikernel.estimators.voted_search import VotedKernelClassifierCV
 from multikernel.files import ModelFileError, archive
 from multikernel.files.document import Reader, Writer
 from multikernel.files.types import ESTIMATORS, TYPES
+from multikernel.grams.planning import Part
+from multikernel.grams.protocol import Expansion
 from multikernel.kernels.sequences import (
     EditSimilarity,
     LocalityImproved,
@@ -498,6 +502,8 @@ def find(description, name):
         ("Encoder", "widths", {"tuple": [10**6]}, "sizes of its parts"),
         ("SharedCross", "n_anchors", 10**6, "sizes of its parts"),
         ("SharedCross", "kernels", [], "sizes of its parts"),
+        ("BlockExpansion", "weights", {"array": 0}, "sizes of its parts"),
+        ("BlockExpansion", "mean_weights", {"array": 0}, "sizes of its parts"),
         ("Gaussian", "gamma", {"nonsense": 1}, "'nonsense', which is not known"),
         ("MultiKernelClassifier", "kernel_weights_", {"array": 10**6}, "IndexError"),
         ("MultiKernelClassifier", "_expansion", None, "sizes of its parts"),
@@ -513,9 +519,7 @@ def test_parts_that_do_not_fit_are_refused(name, attribute, value, message, mode
         mk.load(model_file)
 
 
-def test_missing_and_additional_attributes_are_refused(model_file):
-    data = model_file.read_bytes()
-
+def test_missing_attributes_are_refused(model_file, fitted, tmp_path):
     def without_gamma(description):
         del find(description, "Gaussian")["gamma"]
         return description
@@ -523,15 +527,75 @@ def test_missing_and_additional_attributes_are_refused(model_file):
     described(model_file, without_gamma)
     with pytest.raises(ModelFileError, match=r"Gaussian has other parts than it should \(gamma\)"):
         mk.load(model_file)
-    model_file.write_bytes(data)
 
     def without_parameter(description):
-        del find(description, "MultiKernelClassifier")["C"]
+        del find(description, "HierarchicalNorm")["groups"]
+        return description
+
+    path = mk.save(fitted["groups"][0], tmp_path / "groups.skops")
+    described(path, without_parameter)
+    with pytest.raises(ModelFileError, match=r"HierarchicalNorm has other parts .*\(groups\)"):
+        mk.load(path)
+
+
+def test_parameters_that_a_file_does_not_know_get_their_defaults(model_file, fitted):
+    def without_parameter(description):
+        del find(description, "MultiKernelClassifier")["engine"]
         return description
 
     described(model_file, without_parameter)
-    with pytest.raises(ModelFileError, match="MultiKernelClassifier has other parts"):
-        mk.load(model_file)
+    again = mk.load(model_file)
+    assert again.engine == "cpu" and again.get_params() == fitted["default"][0].get_params()
+
+
+def test_files_that_know_fewer_kinds_of_parts():
+    """Arrays of kernel values were called dense, and features made from X rank-one."""
+    nothing = np.array([], dtype=int)
+    state = {"positions": np.arange(2), "kernels": (), "columns": nothing, "what": ""}
+    part = Part.from_state({**state, "kind": "dense", "features": None})
+    assert part.kind == "given" and part.engine == "cpu" and "engine" not in part.state()
+    counts = mk.load(STORED / "format-1-ngrams.skops")
+    assert [part.kind for part in counts.plan_.parts] == ["features"]
+    given = mk.load(STORED / "format-1-given.skops")
+    assert [part.kind for part in given.plan_.parts] == ["dense"]
+    assert Part.from_state(replace(part, engine="mine").state()).engine == "mine"
+
+
+class Constant(Expansion):
+    """An expansion of somebody else's engine."""
+
+    n_kernels = 1
+
+    def __init__(self, value):
+        self.value = value
+
+    @classmethod
+    def from_state(cls, state):
+        if not np.isfinite(state["value"]):
+            raise ValueError("the value is not finite")
+        return super().from_state(state)
+
+    def encode(self, X):
+        return X
+
+    def shares(self, points):
+        return np.full((len(points), 1, 1), self.value)
+
+
+def test_classes_of_others_are_stored_once_they_are_registered(tmp_path):
+    model = mk.MultiKernelClassifier([mk.Linear()]).fit(X2, y2)
+    model._expansion, path = Constant(2.5), tmp_path / "model.skops"
+    with pytest.raises(TypeError, match=r"_expansion is .*Constant.*files\.register"):
+        mk.save(model, path)
+    with pytest.raises(ValueError, match=r"'Gaussian' for multikernel\.kernels.*another name"):
+        files.register(Constant, "Gaussian")
+    assert files.register(Constant, "tests.Constant") is Constant
+    again = mk.load(mk.save(model, path))
+    assert type(again._expansion) is Constant
+    np.testing.assert_array_equal(again.decision_function(X2), model.decision_function(X2))
+    described(path, lambda d: find(d, "tests.Constant").update(value={"float": "nan"}) or d)
+    with pytest.raises(ModelFileError, match=r"tests\.Constant: the value is not finite"):
+        mk.load(path)
 
 
 def test_an_object_that_is_no_estimator_is_refused(model_file):

@@ -19,7 +19,6 @@ from .estimators.folds import kept_splits
 from .estimators.regressor import MultiKernelRegressor
 from .estimators.search import check_grid
 from .grams.protocol import Grams
-from .grams.stored import stored
 from .learners.base import Learner
 from .problem import Target
 from .solvers.ensemble.hypotheses import train_each, values_of_each
@@ -210,7 +209,7 @@ def alignment_study(
         def learner(value: float) -> Learner:
             return model._make_learner(value, raw) if classify else model._make_learner(value)
 
-    grams = stored(raw, True)
+    grams = raw.stored(True)
     refuse_constant_kernels(grams.corrected(True, normalize), warn=False)
     if cv is None:
         splits = folds(target, 5, random_state)

@@ -13,7 +13,6 @@ from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold
 import multikernel as mk
 from multikernel.estimators.ensemble import KernelEnsembleClassifier, KernelEnsembleRegressor
 from multikernel.grams.memory import MemoryBudget
-from multikernel.grams.stored import stored
 from multikernel.kernels.bank import KernelBank
 from multikernel.kernels.sequences import Spectrum
 from multikernel.learners.ridge import Ridge
@@ -158,7 +157,7 @@ def test_nothing_about_a_held_out_point_enters_its_fold(normalize):
 
     def held_out(X, y):
         target = Target(y[:, None], "regression")
-        grams = stored(raw_grams(bank, X), True)
+        grams = raw_grams(bank, X).stored(True)
         return out_of_fold(grams, target, Ridge(0.1), splits, center=True, normalize=normalize)
 
     clean = held_out(X, y)

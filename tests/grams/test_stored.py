@@ -7,7 +7,7 @@ import pytest
 
 import multikernel as mk
 from multikernel.grams.memory import MemoryBudget
-from multikernel.grams.stored import StoredGrams, stored
+from multikernel.grams.stored import StoredGrams
 from tests import naive
 from tests.grams import test_stacked
 from tests.grams.contract import AMPLE, GramsContract, N, sample
@@ -27,7 +27,7 @@ class TestStored(GramsContract):
 
     def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
         plan = mk.gaussians([0.3, 0.01, 2.0]).plan(X)
-        grams = stored(plan.grams(X, budget=budget, weights=weights, n_jobs=n_jobs), center)
+        grams = plan.grams(X, budget=budget, weights=weights, n_jobs=n_jobs).stored(center)
         assert isinstance(grams, StoredGrams)
         return grams
 
@@ -43,7 +43,7 @@ class TestStoredStack(test_stacked.TestStacked):
 
     def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
         raw = super().make(X, weights=weights, n_jobs=n_jobs, budget=budget)
-        grams = stored(raw, center)
+        grams = raw.stored(center)
         assert sorted(part.kind for part in grams.parts) == ["dense", "dense", "rank-one"]
         return grams
 
@@ -59,7 +59,7 @@ def test_stored_entries_have_the_bits_of_the_others(center):
     X, y = sample(N), np.random.default_rng(0).normal(size=(N, 1))
     plan = mk.gaussians([1e-8, 0.1, 1.0]).plan(X)
     computed = plan.grams(X, budget=AMPLE)
-    kept = stored(computed, center)
+    kept = computed.stored(center)
     rows = np.arange(0, N, 2)
     one = computed.take(rows).corrected(center, None)
     two = kept.take(rows).corrected(center, None)
@@ -72,7 +72,7 @@ def test_stored_entries_have_the_bits_of_the_others(center):
 def test_what_does_not_fit_is_not_stored():
     X = sample(60)
     grams = mk.gaussians([0.1, 1.0]).plan(X).grams(X, budget=MemoryBudget.of("100kB"))
-    assert stored(grams, True) is grams
+    assert grams.stored(True) is grams
     given = mk.precomputed([np.eye(5)]).plan(mk.sample_ids(5))
     dense = given.grams(mk.sample_ids(5), budget=AMPLE)
-    assert stored(dense, True) is dense
+    assert dense.stored(True) is dense

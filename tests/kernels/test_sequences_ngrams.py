@@ -35,7 +35,7 @@ def test_vocabulary_is_the_most_frequent():
     assert plan.names == list(names[order])
     everything = per_ngram(2, top=None).plan(TEXTS)
     assert sorted(everything.names) == sorted(names)
-    assert str(plan) == "7 kernels on 10 samples\n  rank-one  kernels 0..6  counts of 7 n-grams"
+    assert str(plan) == "7 kernels on 10 samples\n  features  kernels 0..6  counts of 7 n-grams"
 
 
 @pytest.mark.parametrize("n", [1, 2])

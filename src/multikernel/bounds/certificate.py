@@ -290,7 +290,7 @@ class Fitted:
     def assumptions(self) -> tuple[str, ...]:
         trusted: list[str] = []
         if self.Y is not None and self.estimator.normalize != "spherical":
-            trusted = constant_by_chance(self.estimator.grams_, self.raw.diagonals())
+            trusted = constant_by_chance(self.estimator.plan_, self.raw.diagonals())
         return taken_on_trust(self.estimator, self.raw, trusted)
 
     def _check_definite(self) -> None:

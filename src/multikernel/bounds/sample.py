@@ -8,7 +8,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
-from ..grams.dense import DenseGrams
+from ..grams.engines import build
 from ..grams.memory import MemoryBudget
 from ..grams.planning import Plan
 from ..grams.protocol import Grams
@@ -26,7 +26,7 @@ def training_sample(estimator: Any, X: Any, *needed: str) -> Any:
     usable = hasattr(estimator, "_check_X")
     if usable:
         check_is_fitted(estimator)
-        usable = all(hasattr(estimator, name) for name in (*needed, "grams_", "support_"))
+        usable = all(hasattr(estimator, name) for name in (*needed, "plan_", "support_"))
     if not usable:
         raise TypeError(
             f"certificate needs a fitted multiple-kernel estimator with one machine per output, or "
@@ -34,7 +34,7 @@ def training_sample(estimator: Any, X: Any, *needed: str) -> Any:
             "multikernel.bounds with the numbers they ask for."
         )
     checked = estimator._check_X(X, reset=False)
-    n, fitted = checked.shape[0], estimator.grams_.n_samples
+    n, fitted = checked.shape[0], estimator.plan_.n_samples
     if n != fitted or n <= int(estimator.support_.max(initial=-1)):
         raise ValueError(
             f"certificate needs the sample that the estimator was fitted to ({fitted} points); got "
@@ -45,13 +45,13 @@ def training_sample(estimator: Any, X: Any, *needed: str) -> Any:
 
 def training_grams(estimator: Any, checked: Any) -> Grams:
     """The estimator's bank on its sample, neither centred nor normalised."""
-    budget = MemoryBudget.of(estimator.memory_budget)
-    options: dict[str, Any] = {"n_jobs": effective_n_jobs(estimator.n_jobs)}
-    if estimator._is_precomputed:
-        everyone = np.arange(checked.shape[0])
-        return DenseGrams.given(checked, everyone, estimator.grams_.names, budget, **options)
-    dtype = np.dtype(getattr(estimator, "dtype", None) or checked.dtype)
-    return estimator.grams_.grams(checked, budget=budget, dtype=dtype, **options)
+    return build(
+        estimator.plan_,
+        checked,
+        budget=MemoryBudget.of(estimator.memory_budget),
+        dtype=np.dtype(getattr(estimator, "dtype", None) or checked.dtype),
+        n_jobs=effective_n_jobs(estimator.n_jobs),
+    )
 
 
 def encode_targets(estimator: Any, y: Any, n: int) -> np.ndarray | None:

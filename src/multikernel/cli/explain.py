@@ -100,7 +100,7 @@ class Shares:
         split = split.reshape(n, split.shape[1], -1)
         # The members of some families are functions of one matrix: that one kernel predicts.
         names = estimator.kernel_names_
-        names = names if len(names) == split.shape[1] else estimator.grams_.names
+        names = names if len(names) == split.shape[1] else estimator.plan_.names
         column = np.zeros(n, dtype=int)
         if split.shape[2] > 1:
             if not hasattr(estimator, "classes_"):

@@ -15,13 +15,13 @@ from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from ..grams.dense import DenseGrams
+from ..grams.engines import assign, build
 from ..grams.memory import MemoryBudget
 from ..grams.normalise import HOW
-from ..grams.planning import make_plan, plan_matrices
+from ..grams.planning import Plan, make_plan, plan_matrices
 from ..grams.protocol import Expansion, Grams
 from ..grams.separate import SeparateExpansions
-from ..kernels.bank import as_bank
+from ..kernels.bank import KernelBank, as_bank
 from ..kernels.default_bank import default_bank
 from ..kernels.sequences.base import reads_sequences
 from ..learners.base import Learner
@@ -47,6 +47,7 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
         "max_iter": [Interval(Integral, -1, None, closed="left")],
         "dtype": "no_validation",  # check_dtype knows which types there are
         "memory_budget": [None, Real, str],
+        "engine": [str],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -60,7 +61,9 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
     memory_budget: Any
     n_jobs: int | None
     random_state: Any
+    engine: str
     verbose: int
+    grams_: Plan
     _kernel_array_shape: tuple[int, int]
 
     def __sklearn_tags__(self) -> Tags:
@@ -146,27 +149,44 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
     def _make_grams(self, X: Any, keep: np.ndarray, weights: np.ndarray | None) -> Grams:
         """The bank on the points that count, not yet centred or normalised."""
         budget = MemoryBudget.of(self.memory_budget)
-        options: dict[str, Any] = {"weights": weights, "n_jobs": effective_n_jobs(self.n_jobs)}
+        rows: np.ndarray | None = None
         if self._is_precomputed:
             self.bank_ = None
-            self.grams_ = plan_matrices(len(keep), X.shape[2])
-            return DenseGrams.given(X, keep, self.grams_.names, budget, **options)
-        kept = X if len(keep) == X.shape[0] else X[keep]
-        if self.kernels is None:
-            self.bank_ = default_bank(kept, sample_weight=weights)
+            self.grams_ = assign(plan_matrices(len(keep), X.shape[2]), self.engine)
+            rows = keep  # the array is read in place
         else:
-            self.bank_ = as_bank(self.kernels).adapt(kept, weights)
+            X = X if len(keep) == X.shape[0] else X[keep]
+            if self.kernels is None:
+                self.bank_ = default_bank(X, sample_weight=weights)
+            else:
+                self.bank_ = as_bank(self.kernels).adapt(X, weights)
+            self.grams_ = self._make_plan(self.bank_, X, budget)
+        return build(
+            self.grams_,
+            X,
+            budget=budget,
+            dtype=check_dtype(self.dtype) or X.dtype,
+            sample_weight=weights,
+            n_jobs=effective_n_jobs(self.n_jobs),
+            rows=rows,
+        )
+
+    def _make_plan(self, bank: KernelBank, X: Any, budget: MemoryBudget) -> Plan:
         names_in = getattr(self, "feature_names_in_", None)
-        self.grams_ = make_plan(
-            self.bank_,
-            n_samples=len(keep),
+        plan = make_plan(
+            bank,
+            n_samples=X.shape[0],
             n_features=X.shape[1],
             feature_names=None if names_in is None else list(names_in),
             sparse=sp.issparse(X),
             budget=budget,
         )
-        dtype = check_dtype(self.dtype) or X.dtype
-        return self.grams_.grams(kept, budget=budget, dtype=dtype, **options)
+        return assign(plan, self.engine)
+
+    @property
+    def plan_(self) -> Plan:
+        """Which implementation served which kernels; `grams_` is the same object."""
+        return self.grams_
 
     def _as_weighting(self, weighting: Any) -> Weighting:
         rule = as_weighting(weighting)
@@ -234,7 +254,7 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
         with ProgressLine(type(self).__name__, self.verbose if joint else 0) as line:
             solution = learn(corrected, target, weighting, learner, warm=warm, report=line.report)
         self._say(
-            f"{type(self).__name__}: {self.grams_}\n  learned {np.count_nonzero(solution.weights)} "
+            f"{type(self).__name__}: {self.plan_}\n  learned {np.count_nonzero(solution.weights)} "
             f"non-zero weights and the machine in {time.perf_counter() - started:.2f} s, "
             f"relative duality gap {solution.machine.gap:.2g}"
         )

@@ -169,6 +169,9 @@ class MultiKernelClassifier(ClassifierCommon):
     warm_start : bool, default=False
         Let a joint weighting begin near the weights of the last fit; and let an interrupted fit
         leave the best certified iterate in the estimator.
+    engine : str, default="cpu"
+        The engine that evaluates the kernels. Other packages may register their own
+        (:func:`multikernel.grams.engines.register`); ``"cpu"`` is the library's.
     verbose : int, default=0
         Say what is done; a joint weighting shows iteration, gap, active kernels and support
         vectors as it goes.
@@ -194,8 +197,8 @@ class MultiKernelClassifier(ClassifierCommon):
         Relative duality gap of the SVM, the largest over machines.
     n_iter_ : int
     history_ : list of dict
-    grams_ : Plan
-        Which implementation served which kernels.
+    plan_ : Plan
+        Which implementation served which kernels; print it. ``grams_`` is another name for it.
     bank_ : KernelBank or None
         The bank that was used; None for ``kernels="precomputed"``.
     classes_ : array of shape (n_classes,)
@@ -245,6 +248,7 @@ class MultiKernelClassifier(ClassifierCommon):
         n_jobs: int | None = None,
         random_state: Any = None,
         warm_start: bool = False,
+        engine: str = "cpu",
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -263,6 +267,7 @@ class MultiKernelClassifier(ClassifierCommon):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.warm_start = warm_start
+        self.engine = engine
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

@@ -12,7 +12,6 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..grams.protocol import Grams
-from ..grams.stored import stored
 from ..learners.base import Learner
 from ..problem import Target
 from ..problem.losses import Hinge, Squared
@@ -66,7 +65,7 @@ class EnsembleMixin(MultiKernelEstimator):
         if self.stages == 1:
             self._fit_together(grams.corrected(self.center, self.normalize), target, learner, keep)
             return
-        grams = stored(grams, self.center)
+        grams = grams.stored(self.center)
         corrected = grams.corrected(self.center, self.normalize)
         refuse_constant_kernels(corrected)
         classifier = target.kind == "classification"
@@ -101,7 +100,7 @@ class EnsembleMixin(MultiKernelEstimator):
         self._expansion = EnsembleExpansion(corrected, machines, second.weights)
         self._expansion.release()
         self._say(
-            f"{type(self).__name__}: {self.grams_}\n  {np.count_nonzero(second.weights)} of "
+            f"{type(self).__name__}: {self.plan_}\n  {np.count_nonzero(second.weights)} of "
             f"{grams.p} hypotheses have a weight, relative gap {second.gap:.2g}"
         )
 
@@ -174,7 +173,7 @@ class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
     cv : int, splitter or iterable of splits, default=None
         Folds for held-out predictions; every point in exactly one. None for 5, stratified and
         shuffled by ``random_state``.
-    center, normalize, class_weight, tol, max_iter, dtype, memory_budget, n_jobs, verbose
+    center, normalize, class_weight, tol, max_iter, dtype, memory_budget, n_jobs, engine, verbose
         As in :class:`MultiKernelClassifier`.
     random_state : int, RandomState or None, default=0
         Shuffles the folds.
@@ -197,7 +196,8 @@ class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
     objective_ : float
         Held-out loss of the vote; with one stage the joint primal objective.
     n_iter_ : int
-    grams_ : Plan
+    plan_ : Plan
+        Which implementation served which kernels; ``grams_`` is another name for it.
     bank_ : KernelBank or None
     classes_ : array of shape (n_classes,)
     n_features_in_ : int
@@ -241,6 +241,7 @@ class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
         memory_budget: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
+        engine: str = "cpu",
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -260,6 +261,7 @@ class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.engine = engine
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -321,7 +323,7 @@ class KernelEnsembleRegressor(EnsembleMixin, RegressorCommon):
     cv : int, splitter or iterable of splits, default=None
         Folds for held-out predictions; every point in exactly one. None for 5, shuffled by
         ``random_state``.
-    center, normalize, solver, tol, max_iter, dtype, memory_budget, n_jobs, verbose
+    center, normalize, solver, tol, max_iter, dtype, memory_budget, n_jobs, engine, verbose
         As in :class:`MultiKernelRegressor`.
     random_state : int, RandomState or None, default=0
         Shuffles the folds.
@@ -336,7 +338,7 @@ class KernelEnsembleRegressor(EnsembleMixin, RegressorCommon):
     out_of_fold_ : array of shape (n_samples, n_kernels, n_outputs)
         Held-out predictions (two stages), for the points of positive weight.
     intercept_ : float, or array of shape (n_outputs,)
-    weights_gap_, duality_gap_, objective_, n_iter_, grams_, bank_
+    weights_gap_, duality_gap_, objective_, n_iter_, plan_, bank_
         As in :class:`KernelEnsembleClassifier`.
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -380,6 +382,7 @@ class KernelEnsembleRegressor(EnsembleMixin, RegressorCommon):
         memory_budget: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
+        engine: str = "cpu",
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -399,6 +402,7 @@ class KernelEnsembleRegressor(EnsembleMixin, RegressorCommon):
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.engine = engine
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

@@ -40,7 +40,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         Tolerance of the machine's solver, relative to the kernel's size.
     max_iter : int, default=-1
         Limit on the solver's steps, -1 for none.
-    dtype, memory_budget, n_jobs, random_state, verbose
+    dtype, memory_budget, n_jobs, random_state, engine, verbose
         As in :class:`MultiKernelClassifier`.
 
     Attributes
@@ -57,7 +57,8 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         Relative duality gap of the joint problem.
     n_iter_ : int
     history_ : list of dict
-    grams_ : Plan
+    plan_ : Plan
+        Which implementation served which kernels; ``grams_`` is another name for it.
     bank_ : KernelBank or None
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -91,6 +92,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         memory_budget: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        engine: str = "cpu",
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -104,6 +106,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.engine = engine
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

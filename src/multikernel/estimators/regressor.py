@@ -136,6 +136,9 @@ class MultiKernelRegressor(RegressorCommon):
     warm_start : bool, default=False
         Let a joint weighting begin near the weights of the last fit; and let an interrupted fit
         leave the best certified iterate in the estimator.
+    engine : str, default="cpu"
+        The engine that evaluates the kernels. Other packages may register their own
+        (:func:`multikernel.grams.engines.register`); ``"cpu"`` is the library's.
     verbose : int, default=0
         Say what is done; a joint weighting shows iteration, gap, active kernels and support
         vectors as it goes.
@@ -159,8 +162,8 @@ class MultiKernelRegressor(RegressorCommon):
         Relative duality gap, the largest over outputs.
     n_iter_ : int
     history_ : list of dict
-    grams_ : Plan
-        Which implementation served which kernels.
+    plan_ : Plan
+        Which implementation served which kernels; print it. ``grams_`` is another name for it.
     bank_ : KernelBank or None
         The bank that was used; None for ``kernels="precomputed"``.
     n_features_in_ : int
@@ -202,6 +205,7 @@ class MultiKernelRegressor(RegressorCommon):
         n_jobs: int | None = None,
         random_state: Any = None,
         warm_start: bool = False,
+        engine: str = "cpu",
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -220,6 +224,7 @@ class MultiKernelRegressor(RegressorCommon):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.warm_start = warm_start
+        self.engine = engine
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

@@ -21,7 +21,6 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from .._threads import one_blas_thread
 from ..grams.protocol import Grams, Summary
-from ..grams.stored import stored
 from ..learners.base import Learner
 from ..problem import Machine, Target
 from ..solvers.joint.find import combine_by_rule, find
@@ -192,7 +191,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
     scoring : str, callable or None, default=None
         What to maximise; accuracy by default.
     loss, fit_intercept, center, normalize, class_weight, tol, max_iter, dtype, memory_budget, \
-    n_jobs, random_state, verbose
+    n_jobs, random_state, engine, verbose
         As in :class:`MultiKernelClassifier`.
 
     Attributes
@@ -245,6 +244,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         memory_budget: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        engine: str = "cpu",
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -263,6 +263,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.engine = engine
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -285,7 +286,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         Cs = check_grid("Cs", self.Cs)
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_labels(y, keep, weights)
-        grams = stored(self._make_grams(X, keep, weights), self.center)
+        grams = self._make_grams(X, keep, weights).stored(self.center)
 
         def learner(C: float) -> Learner:
             return self._make_learner(C, grams)
@@ -327,7 +328,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
     scoring : str, callable or None, default=None
         What to maximise; R^2 by default.
     loss, epsilon, fit_intercept, center, normalize, solver, tol, max_iter, dtype, \
-    memory_budget, n_jobs, random_state, verbose
+    memory_budget, n_jobs, random_state, engine, verbose
         As in :class:`MultiKernelRegressor`.
 
     Attributes
@@ -381,6 +382,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         memory_budget: Any = None,
         n_jobs: int | None = None,
         random_state: Any = None,
+        engine: str = "cpu",
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -400,6 +402,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.engine = engine
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -421,7 +424,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         alphas = check_grid("alphas", self.alphas)
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_outputs(y, keep, weights)
-        grams = stored(self._make_grams(X, keep, weights), self.center)
+        grams = self._make_grams(X, keep, weights).stored(self.center)
 
         def learner(alpha: float) -> Learner:
             return self._make_learner(alpha)

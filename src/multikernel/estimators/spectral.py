@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..grams.engines import build
 from ..grams.memory import MemoryBudget
-from ..grams.planning import make_plan
 from ..grams.protocol import Expansion, Grams
 from ..grams.separate import SeparateExpansions
 from ..kernels.bank import KernelBank, as_bank
@@ -116,6 +116,9 @@ class SpectralKernelClassifier(ClassifierCommon):
         Bytes, or text such as ``"4GB"``; None for 60 % of the free memory.
     n_jobs : int or None, default=None
         Threads for passes over the kernels; -1 for all cores.
+    engine : str, default="cpu"
+        The engine that evaluates the kernels. Other packages may register their own
+        (:func:`multikernel.grams.engines.register`); ``"cpu"`` is the library's.
     verbose : int, default=0
         Show the gap as it goes.
 
@@ -152,7 +155,8 @@ class SpectralKernelClassifier(ClassifierCommon):
     history_ : list of dict
         One list for each machine where there are several.
     trace_ : float
-    grams_ : Plan
+    plan_ : Plan
+        Which implementation served which kernels; ``grams_`` is another name for it.
     bank_ : KernelBank
     classes_ : array of shape (n_classes,)
     n_features_in_ : int
@@ -194,6 +198,7 @@ class SpectralKernelClassifier(ClassifierCommon):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "memory_budget": [None, Real, str],
+        "engine": [str],
         "n_jobs": [None, Integral],
         "verbose": ["verbose"],
     }
@@ -221,6 +226,7 @@ class SpectralKernelClassifier(ClassifierCommon):
         max_iter: int = 1000,
         memory_budget: Any = None,
         n_jobs: int | None = None,
+        engine: str = "cpu",
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
@@ -235,6 +241,7 @@ class SpectralKernelClassifier(ClassifierCommon):
         self.max_iter = max_iter
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
+        self.engine = engine
         self.verbose = verbose
 
     @property
@@ -350,17 +357,10 @@ class SpectralKernelClassifier(ClassifierCommon):
             bank = KernelBank([default_bank(X, n_gaussians=1)[0]])
         else:
             bank = default_bank(X)
-        names_in = getattr(self, "feature_names_in_", None)
         budget = MemoryBudget.of(self.memory_budget)
-        plan = make_plan(
-            bank,
-            n_samples=X.shape[0],
-            n_features=X.shape[1],
-            feature_names=None if names_in is None else list(names_in),
-            sparse=sp.issparse(X),
-            budget=budget,
-        )
-        grams = plan.grams(X, budget=budget, dtype=X.dtype, n_jobs=effective_n_jobs(self.n_jobs))
+        plan = self._make_plan(bank, X, budget)
+        n_jobs = effective_n_jobs(self.n_jobs)
+        grams = build(plan, X, budget=budget, dtype=X.dtype, n_jobs=n_jobs)
         if single and grams.p != 1:
             raise ValueError(
                 f"family={self.family!r} changes the spectrum of one kernel; got {grams.p}. Choose "

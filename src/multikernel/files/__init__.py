@@ -1,9 +1,11 @@
 """Model files: fitted estimators on disk, in a form that holds numbers and names but no code.
 
 A file is a skops archive of one dictionary: a text that describes the objects, and the arrays it
-refers to. skops is asked for dictionaries, lists, texts and arrays only; the objects themselves are
-made here, from an explicit list of classes (:mod:`.types`), by filling in their attributes. Beside
-it lies ``multikernel.json``: the format's version and a digest of everything else.
+refers to. skops is asked for dictionaries, lists, texts and arrays only. The objects themselves are
+made here, from an explicit list of classes: those in :mod:`.types` and those that engines
+:func:`register`. Each class says which attributes are stored (``state``) and checks the attributes
+that it is rebuilt from (``from_state``). Beside it lies ``multikernel.json``: the format's version
+and a digest of everything else.
 """
 
 from __future__ import annotations
@@ -12,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from .archive import FORMAT, ModelFileError, read_archive, write_archive
+from .registry import register
 
-__all__ = ["FORMAT", "ModelFileError", "load", "save"]
+__all__ = ["FORMAT", "ModelFileError", "load", "register", "save"]
 
 
 def save(estimator: Any, path: str | Path) -> Path:
@@ -55,10 +58,10 @@ def save(estimator: Any, path: str | Path) -> Path:
     True
     """
     from .document import Writer
-    from .pruning import checked, prune
+    from .pruning import checked
 
     writer = Writer()
-    description = writer.describe(prune(checked(estimator)), type(estimator).__name__)
+    description = writer.describe(checked(estimator), type(estimator).__name__)
     return write_archive(description, writer.arrays, Path(path))
 
 

@@ -19,7 +19,6 @@ that says what it is:
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from typing import Any
 
@@ -32,7 +31,7 @@ from ..kernels.sequences.edit import Repaired
 from ..kernels.vectors import Callable
 from .archive import ModelFileError
 from .pruning import Absent
-from .types import NAMES, TYPES
+from .registry import by_class, by_name
 
 #: Tuples of numbers longer than this become arrays.
 LONG = 16
@@ -43,6 +42,10 @@ SPARSE = {
 
 #: Attributes that tell what the kernels *are*; what they know of the data lies in the expansion.
 FORMULAS = ("kernels", "bank_", "grams_")
+
+
+#: Holds the place of an object while its attributes are built.
+_UNFINISHED = object()
 
 
 class Writer:
@@ -125,27 +128,18 @@ class Writer:
             value = value.kernel  # on the training sample it comes out the same
         if id(value) in self._seen:
             return {"seen": self._seen[id(value)]}
-        if type(value) not in NAMES:
+        known = by_class(type(value))
+        if known is None:
             raise _refusal(where, value, _advice(value, where))
         self._seen[id(value)] = len(self._seen)
         self._alive.append(value)
         attributes = {}
-        for name, item in state(value).items():
+        for name, item in known.state(value).items():
             was = self._formulas
             self._formulas = was or (isinstance(value, BaseEstimator) and name in FORMULAS)
             attributes[name] = self.describe(item, f"{where}.{name}")
             self._formulas = was
-        return {"object": [NAMES[type(value)], attributes]}
-
-
-def state(value: Any) -> dict[str, Any]:
-    """The attributes to store: the fields of a dataclass, what others hold."""
-    if dataclasses.is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    if isinstance(value, BaseEstimator):
-        return dict(vars(value))  # scikit-learn's own __getstate__ adds a version
-    found = value.__getstate__() if hasattr(value, "__getstate__") else vars(value)
-    return dict(found)
+        return {"object": [known.name, attributes]}
 
 
 def _refusal(where: str, value: Any, advice: str) -> TypeError:
@@ -166,7 +160,10 @@ def _advice(value: Any, where: str) -> str:
     parameter = where.split(".")[1] if where.count(".") == 1 else None
     if parameter in ("scoring", "cv"):
         return f"Prediction does not need it: estimator.set_params({parameter}=None) before saving."
-    return "Only the library's own kernels, weightings and estimators are stored."
+    return (
+        "Only the library's own kernels, weightings and estimators are stored, and classes that "
+        "multikernel.files.register has been told of."
+    )
 
 
 class Reader:
@@ -189,28 +186,31 @@ class Reader:
 
     def _object(self, content: Any) -> Any:
         name, attributes = content
-        if name not in TYPES:
+        known = by_name(name)
+        if known is None:
             raise ModelFileError(
                 f"it names the class {name!r}, which is not on the list of those that a model file "
-                "may hold. It was not written by this version of mk.save; nothing of it was run."
+                "may hold. Import the package that registers the class, if there is one; nothing "
+                "of the file was run."
             )
-        cls: Any = TYPES[name]
-        instance = cls.__new__(cls)
-        self._built.append(instance)
+        number = len(self._built)
+        self._built.append(_UNFINISHED)
         found = {key: self.build(item) for key, item in attributes.items()}
-        wanted: set[str] = set()
-        if dataclasses.is_dataclass(cls):
-            wanted = {field.name for field in dataclasses.fields(cls)}
-        elif issubclass(cls, BaseEstimator):
-            wanted = set(cls._get_param_names())
-        if not wanted <= found.keys() or (dataclasses.is_dataclass(cls) and wanted != found.keys()):
-            odd = ", ".join(sorted(wanted.symmetric_difference(found)))
-            raise ModelFileError(f"{name} has other parts than it should ({odd}).")
-        instance.__dict__.update(found)
-        return instance
+        try:
+            self._built[number] = known.rebuild(found)
+        except ModelFileError:
+            raise
+        except ValueError as error:
+            raise ModelFileError(
+                f"{name}: {error}. It was not written by mk.save, or changed since."
+            ) from None
+        return self._built[number]
 
     def _seen(self, content: Any) -> Any:
-        return self._built[content]
+        found = self._built[content]
+        if found is _UNFINISHED:
+            raise ModelFileError("an object in it is a part of itself.")
+        return found
 
     def _array(self, content: Any) -> Any:
         return self.arrays[content]

@@ -1,12 +1,15 @@
-"""Which classes a model file may name: these and no others.
+"""The library's classes that a model file may name.
 
 A class keeps its name here even if it moves or is renamed in the library: files of earlier
-versions go on loading. If the attributes of one of them change, :data:`.archive.FORMAT` grows by
-one, the reader learns to make the new attributes from the old, and ``tests/modelfiles`` gets files
-of the new format beside the old ones.
+versions go on loading. If the attributes of one of them change, its ``from_state`` learns to make
+the new attributes from the old; if earlier versions cannot read the new ones,
+:data:`.archive.FORMAT` grows by one. In both cases ``tests/modelfiles`` gets files with the new
+attributes beside the old ones.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
@@ -18,6 +21,7 @@ from ..grams.dense import DenseCross
 from ..grams.ngrams import NgramExpansion
 from ..grams.normalise import Correction
 from ..grams.planning import Part, Plan
+from ..grams.protocol import require_sizes
 from ..grams.rankone import RankOneExpansion
 from ..grams.separate import SeparateExpansions
 from ..grams.shared import Encoder, Group, SharedCross
@@ -47,6 +51,7 @@ from ..solvers.voted.columns import FeatureCross, VotedExpansion
 from ..tables.encoding import Column, TableEncoder
 from ..tables.model import TableModel
 from .pruning import Absent
+from .registry import register
 
 ESTIMATORS: tuple[type, ...] = (
     estimators.MultiKernelClassifier,
@@ -78,23 +83,30 @@ WEIGHTINGS: tuple[type, ...] = (
 
 PREDICTION: tuple[type, ...] = (
     *(BlockExpansion, SeparateExpansions, StackedExpansion, RankOneExpansion, NgramExpansion),
-    *(
-        VotedExpansion,
-        EnsembleExpansion,
-        SharedCross,
-        DenseCross,
-        FeatureCross,
-        Encoder,
-        Group,
-        Correction,
-    ),
-    *(Plan, Part, Column, TableEncoder),
+    *(VotedExpansion, EnsembleExpansion, SharedCross, DenseCross, FeatureCross),
+    *(Encoder, Group, Correction, Plan, Part, Column, TableEncoder),
 )
 
 #: Ways to cut folds, which cross-validated estimators keep as a parameter; they hold numbers only.
 SPLITTERS: tuple[type, ...] = (KFold, StratifiedKFold, ShuffleSplit, StratifiedShuffleSplit)
 
+
+def _state_of_votes(expansion: VotedExpansion) -> dict[str, Any]:
+    votes = [
+        (k, part, cross.slim(diagonals=False), coef) for k, part, cross, coef in expansion.votes
+    ]
+    return {**vars(expansion), "votes": votes}
+
+
+def _votes_of_state(state: dict[str, Any]) -> VotedExpansion:
+    for _, _, cross, coef in state["votes"]:
+        require_sizes(coef.ndim == 2 and len(coef) == cross.n_anchors, "coefficients of a vote")
+    return VotedExpansion.from_state(state)
+
+
 TYPES: dict[str, type] = {
     cls.__name__: cls for cls in (*ESTIMATORS, *KERNELS, *WEIGHTINGS, *PREDICTION, *SPLITTERS)
 }
-NAMES: dict[type, str] = {cls: name for name, cls in TYPES.items()}
+for _name, _cls in TYPES.items():
+    register(_cls, _name)
+register(VotedExpansion, state=_state_of_votes, from_state=_votes_of_state)

@@ -11,7 +11,7 @@ import copy
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,11 +22,13 @@ from .normalise import Correction, check_how, inverse_root, scales
 from .protocol import (
     Expansion,
     Grams,
+    Stateful,
     Summary,
     add,
     block_products,
     center_targets,
     centred_square,
+    require_sizes,
     target_norm,
 )
 
@@ -65,11 +67,24 @@ class RawStatistics:
     combined: np.ndarray | None = None
 
 
-class RawCross:
+class RawCross(Stateful):
     """The raw bank between new points and some training points ("anchors")."""
 
     n_anchors: int
     p: int
+    anchors: Any
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        require_sizes(len(state["anchors"]) == state["n_anchors"], "number of anchors")
+        return super().from_state(state)
+
+    def slim(self, diagonals: bool) -> RawCross:
+        """An object with the same values that holds less data, for a model file.
+
+        ``diagonals`` says whether `diagonals` will be called.
+        """
+        return self
 
     def encode(self, X: Any) -> Any:
         raise NotImplementedError
@@ -225,6 +240,13 @@ class BlockGrams(Grams):
         new.center, new.how = center, normalize
         new._correction = None
         return new
+
+    def stored(self, center: bool) -> Grams:
+        from .stored import StoredGrams
+
+        if not self.budget.allows(2.0 * self.p * self.n**2 * self.dtype.itemsize):
+            return self
+        return StoredGrams(self.corrected(center, None))
 
     def _omega(self) -> np.ndarray:
         return np.ones(self.n) if self.weights is None else self.weights
@@ -604,7 +626,9 @@ class BlockExpansion(Expansion):
         self.n_kernels = grams.p
         self.active = np.flatnonzero((weights != 0) & (c.scale != 0))
         self.spherical = c.sphere is not None
-        centred = c.row_means is not None
+        if not len(self.active):
+            coef = np.zeros_like(coef)  # a function without kernels needs no samples
+        centred = c.row_means is not None and len(self.active) > 0
         total = coef.sum(axis=0)
         negligible = 1e-12 * np.abs(coef).sum(axis=0)
         self.needs_means = centred and (self.spherical or bool(np.any(np.abs(total) > negligible)))
@@ -633,6 +657,18 @@ class BlockExpansion(Expansion):
             self.offsets = np.outer(c.grand_means[self.active], total)
             self.offsets -= c.row_means[np.ix_(self.active, rows)] @ self.coef
         self.total = total
+
+    def state(self) -> dict[str, Any]:
+        return {**vars(self), "cross": self.cross.slim(diagonals=self.spherical)}
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> BlockExpansion:
+        cross, coef, means = state["cross"], state["coef"], state["mean_weights"]
+        require_sizes(coef.ndim == 2 and len(coef) == cross.n_anchors, "coefficients and anchors")
+        fit = len(state["weights"]) == len(state["scale"]) == len(state["active"]) == cross.p
+        require_sizes(fit, "kernel weights and kernels")
+        require_sizes(means is None or means.shape == (len(coef),), "weights of means")
+        return super().from_state(state)
 
     def encode(self, X: Any) -> Any:
         return self.cross.encode(X)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import copy as shallow_copy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .._mirror import mirror
 from ..kernels.base import Kernel
+from ..kernels.base import known_psd as ask_psd
 from ..kernels.precomputed import Precomputed, check_symmetric_matrix
 from . import _dense_loops as loops
 from .blocks import BlockGrams, RawCross, RawStatistics
 from .memory import MemoryBudget
-from .protocol import add, run_in_order
+from .protocol import add, require_sizes, run_in_order
 
 #: Rows that are added up in the cache while the matrices of a bank pass by.
 HALF_PANEL_BYTES = 1 << 20
@@ -45,6 +48,7 @@ class DenseGrams(BlockGrams):
         names: Sequence[str],
         budget: MemoryBudget,
         *,
+        known_psd: np.ndarray | None = None,
         weights: np.ndarray | None = None,
         n_jobs: int = 1,
     ) -> None:
@@ -55,6 +59,9 @@ class DenseGrams(BlockGrams):
         self.sample = rows
         self.kernels = kernels
         self.X = X
+        if known_psd is None:
+            known_psd = np.zeros(self.p, dtype=bool) if kernels is None else ask_psd(kernels)
+        self._known_psd = known_psd
         # What the compiled passes read: the matrices and where in them the sample is. A sample
         # that is the whole pool in order is read by plain slices, without a copy.
         self._read, self._where = matrices, rows
@@ -74,12 +81,13 @@ class DenseGrams(BlockGrams):
         names: Sequence[str],
         budget: MemoryBudget,
         *,
+        known_psd: np.ndarray | None = None,
         weights: np.ndarray | None = None,
         n_jobs: int = 1,
     ) -> DenseGrams:
         """Evaluate the kernels on X now if the matrices fit the budget, else in every pass."""
         n = X.shape[0]
-        options: dict[str, Any] = {"weights": weights, "n_jobs": n_jobs}
+        options: dict[str, Any] = {"known_psd": known_psd, "weights": weights, "n_jobs": n_jobs}
         rows = np.arange(n)
         if all(isinstance(kernel, Precomputed) for kernel in kernels):
             matrices = [kernel.matrix for kernel in kernels]  # type: ignore[attr-defined]
@@ -114,9 +122,10 @@ class DenseGrams(BlockGrams):
 
     @property
     def known_psd(self) -> np.ndarray:
-        if self.kernels is None:
-            return np.zeros(self.p, dtype=bool)
-        return np.array([kernel.is_psd for kernel in self.kernels])
+        return self._known_psd
+
+    def stored(self, center: bool) -> DenseGrams:
+        return self  # matrices that fit are in memory already
 
     def raw_block(self, rows: slice) -> np.ndarray:
         out = np.empty((self.p, len(range(*rows.indices(self.n))), self.n), dtype=self.dtype)
@@ -326,6 +335,7 @@ class DenseGrams(BlockGrams):
             self.X,
             self.names,
             self.budget,
+            known_psd=self._known_psd,
             weights=weights,
             n_jobs=self.n_jobs,
         )
@@ -371,6 +381,7 @@ class DenseCross(RawCross):
         given = grams.kernels
         self.kernels = None if given is None else [given[k] for k in kernels]
         lookup = given is None or all(isinstance(kernel, Precomputed) for kernel in given)
+        lookup = lookup or not len(kernels)  # no inputs where no kernel is evaluated
         self.inputs = None if lookup or grams.X is None else grams.X[self.anchors]
         self.matrices: list[np.ndarray] | None = None
         if grams.matrices is not None:
@@ -380,11 +391,32 @@ class DenseCross(RawCross):
         # Matrices are looked up while cross-validating; a fitted model evaluates its kernels.
         self.matrices = None
 
+    def slim(self, diagonals: bool) -> RawCross:
+        """Of each given matrix only the columns of the anchors, numbered anew.
+
+        Diagonals at new points are in the whole matrices only.
+        """
+        slim = shallow_copy(self)
+        slim.release()
+        given = slim.kernels or []
+        if diagonals or not given or not all(isinstance(kernel, Precomputed) for kernel in given):
+            return slim
+        columns: Any = [replace(k, matrix=k.matrix[:, slim.anchors]) for k in given]  # type: ignore[attr-defined,type-var]
+        slim.kernels, slim.anchors = columns, np.arange(slim.n_anchors)
+        return slim
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> DenseCross:
+        kernels, p = state["kernels"], state["p"]
+        require_sizes(p == len(state["index"]) == len(state["names"]), "kernels and their names")
+        require_sizes(kernels is None or len(kernels) == p, "number of kernels")
+        return super().from_state(state)
+
     def encode(self, X: Any) -> Any:
         if self.kernels is None:
             return np.asarray(X)
-        if self.inputs is None:
-            return Rows(self.kernels[0].ids(X)) if self.kernels else np.asarray(X)  # type: ignore[attr-defined]
+        if self.inputs is None and self.kernels:
+            return Rows(self.kernels[0].ids(X))  # type: ignore[attr-defined]
         return X
 
     def _one(self, k: int, points: Any) -> np.ndarray:

@@ -25,25 +25,14 @@ class MatrixGram(CombinedGram):
     A subclass computes the matrix and, for samples that do not fit in memory, rows and products.
     """
 
-    _matrix: np.ndarray | None = None
-
     @property
     def offers(self) -> frozenset[str]:
-        optional = {"dense"} if self.fits() else set()
-        return super().offers | optional | ({"factor"} if self.fits(copies=2) else set())
-
-    def fits(self, copies: int = 1) -> bool:
-        """Whether there is room for the matrix, and for further copies of it."""
-        needed = copies - (self._matrix is not None)
-        return needed <= 0 or 8.0 * needed * self.n**2 <= self.room
+        return super().offers | ({"factor"} if self.fits(copies=2) else set())
 
     def dense(self) -> np.ndarray:
         if self._matrix is None:
             self._matrix = self._dense()
         return self._matrix
-
-    def forget(self) -> None:
-        self._matrix = None
 
     def rows(self, index: slice | np.ndarray) -> np.ndarray:
         if self._matrix is not None:

@@ -11,6 +11,7 @@ normalisation only, ``d = 1 / sqrt(centred diagonal)``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -40,6 +41,18 @@ class Correction:
     scale: np.ndarray
     sphere: np.ndarray | None = None
     noise: np.ndarray | None = None
+
+    def state(self) -> dict[str, Any]:
+        """The fields, for a model file."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Correction:
+        """A correction from stored fields; a ValueError if their sizes differ."""
+        new = cls(**state)
+        if any(field is not None and len(field) != len(new.scale) for field in state.values()):
+            raise ValueError("the sizes of its parts do not fit each other: number of kernels")
+        return new
 
     def apply(self, block: np.ndarray, rows: slice | np.ndarray) -> np.ndarray:
         """Correct a raw block (p, |rows|, n) of the training sample, in place."""

@@ -1,38 +1,40 @@
-"""Which implementation of the waist serves which kernels: decided here and nowhere else.
+"""Which kind of implementation serves which kernels: decided here and nowhere else.
 
 * linear kernels on one column are **rank-one**;
 * kernels that are scalar functions of a distance or a dot product are **shared**, unless X is
   sparse and too wide to be written out;
+* rank-one kernels whose features are made from X, such as counts of n-grams, are **features**;
+* an array (n, n, p) of kernel values is **given**;
 * all others (callables, composites, precomputed matrices) are **dense**.
+
+:mod:`multikernel.grams.engines` says which engine serves a kind, and builds the grams.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from ..kernels.bank import KernelBank, PerFeature, distinct
-from ..kernels.base import Kernel
-from ..kernels.columns import resolve_columns
+from ..kernels.bank import KernelBank
+from ..kernels.base import Kernel, known_psd
+from ..kernels.placement import place
 from ..kernels.precomputed import Precomputed
-from ..kernels.sequences.base import readers, reads_sequences
-from ..kernels.sequences.ngrams import Ngrams
+from ..kernels.sequences.base import reads_sequences
 from ..kernels.sequences.table import Table
-from ..kernels.vectors import Linear, VectorKernel
-from .dense import DenseGrams
 from .memory import MemoryBudget
-from .ngrams import NgramGrams
 from .protocol import Grams
-from .rankone import RankOneGrams, take_feature_columns
-from .shared import BASES, Group, SharedGrams
-from .stacked import StackedGrams
+from .shared import BASES, Group
 
-#: A sparse X is written out for the shared loops if that takes at most this part of the budget.
-DENSIFY = 0.125
+#: The largest part of the budget that a sparse X may take when it is written out for shared loops.
+MAX_DENSIFIED_BUDGET_FRACTION = 0.125
+NO_COLUMNS = np.array([], dtype=np.intp)
+#: The engine of the library itself, which serves all kinds.
+DEFAULT_ENGINE = "cpu"
 
 
 @dataclass(frozen=True)
@@ -41,17 +43,19 @@ class Part:
 
     Attributes
     ----------
-    kind : {"shared", "rank-one", "dense"}
+    kind : {"shared", "rank-one", "features", "dense", "given"}
     positions : array of int
         Where the kernels stand in the bank.
     kernels : tuple of kernels
-        Empty for rank-one parts, which are described by their columns.
+        Empty unless the kind is "shared" or "dense".
     columns : array of int
         Feature columns of a rank-one part.
     what : str
-        For people.
+        Shown when the plan is printed.
     features : callable or None
-        What makes the features of a rank-one part from X; None where they are columns of X.
+        Makes the features from X, for the kind "features".
+    engine : str
+        The engine that serves the part.
     """
 
     kind: str
@@ -60,6 +64,29 @@ class Part:
     columns: np.ndarray
     what: str
     features: Any = None
+    engine: str = DEFAULT_ENGINE
+
+    @cached_property
+    def known_psd(self) -> np.ndarray:
+        """Mask of `kernels` that are positive semidefinite by construction; asked once."""
+        return known_psd(self.kernels)
+
+    def state(self) -> dict[str, Any]:
+        """The fields to store in a model file; the default engine is left out."""
+        state = {field.name: getattr(self, field.name) for field in fields(self)}
+        if self.engine == DEFAULT_ENGINE:
+            del state["engine"]
+        return state
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Part:
+        """A part from stored fields, also from files that know fewer kinds."""
+        kind = state["kind"]
+        if state["features"] is not None:
+            kind = "features"
+        elif kind == "dense" and not state["kernels"]:
+            kind = "given"
+        return cls(**{**state, "kind": kind})
 
 
 @dataclass(frozen=True, repr=False)
@@ -76,11 +103,12 @@ class Plan:
 
     def __str__(self) -> str:
         lines = [f"{self.n_kernels} kernels on {self.n_samples} samples"]
-        kinds = [part.kind for part in self.parts]
         spans = [f"kernels {_span(part.positions)}" for part in self.parts]
-        for part, kind, span in zip(self.parts, kinds, spans, strict=True):
-            width, reach = max(map(len, kinds)), max(map(len, spans))
-            lines.append(f"  {kind:<{width}}  {span:<{reach}}  {part.what}")
+        width = max(len(part.kind) for part in self.parts)
+        reach = max(map(len, spans))
+        for part, span in zip(self.parts, spans, strict=True):
+            engine = "" if part.engine == DEFAULT_ENGINE else f" (engine {part.engine!r})"
+            lines.append(f"  {part.kind:<{width}}  {span:<{reach}}  {part.what}{engine}")
         return "\n".join(lines)
 
     __repr__ = __str__
@@ -94,38 +122,14 @@ class Plan:
         weights: np.ndarray | None = None,
         n_jobs: int = 1,
     ) -> Grams:
-        """Evaluate the plan on its sample."""
-        text = list(readers([(*part.kernels, part.features) for part in self.parts]))
-        X = Table.of(X) if text else _as_matrix(X)
-        for kernel in text:
-            kernel.select(X)  # encoded here and once; rows of the table share it
-        options: dict[str, Any] = {"weights": weights, "n_jobs": n_jobs}
-        built: list[Grams] = []
-        for part in self.parts:
-            names = self.names
-            if not np.array_equal(part.positions, np.arange(self.n_kernels)):
-                names = [self.names[k] for k in part.positions]
-            if part.features is not None:
-                made = part.features(X)
-                built.append(NgramGrams(made, part.features, names, budget, **options))
-            elif part.kind == "rank-one":
-                V = take_feature_columns(X, part.columns)
-                built.append(RankOneGrams(V, part.columns, names, budget, **options))
-            elif part.kind == "shared":
-                kernels: Any = part.kernels
-                built.append(
-                    SharedGrams.evaluate(kernels, X, names, budget, dtype=dtype, **options)
-                )
-            else:
-                built.append(DenseGrams.evaluate(part.kernels, X, names, budget, **options))
-        positions = [part.positions for part in self.parts]
-        if len(built) == 1 and np.array_equal(positions[0], np.arange(self.n_kernels)):
-            return built[0]
-        return StackedGrams(built, positions)
+        """Evaluate the plan on its sample; see :func:`multikernel.grams.engines.build`."""
+        from .engines import build
+
+        return build(self, X, budget=budget, dtype=dtype, sample_weight=weights, n_jobs=n_jobs)
 
 
 def plan(bank: KernelBank, X: Any, *, memory_budget: Any = None) -> Plan:
-    """Assign every kernel of a bank to an implementation."""
+    """Assign every kernel of a bank to a kind of implementation."""
     if reads_sequences(bank):
         X = Table.of(X)
         bank, names = bank.adapt(X), X.names
@@ -151,67 +155,35 @@ def make_plan(
     sparse: bool,
     budget: MemoryBudget,
 ) -> Plan:
-    """See :func:`plan`; this one is told the facts about X."""
-    names: list[str] = []
-    rank_one: list[tuple[np.ndarray, np.ndarray]] = []  # positions, columns
-    shared: list[tuple[int, VectorKernel]] = []
-    dense: list[tuple[int, Kernel]] = []
-    ngrams: list[tuple[int, Ngrams]] = []
-    given = bank._entry_names()
-    for entry, name in zip(bank.entries, given, strict=True):
-        if isinstance(entry, Ngrams):
-            ngrams.append((len(names), entry.resolve(n_features, feature_names)))
-            names.extend(entry.names)
-            continue
-        if isinstance(entry, PerFeature):
-            columns = entry.indices(n_features, feature_names)
-            shown = columns if feature_names is None else [feature_names[c] for c in columns]
-            start = len(names)
-            if type(entry.kernel) is Linear:
-                # A hundred thousand features need names, but no kernels of their own.
-                head, tail = repr(replace(entry.kernel, columns=(0,))).split("columns=0")
-                names += [f"{head}columns={c}{tail}" for c in map(repr, _plain(shown))]
-                rank_one.append((np.arange(start, len(names)), np.asarray(columns)))
-                continue
-            copies = [replace(entry.kernel, columns=(c,)) for c in _plain(shown)]
-            names.extend(map(repr, copies))
-            resolved: list[Kernel] = [k.resolve(n_features, feature_names) for k in copies]
-        else:
-            assert isinstance(entry, Kernel)  # everything else was adapted to the sample
-            start = len(names)
-            names.append(name)
-            resolved = [entry.resolve(n_features, feature_names)]
-        for position, kernel in enumerate(resolved, start):
-            column = _single_column(kernel, n_features)
-            if column is not None:
-                rank_one.append((np.array([position]), np.array([column])))
-            elif type(kernel) in BASES:
-                shared.append((position, kernel))  # type: ignore[arg-type]
-            else:
-                dense.append((position, kernel))
+    """The same as :func:`plan`, for an X of which only these facts are known."""
+    names, placed = place(bank, n_features, feature_names)
+    single = [(one.positions, one.columns) for one in placed if one.columns is not None]
+    others = [(int(one.positions[0]), one.kernels[0]) for one in placed if one.kernels]
+    shared = [(Group.of(k), at, k) for at, k in others if type(k) in BASES]  # type: ignore[arg-type]
+    dense = [(at, k) for at, k in others if type(k) not in BASES]
 
-    groups = list(dict.fromkeys(Group.of(kernel) for _, kernel in shared))
+    groups = list(dict.fromkeys(group for group, _, _ in shared))
     width = sum(group.width(n_features) for group in groups)
-    if sparse and shared and 8.0 * n_samples * width > DENSIFY * budget.bytes:
-        dense, shared = sorted(dense + shared, key=lambda item: item[0]), []  # type: ignore[operator]
+    densified = 8.0 * n_samples * width
+    if sparse and shared and densified > MAX_DENSIFIED_BUDGET_FRACTION * budget.bytes:
+        dense, shared = others, []
 
     parts: list[Part] = []
-    nothing = np.array([], dtype=np.intp)
     if shared:
         rank = {group: g for g, group in enumerate(groups)}
-        shared.sort(key=lambda item: (rank[Group.of(item[1])], item[0]))
-        where = np.array([position for position, _ in shared])
+        shared.sort(key=lambda item: (rank[item[0]], item[1]))
+        where = np.array([at for _, at, _ in shared])
         what = "; ".join(_describe(group, n_features) for group in groups[:3])
         what += f"; {len(groups) - 3} more groups" if len(groups) > 3 else ""
-        parts.append(Part("shared", where, tuple(kernel for _, kernel in shared), nothing, what))
-    if rank_one:
-        where, columns = (np.concatenate(each) for each in zip(*rank_one, strict=True))
+        parts.append(Part("shared", where, tuple(k for _, _, k in shared), NO_COLUMNS, what))
+    if single:
+        where, columns = (np.concatenate(each) for each in zip(*single, strict=True))
         parts.append(Part("rank-one", where, (), columns, f"{len(columns)} feature columns"))
-    for start, entry in ngrams:
-        where = np.arange(start, start + len(entry))
-        what = f"counts of {len(entry)} n-grams"
-        parts.append(Part("rank-one", where, (), nothing, what, entry))
-    # Matrices that are there are read in place; kernels that must be evaluated are kept apart.
+    for one in placed:
+        if one.features is not None:
+            what = f"counts of {len(one.features)} n-grams"
+            parts.append(Part("features", one.positions, (), NO_COLUMNS, what, one.features))
+    # Given matrices are read in place; kernels that must be evaluated are a part of their own.
     ready = [item for item in dense if isinstance(item[1], Precomputed)]
     other = [item for item in dense if not isinstance(item[1], Precomputed)]
     for items, what in ((ready, "given matrices"), (other, "evaluated matrices")):
@@ -220,38 +192,20 @@ def make_plan(
             kept = tuple(kernel for _, kernel in items)
             if items is other and not budget.allows(2.0 * len(items) * n_samples**2 * 8):
                 what = "evaluated again in every pass"
-            parts.append(Part("dense", where, kept, nothing, what))
-    return Plan(n_samples, distinct(names), tuple(parts))
+            parts.append(Part("dense", where, kept, NO_COLUMNS, what))
+    return Plan(n_samples, names, tuple(parts))
 
 
-def plan_matrices(n_samples: int, n_kernels: int) -> Plan:
-    """The plan of an array (n, n, p) of kernel values that somebody else has computed."""
-    names = [f"precomputed[{k}]" for k in range(n_kernels)]
-    nothing = np.array([], dtype=np.intp)
-    part = Part("dense", np.arange(n_kernels), (), nothing, "given matrices")
-    return Plan(n_samples, names, (part,))
-
-
-def _single_column(kernel: Kernel, n_features: int) -> int | None:
-    """The column of a linear kernel that sees just one."""
-    if type(kernel) is not Linear or kernel.scaling is not None:
-        return None
-    if kernel.columns is None:
-        return 0 if n_features == 1 else None
-    columns = resolve_columns(kernel.columns, n_features, None, repr(kernel))
-    if isinstance(columns, tuple) and len(columns) == 1:
-        return int(columns[0])
-    return 0 if columns is None and n_features == 1 else None
+def plan_matrices(n_samples: int, n_kernels: int, names: Sequence[str] | None = None) -> Plan:
+    """The plan of a given array (N, N, p) of kernel values, for `n_samples` of the N samples."""
+    if names is None:
+        names = [f"precomputed[{k}]" for k in range(n_kernels)]
+    part = Part("given", np.arange(n_kernels), (), NO_COLUMNS, "given matrices")
+    return Plan(n_samples, list(names), (part,))
 
 
 def _describe(group: Group, n_features: int) -> str:
     return f"{group.base} on {group.width(n_features)} columns"
-
-
-def _plain(values: Any) -> list[Any]:
-    if isinstance(values, np.ndarray):
-        return values.tolist()  # type: ignore[no-any-return]
-    return [v if isinstance(v, str) else int(v) for v in values]
 
 
 def _span(positions: np.ndarray) -> str:
@@ -261,9 +215,3 @@ def _span(positions: np.ndarray) -> str:
     if np.array_equal(order, np.arange(order[0], order[-1] + 1)):
         return f"{order[0]}..{order[-1]}"
     return f"{len(order)} of {order[0]}..{order[-1]}"
-
-
-def _as_matrix(X: Any) -> Any:
-    if hasattr(X, "iloc"):
-        return X.to_numpy()
-    return X if sp.issparse(X) else np.asarray(X)

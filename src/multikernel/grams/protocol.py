@@ -20,11 +20,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from copy import copy as shallow_copy
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
 
+from .normalise import check_how, scales
 from .operators import EigenvalueBounds, conjugate_gradients, extreme_eigenvalues
 
 T = TypeVar("T")
@@ -37,6 +39,29 @@ MAX_PANEL_ROWS = 128
 NORM_PANEL_ROWS = 64
 #: A centred norm is computed entry by entry if centring removes all but this part of the square.
 CANCELLATION_LIMIT = 1e-4
+#: A kernel is constant if centring leaves less than this part of its trace: rounding, no more.
+CONSTANT_TRACE_LIMIT = 16 * float(np.finfo(np.float64).eps)
+
+
+class Stateful:
+    """An object that a model file stores by its attributes."""
+
+    def state(self) -> dict[str, Any]:
+        """The attributes to store, no more than prediction needs."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        """The object with these attributes; a ValueError says what does not fit."""
+        new = cls.__new__(cls)
+        new.__dict__.update(state)
+        return new
+
+
+def require_sizes(fit: bool, what: str) -> None:
+    """Refuse stored attributes whose sizes contradict each other; ``what`` names them."""
+    if not fit:
+        raise ValueError(f"the sizes of its parts do not fit each other: {what}")
 
 
 @dataclass(frozen=True)
@@ -82,34 +107,51 @@ class Summary:
 
 
 class CombinedGram(ABC):
-    """The Gram operator of one combination ``K = sum_k w_k K_k`` on the training sample."""
+    """The Gram operator of one combination ``K = sum_k w_k K_k`` on the training sample.
+
+    An engine supplies `matvec` and `diagonal`, or `features` with "features" in `extras`.
+    """
 
     n: int
     #: the kernel weights of the combination, shape (p,)
     weights: np.ndarray
     #: Bytes that may be allocated for this operator.
     room: float = float("inf")
+    #: Offers of the engine beyond those that every operator has, see `offers`.
+    extras: frozenset[str] = frozenset()
+    _matrix: np.ndarray | None = None
 
     @property
     def offers(self) -> frozenset[str]:
         """The methods that may be called now; learners compare this with their needs.
 
-        An engine adds "dense" or "features" when it has them, "factor" when `solve` is direct and
-        not iterative, and leaves out methods that it cannot supply.
+        These are the methods with a default, "dense" where there is room for the matrix, and the
+        `extras` of the engine: "features" when it has them, "factor" when its `solve` is direct
+        and not iterative. An engine leaves out methods that it cannot supply.
         """
-        return frozenset({"matvec", "diagonal", "rows", "submatrix", "solve", "lowest_eigenvalue"})
+        basic = {"matvec", "diagonal", "rows", "submatrix", "solve", "lowest_eigenvalue"}
+        return self.extras | basic | ({"dense"} if self.fits() else set())
 
-    @abstractmethod
+    def fits(self, copies: int = 1) -> bool:
+        """Whether there is room for the matrix, and for further copies of it."""
+        needed = copies - (self._matrix is not None)
+        return needed <= 0 or 8.0 * needed * self.n**2 <= self.room
+
     def matvec(self, V: np.ndarray) -> np.ndarray:
         """``K V`` for V of shape (n,) or (n, t), in float64."""
+        F = self.features()
+        return np.asarray(F @ (F.T @ V))
 
-    @abstractmethod
     def diagonal(self) -> np.ndarray:
         """``K[i, i]``, shape (n,)."""
+        return np.asarray(np.sum(self.features() ** 2, axis=1))
 
     def rows(self, index: slice | np.ndarray) -> np.ndarray:
         """Rows of K, in any order, shape (len(index), n)."""
         chosen = as_positions(index, self.n)
+        if "features" in self.extras:
+            F = self.features()
+            return np.asarray(F[chosen] @ F.T)
         units = np.zeros((self.n, len(chosen)))
         units[chosen, np.arange(len(chosen))] = 1.0
         return np.ascontiguousarray(self.matvec(units).T)
@@ -127,6 +169,8 @@ class CombinedGram(ABC):
 
         With ``rough`` a looser proof is enough, if it is cheaper.
         """
+        if "features" in self.extras:  # K = F F'
+            return EigenvalueBounds(0.0, float(np.sum(self.diagonal())), True)
         return extreme_eigenvalues(self.matvec, self.n)
 
     def scaled(self, factor: float) -> CombinedGram:
@@ -164,27 +208,51 @@ class CombinedGram(ABC):
 
     def dense(self) -> np.ndarray:
         """The whole matrix, float64, shape (n, n); it is cached and must not be written to."""
-        raise NotImplementedError(f"{type(self).__name__} does not hold the whole matrix.")
+        if self._matrix is None:
+            self._matrix = self.rows(slice(0, self.n))
+        return self._matrix
 
     def features(self) -> np.ndarray:
         """A matrix F of shape (n, D) with ``K = F F'``."""
         raise NotImplementedError(f"{type(self).__name__} has no explicit features.")
 
-    def forget(self) -> None:  # noqa: B027
+    def forget(self) -> None:
         """Free cached memory; it is computed again when it is asked for."""
+        self._matrix = None
+
+
+class SummedGram(CombinedGram):
+    """``sum_k w_k K_k`` through the passes of any grams."""
+
+    def __init__(self, grams: Grams, weights: np.ndarray) -> None:
+        self.grams, self.n = grams, grams.n
+        self.weights = np.asarray(weights, dtype=np.float64)
+
+    def matvec(self, V: np.ndarray) -> np.ndarray:
+        each = self.grams.matvecs(np.reshape(V, (self.n, -1)))
+        return np.tensordot(self.weights, each, axes=1).reshape(np.shape(V))
+
+    def diagonal(self) -> np.ndarray:
+        return np.asarray(self.weights @ self.grams.diagonals())
 
 
 class ScaledGram(CombinedGram):
-    """``factor * K`` of another operator."""
+    """``factor * K`` of another operator, for a positive factor."""
 
     def __init__(self, gram: CombinedGram, factor: float) -> None:
         self.gram, self.factor = gram, factor
-        self.n, self.room = gram.n, gram.room
+        self.n, self.room, self.extras = gram.n, gram.room, gram.extras
         self.weights = factor * gram.weights
 
     @property
     def offers(self) -> frozenset[str]:
-        return self.gram.offers - {"dense", "features"}
+        return self.gram.offers
+
+    def features(self) -> np.ndarray:
+        return np.sqrt(self.factor) * self.gram.features()
+
+    def solve(self, ridge: np.ndarray, B: np.ndarray) -> np.ndarray:
+        return self.gram.solve(ridge / self.factor, B) / self.factor
 
     def matvec(self, V: np.ndarray) -> np.ndarray:
         return self.factor * self.gram.matvec(V)
@@ -196,11 +264,12 @@ class ScaledGram(CombinedGram):
         return self.factor * self.gram.diagonal()
 
 
-class Expansion(ABC):
+class Expansion(Stateful, ABC):
     """A fitted function ``f(x) = sum_k w_k sum_j c_j K_k(x, x_j)``, without the training Grams.
 
     It holds only what prediction needs: the samples with a coefficient and the kernels with a
-    weight.
+    weight. Model files store its `state`, and rebuild it with `from_state` if its class is known to
+    them (:func:`multikernel.files.register`).
     """
 
     n_kernels: int
@@ -209,15 +278,15 @@ class Expansion(ABC):
     def encode(self, X: Any) -> Any:
         """New inputs in the form that :meth:`values` and :meth:`shares` read."""
 
-    @abstractmethod
     def values(self, points: Any) -> np.ndarray:
         """f at new samples, shape (n_new, t): the sum of the shares, computed together."""
+        return np.asarray(self.shares(points).sum(axis=1))
 
     @abstractmethod
     def shares(self, points: Any) -> np.ndarray:
         """Each kernel's part of f at new samples, shape (n_new, p, t)."""
 
-    def release(self) -> None:  # noqa: B027
+    def release(self) -> None:
         """Drop cached training matrices, which only predictions for training samples need."""
 
 
@@ -250,9 +319,13 @@ class Grams(ABC):
 
     #: the kind of kernels that this implementation serves, as a plan prints it
     kind: str = "grams"
+    #: whether all kernels of this implementation are positive semidefinite by construction
+    always_psd: bool = False
     #: the arguments of :meth:`corrected`
     center: bool = False
     how: str | None = None
+    _constant: np.ndarray | None = None
+    _scales: np.ndarray | None = None
 
     def __init__(
         self,
@@ -263,6 +336,7 @@ class Grams(ABC):
         n_jobs: int = 1,
     ) -> None:
         self.n = n
+        self.p = len(names)
         self.names = names
         self.weights = weights
         self.n_jobs = n_jobs
@@ -270,34 +344,53 @@ class Grams(ABC):
     # -- facts --
 
     @property
-    def p(self) -> int:
-        """Number of kernels."""
-        return len(self.names)
-
-    @property
     def total_weight(self) -> float:
         return float(self.n if self.weights is None else self.weights.sum())
 
     @property
-    @abstractmethod
     def degenerate(self) -> np.ndarray:
         """Mask (p,) of kernels that are constant on the sample: centred, they are zero."""
+        if self._constant is None:
+            self._constant = constant_kernels(self)
+        return self._constant
 
     @property
-    @abstractmethod
     def known_psd(self) -> np.ndarray:
         """Mask (p,) of kernels that are positive semidefinite by construction."""
+        return np.full(self.p, self.always_psd)
 
     @property
     def scales(self) -> np.ndarray:
-        """The factors (p,) by which normalisation multiplies the kernels; 0 for constant ones."""
-        return np.where(self.degenerate, 0.0, 1.0)
+        """The factors (p,) by which normalisation multiplies the kernels; 0 for constant ones.
+
+        The default computes them once, from the kernels as they are when it is first asked: an
+        engine that uses it reads the scales in `corrected`, after centring and before it scales.
+        """
+        if self._scales is None:
+            self._scales = normalising_scales(self)
+        return self._scales
 
     # -- other views of the sample --
 
     @abstractmethod
     def corrected(self, center: bool, normalize: str | None) -> Grams:
         """The same kernels centred (or not) and normalised; statistics are computed lazily."""
+
+    def view(self, center: bool, normalize: str | None) -> Self:
+        """A copy marked as corrected, for `corrected` to begin with: it has yet to correct it."""
+        check_how(normalize)
+        new = shallow_copy(self)
+        new.center, new.how = center, normalize
+        new._constant, new._scales = self.degenerate, None  # constant as built is constant
+        return new
+
+    def stored(self, center: bool) -> Grams:
+        """The same grams for many samples of one pool (folds), which `take` selects.
+
+        An implementation that computes kernel values in every pass computes them once and keeps
+        them, if they fit in memory. The values kept serve kernels that will be centred (or not).
+        """
+        return self
 
     @abstractmethod
     def take(
@@ -326,14 +419,14 @@ class Grams(ABC):
         """
 
     @abstractmethod
-    def combine(self, weights: np.ndarray) -> CombinedGram:
-        """The Gram operator of ``sum_k weights_k K_k``."""
-
-    @abstractmethod
     def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
         """The function with these kernel weights (p,) and coefficients (n, t)."""
 
     # -- derived passes --
+
+    def combine(self, weights: np.ndarray) -> CombinedGram:
+        """The Gram operator of ``sum_k weights_k K_k``."""
+        return SummedGram(self, weights)
 
     def block(self, index: slice | np.ndarray) -> np.ndarray:
         """Rows of every kernel, in any order, shape (p, len(index), n)."""
@@ -476,6 +569,42 @@ def streamed_summary(grams: Grams, Yc: np.ndarray, products: bool) -> Summary:
         M=M if products else None,
         target_norm=target_norm(Yc, grams.weights),
     )
+
+
+def constant_kernels(grams: Grams) -> np.ndarray:
+    """Mask (p,) of kernels, neither centred nor normalised, that are constant up to rounding."""
+    omega = np.ones(grams.n) if grams.weights is None else grams.weights
+    diagonals = grams.diagonals()
+    means = grams.quadratic_forms(omega) / grams.total_weight
+    size = np.abs(diagonals) @ omega + np.abs(means)
+    constant = np.abs(diagonals @ omega - means) <= CONSTANT_TRACE_LIMIT * size
+    # An indefinite kernel may have no trace and yet not be constant: look at its norm.
+    doubtful = constant & ~grams.known_psd
+    if np.any(doubtful):
+        centred = CentredBlocks(grams)
+        left = squared_norms(grams, centred)
+        constant &= grams.known_psd | (left <= CONSTANT_TRACE_LIMIT**2 * squared_norms(grams))
+    return constant
+
+
+def normalising_scales(grams: Grams) -> np.ndarray:
+    """The factors (p,) that bring kernels, centred or not, to the size that ``grams.how`` names."""
+    omega = np.ones(grams.n) if grams.weights is None else grams.weights
+    total = grams.total_weight
+    traces = grams.diagonals() @ omega
+    variances = (traces - grams.quadratic_forms(omega) / total) / total
+    norms = np.sqrt(squared_norms(grams)) if grams.how == "frobenius" else None
+    return scales(grams.how, traces, variances, norms, grams.degenerate, list(grams.names))
+
+
+def squared_norms(grams: Grams, read: Callable[[slice], np.ndarray] | None = None) -> np.ndarray:
+    """``||K_k||_F^2`` of every kernel, shape (p,); ``read`` gives other blocks than their own."""
+
+    def one(rows: slice) -> np.ndarray:
+        K = grams.block(rows) if read is None else read(rows)
+        return block_products(K, K, grams.weights, rows, False)
+
+    return add(grams.map(one))
 
 
 def block_products(

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,7 +17,7 @@ from ..kernels.columns import column_moments
 from .matrix import MatrixGram
 from .memory import MemoryBudget
 from .normalise import check_how, scales
-from .protocol import Expansion, Grams, Summary, center_targets, target_norm
+from .protocol import Expansion, Grams, Summary, center_targets, require_sizes, target_norm
 
 #: Sparse features with a mean so large against their spread are centred before they are used.
 MEAN_TO_SPREAD_LIMIT = 1e2
@@ -318,6 +318,12 @@ class RankOneExpansion(Expansion):
         self.shift = grams.shift[self.active]
         self.signs = grams.signs
         self.columns = grams.columns
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Self:
+        n = len(state["active"])
+        require_sizes(n == len(state["slopes"]) == len(state["shift"]), "slopes of the features")
+        return super().from_state(state)
 
     def encode(self, X: Any) -> Any:
         return take_feature_columns(X, self.columns)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .protocol import Expansion
+from .protocol import Expansion, require_sizes
 
 
 class SeparateExpansions(Expansion):
@@ -16,6 +16,12 @@ class SeparateExpansions(Expansion):
     def __init__(self, parts: Sequence[Expansion]) -> None:
         self.parts = list(parts)
         self.n_kernels = self.parts[0].n_kernels
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> SeparateExpansions:
+        sizes = [part.n_kernels for part in state["parts"]]
+        require_sizes(set(sizes) == {state["n_kernels"]}, "kernels of the outputs")
+        return super().from_state(state)
 
     def encode(self, X: Any) -> Any:
         return [part.encode(X) for part in self.parts]

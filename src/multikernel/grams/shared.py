@@ -16,11 +16,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..kernels.base import known_psd as ask_psd
 from ..kernels.columns import Columns, Standardization, take_columns
 from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid, VectorKernel
 from . import _loops
 from .blocks import BlockGrams, RawCross, RawStatistics
 from .memory import MemoryBudget
+from .protocol import require_sizes
 
 #: `BlockGrams.one_pass_limit` of points in single precision, sums in double: 1e-9 is lost.
 IN_DOUBLE = 1e6
@@ -99,11 +101,13 @@ class SharedGrams(BlockGrams):
         names: Sequence[str],
         budget: MemoryBudget,
         *,
+        known_psd: np.ndarray | None = None,
         weights: np.ndarray | None = None,
         n_jobs: int = 1,
     ) -> None:
         super().__init__(Z.shape[0], names, Z.dtype, budget, weights=weights, n_jobs=n_jobs)
         self.Z, self.encoder, self.kernels = Z, encoder, list(kernels)
+        self._known_psd = ask_psd(self.kernels) if known_psd is None else known_psd
         self.shifted = np.zeros(len(self.kernels), dtype=bool)
         self._family: _loops.Family | None = None
 
@@ -116,15 +120,17 @@ class SharedGrams(BlockGrams):
         budget: MemoryBudget,
         *,
         dtype: Any = np.float64,
+        known_psd: np.ndarray | None = None,
         weights: np.ndarray | None = None,
         n_jobs: int = 1,
     ) -> SharedGrams:
         encoder, Z = Encoder.fit(kernels, X, dtype)
-        return cls(Z, encoder, kernels, names, budget, weights=weights, n_jobs=n_jobs)
+        options: dict[str, Any] = {"weights": weights, "n_jobs": n_jobs}
+        return cls(Z, encoder, kernels, names, budget, known_psd=known_psd, **options)
 
     @property
     def known_psd(self) -> np.ndarray:
-        return np.array([kernel.is_psd for kernel in self.kernels])
+        return self._known_psd
 
     def corrected(self, center: bool, normalize: str | None) -> SharedGrams:
         new = copy.copy(self)
@@ -230,6 +236,7 @@ class SharedGrams(BlockGrams):
             self.kernels,
             self.names,
             self.budget,
+            known_psd=self._known_psd,
             weights=weights,
             n_jobs=self.n_jobs,
         )
@@ -275,6 +282,16 @@ class Encoder:
 
     def __call__(self, X: Any) -> np.ndarray:
         return self._join([group.select(X).astype(np.float64) for group in self.groups])
+
+    def state(self) -> dict[str, Any]:
+        return dict(vars(self))
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Encoder:
+        new = cls(**state)
+        fit = len(new.groups) == len(new.widths) == len(new.origins)
+        require_sizes(fit and min(new.widths, default=0) >= 0, "groups of columns")
+        return new
 
     @property
     def offsets(self) -> np.ndarray:
@@ -333,6 +350,19 @@ class SharedCross(RawCross):
         state = self.__dict__.copy()
         state.pop("family", None)  # made again from the anchors
         return state
+
+    def state(self) -> dict[str, Any]:
+        return self.__getstate__()
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> SharedCross:
+        # The compiled loops rely on these sizes.
+        anchors = state["anchors"]
+        fit = state["p"] == len(state["kernels"]) == len(state["shifted"])
+        require_sizes(fit, "number of kernels")
+        fit = anchors.ndim == 2 and anchors.shape[1] == sum(state["encoder"].widths)
+        require_sizes(fit and anchors.dtype in (np.float32, np.float64), "columns of the anchors")
+        return super().from_state(state)
 
     def encode(self, X: Any) -> np.ndarray:
         return self.encoder(X)

@@ -8,7 +8,16 @@ from typing import Any
 import numpy as np
 
 from .matrix import MatrixGram
-from .protocol import CentredBlocks, CombinedGram, Expansion, Grams, Summary, add, block_products
+from .protocol import (
+    CentredBlocks,
+    CombinedGram,
+    Expansion,
+    Grams,
+    Summary,
+    add,
+    block_products,
+    require_sizes,
+)
 
 
 class StackedGrams(Grams):
@@ -52,6 +61,9 @@ class StackedGrams(Grams):
         self, rows: np.ndarray, weights: np.ndarray | None = None, *, copy: bool = False
     ) -> StackedGrams:
         return self._over([part.take(rows, weights, copy=copy) for part in self.parts])
+
+    def stored(self, center: bool) -> StackedGrams:
+        return self._over([part.stored(center) for part in self.parts])
 
     def points(self, rows: np.ndarray) -> Any:
         return [part.points(rows) for part in self.parts]
@@ -181,6 +193,15 @@ class StackedExpansion(Expansion):
     ) -> None:
         self.parts, self.positions, self.used = list(parts), list(positions), list(used)
         self.n_kernels = sum(part.n_kernels for part in parts)
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> StackedExpansion:
+        parts, positions = state["parts"], state["positions"]
+        require_sizes(len(parts) == len(positions) == len(state["used"]), "number of parts")
+        sizes = [part.n_kernels for part in parts]
+        require_sizes(sizes == [len(where) for where in positions], "kernels of the parts")
+        require_sizes(sum(sizes) == state["n_kernels"], "number of kernels")
+        return super().from_state(state)
 
     def encode(self, X: Any) -> Any:
         return [

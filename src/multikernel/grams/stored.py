@@ -7,10 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .blocks import BlockGrams
+from .blocks import BlockGrams, RawCross
 from .dense import DenseCross, DenseGrams, Rows
-from .protocol import Grams
-from .stacked import StackedGrams
 
 
 class StoredGrams(DenseGrams):
@@ -33,6 +31,7 @@ class StoredGrams(DenseGrams):
             None,
             origin.names,
             origin.budget,
+            known_psd=origin.known_psd,
             weights=origin.weights,
             n_jobs=origin.n_jobs,
         )
@@ -42,10 +41,6 @@ class StoredGrams(DenseGrams):
         if center != self.origin.center:
             raise ValueError("These matrices were stored for kernels that are (not) to be centred.")
         return super().corrected(center, normalize)
-
-    @property
-    def known_psd(self) -> np.ndarray:
-        return self.origin.known_psd
 
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> StoredCross:
         return StoredCross(self, rows, kernels)
@@ -62,6 +57,7 @@ class StoredGrams(DenseGrams):
             None,
             self.names,
             self.budget,
+            known_psd=self.known_psd,
             weights=weights,
             n_jobs=self.n_jobs,
         )
@@ -76,6 +72,9 @@ class StoredCross(DenseCross):
     def __init__(self, grams: StoredGrams, rows: np.ndarray, kernels: np.ndarray) -> None:
         super().__init__(grams, rows, kernels)
         self.evaluated = grams.origin.raw_cross(grams.sample[rows], kernels)
+
+    def slim(self, diagonals: bool) -> RawCross:
+        return self.evaluated.slim(diagonals)  # only training samples are looked up
 
     def encode(self, X: Any) -> Any:
         return self.evaluated.encode(X)
@@ -99,17 +98,3 @@ class StoredCross(DenseCross):
         if isinstance(points, Rows):
             return super().diagonals(points)
         return self.evaluated.diagonals(points)
-
-
-def stored(grams: Grams, center: bool) -> Grams:
-    """The same grams with every raw entry computed once and kept, as far as memory allows.
-
-    What is kept are the values that serve kernels which are going to be centred (or not).
-    """
-    if isinstance(grams, StackedGrams):
-        return StackedGrams([stored(part, center) for part in grams.parts], grams.positions)
-    if isinstance(grams, DenseGrams) or not isinstance(grams, BlockGrams):
-        return grams
-    if not grams.budget.allows(2.0 * grams.p * grams.n**2 * grams.dtype.itemsize):
-        return grams
-    return StoredGrams(grams.corrected(center, None))

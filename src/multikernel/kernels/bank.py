@@ -184,8 +184,16 @@ class KernelBank(Sequence[Kernel]):
             return self
         return KernelBank(entries, self._names)
 
-    def plan(self, X: Any, **options: Any) -> Plan:
+    def plan(self, X: Any, *, engine: str = "cpu", memory_budget: Any = None) -> Plan:
         """Which implementation of the Gram passes would serve which kernels on this X.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+        engine : str, default="cpu"
+            As in :class:`multikernel.MultiKernelClassifier`.
+        memory_budget : int, str or None, default=None
+            Bytes, or text such as ``"4GB"``; None for 60 % of the free memory.
 
         Examples
         --------
@@ -197,9 +205,10 @@ class KernelBank(Sequence[Kernel]):
           shared    kernels 0..1  squared distances on 3 columns
           rank-one  kernels 2..4  3 feature columns
         """
+        from ..grams.engines import assign
         from ..grams.planning import plan
 
-        return plan(self, X, **options)
+        return assign(plan(self, X, memory_budget=memory_budget), engine)
 
 
 def adapt(entry: Any, X: Any, sample_weight: np.ndarray | None) -> Any:

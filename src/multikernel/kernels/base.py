@@ -80,6 +80,11 @@ class Kernel:
         return Power(self, int(exponent))
 
 
+def known_psd(kernels: Sequence[Kernel]) -> np.ndarray:
+    """Mask of the kernels that are positive semidefinite by construction, shape (p,)."""
+    return np.array([kernel.is_psd for kernel in kernels], dtype=bool)
+
+
 def is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 

@@ -41,11 +41,12 @@ class Learner(Protocol):
 
 def require_offers(learner: Learner, gram: CombinedGram) -> None:
     """Raise if an operator does not offer the methods that a learner needs."""
+    offers = gram.offers
     for need in learner.needs:
         any_of = (need,) if isinstance(need, str) else need
-        if not gram.offers.intersection(any_of):
+        if not offers.intersection(any_of):
             raise TypeError(
                 f"{type(learner).__name__} needs {' or '.join(f'{name}()' for name in any_of)} of "
                 f"the combined kernel, but {type(gram).__name__} offers only "
-                f"{', '.join(sorted(gram.offers))}. Use another learner, or another engine."
+                f"{', '.join(sorted(offers))}. Use another learner, or another engine."
             )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -33,13 +34,14 @@ class Target:
         """The class of each point as a number, for stratified splits."""
         return np.argmax(self.Y, axis=1) if self.Y.shape[1] > 1 else (self.Y[:, 0] > 0).astype(int)
 
-    @property
+    @cached_property
     def loss_weights(self) -> np.ndarray:
-        """The factor of each point's loss, shape (n,)."""
+        """The factor of each sample's loss, shape (n,); not to be written to."""
         factors = np.ones(len(self.Y))
         for part in (self.weights, self.costs):
             if part is not None:
                 factors = factors * part
+        factors.flags.writeable = False  # all who ask get the same array
         return factors
 
     def take(self, rows: np.ndarray) -> Target:

@@ -202,7 +202,7 @@ def _parameters(model: Model) -> str:
         f'<tr><th scope="row">{escape(key)}</th><td>{escape(svg.short(repr(value), 300))}</td></tr>'
         for key, value in options.items()
     )
-    plan = escape(str(model.estimator.grams_))
+    plan = escape(str(model.estimator.plan_))
     return (
         f'<section id="parameters"><h2>Parameters</h2><pre>{plan}</pre><details><summary>All '
         'parameters of the estimator</summary><div class="scroll"><table><tbody>'

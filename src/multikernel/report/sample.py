@@ -62,8 +62,9 @@ def _spectral_members(estimator: Any, checked: Any, rows: np.ndarray) -> Grams:
     Powers and eigenvectors belong to the whole matrix: they cannot be made from some rows of it.
     """
     from ..bounds.sample import training_grams
-    from ..grams.dense import DenseGrams
+    from ..grams.engines import build
     from ..grams.memory import MemoryBudget
+    from ..grams.planning import plan_matrices
     from ..kernels.bank import as_bank
     from ..kernels.make_banks import per_feature
     from ..kernels.vectors import Linear
@@ -86,8 +87,8 @@ def _spectral_members(estimator: Any, checked: Any, rows: np.ndarray) -> Grams:
             return plan.grams(features, budget=budget).corrected(True, None)
         stack = [(V * g) @ V.T for g in spectrum.members(estimator.family, estimator.degree)]
     array = np.stack(stack, axis=-1)
-    given = DenseGrams.given(array, np.arange(len(rows)), names, budget)
-    return given.corrected(True, None)
+    given = plan_matrices(len(rows), array.shape[2], names)
+    return build(given, array, budget=budget).corrected(True, None)
 
 
 def is_list(X: Any) -> bool:

@@ -55,6 +55,22 @@ class Sequences:
     offsets: np.ndarray
     symbols: tuple[str, ...]
 
+    def state(self) -> dict[str, Any]:
+        """The fields, for a model file."""
+        return dict(vars(self))
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> Sequences:
+        """Sequences from stored fields; a ValueError if loops would read beyond their end."""
+        new = cls(**state)
+        codes, offsets = new.codes, new.offsets
+        fit = offsets.ndim == codes.ndim == 1 and len(offsets) > 0
+        fit = fit and offsets[0] >= 0 and offsets[-1] <= len(codes)
+        fit = fit and bool(np.all(np.diff(offsets) >= 0))
+        if not fit or np.any((codes < 0) | (codes >= len(new.symbols))):
+            raise ValueError("the sizes of its parts do not fit each other: codes of sequences")
+        return new
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...grams.protocol import Expansion, Grams
+from ...grams.protocol import Expansion, Grams, require_sizes
 from ...learners.base import Learner
 from ...problem import Machine, Target
 
@@ -46,7 +46,7 @@ def out_of_fold(
 
     Every training part is centred and normalised by its own statistics; entries of the kernels
     are those of ``grams``, which computes them once if it was made by
-    :func:`multikernel.grams.stored.stored`.
+    :meth:`multikernel.grams.protocol.Grams.stored`.
 
     Parameters
     ----------
@@ -95,6 +95,13 @@ class EnsembleExpansion(Expansion):
         self.parts = [
             grams.expand(weights[k] * np.eye(grams.p)[k], machines[k].coef) for k in self.used
         ]
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> EnsembleExpansion:
+        require_sizes(len(state["parts"]) == len(state["used"]), "number of hypotheses")
+        fit = all(part.n_kernels == state["n_kernels"] for part in state["parts"])
+        require_sizes(fit, "kernels of the hypotheses")
+        return super().from_state(state)
 
     def encode(self, X: Any) -> Any:
         return X  # each part encodes what it reads, one after the other

@@ -23,8 +23,8 @@ from typing import Any, Protocol
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from ...grams.dense import DenseGrams
-from ...grams.memory import MemoryBudget
+from ...grams.engines import build
+from ...grams.planning import plan_matrices
 from ...learners.source import Source
 from ...learners.svm import SVM
 from ...problem import Target
@@ -371,10 +371,8 @@ def cutting_planes(hull: Matrices, labels: Labels, *, tol: float, max_iter: int 
             "solver='cutting_plane' knows the margins '1-norm' and 'hard'; got margin='2-norm'. "
             "Use solver='gradient' or 'conic'."
         )
-    names = [str(k) for k in range(hull.p)]
     stack = np.moveaxis(hull.stack, 0, -1)
-    given = DenseGrams.given(stack, np.arange(len(labels.y)), names, MemoryBudget.of(None))
-    grams = given.corrected(False, None)
+    grams = build(plan_matrices(len(labels.y), hull.p), stack).corrected(False, None)
     unit = max(float(np.mean(grams.diagonals())), 1e-300)
     boxes = [b / unit for b in BOXES] if np.isinf(labels.box) else [labels.box]
     target = Target(labels.y[:, None], "classification")

@@ -1,0 +1,313 @@
+"""Engines: the implementations of the waist, by name, and the one place where grams are built.
+
+A plan (:mod:`multikernel.grams.planning`) divides the kernels of a bank into parts of a kind:
+"shared", "rank-one", "features", "dense" or "given". An engine is a name and a builder for each
+kind that it serves. The library's own engine is called "cpu" and serves all kinds; other packages
+add theirs with :func:`register`, and users choose one with ``engine="name"`` in an estimator.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..kernels.base import Kernel
+from ..kernels.sequences.base import readers
+from ..kernels.sequences.table import Table
+from .dense import DenseGrams
+from .memory import MemoryBudget
+from .ngrams import NgramGrams
+from .planning import DEFAULT_ENGINE, Part, Plan
+from .protocol import Grams
+from .rankone import RankOneGrams, take_feature_columns
+from .shared import SharedGrams
+from .stacked import StackedGrams
+
+
+@dataclass(frozen=True)
+class BuildOptions:
+    """How a part is to be built; the last argument of every builder.
+
+    Attributes
+    ----------
+    names : sequence of str
+        The names of the part's kernels.
+    budget : MemoryBudget
+        The memory that the grams may use.
+    dtype : dtype
+        The precision of kernel values, float32 or float64.
+    sample_weight : array of shape (n,) or None
+    n_jobs : int
+        The number of threads.
+    rows : array of int or None
+        The samples of a given array (N, N, p) that make up the training sample; None for all.
+        For other kinds X holds the training sample and nothing else.
+    """
+
+    names: Sequence[str]
+    budget: MemoryBudget
+    dtype: Any = np.float64
+    sample_weight: np.ndarray | None = None
+    n_jobs: int = 1
+    rows: np.ndarray | None = None
+
+    @property
+    def common(self) -> dict[str, Any]:
+        """The keyword arguments of :class:`multikernel.grams.protocol.Grams`."""
+        return {"weights": self.sample_weight, "n_jobs": self.n_jobs}
+
+
+#: Builds the grams of one part: ``builder(part, X, options)``.
+Builder = Callable[[Part, Any, BuildOptions], Grams]
+
+
+@dataclass
+class Engine:
+    """A name, and what the engine serves; made by :func:`register`.
+
+    Attributes
+    ----------
+    name : str
+    builders : dict from kind to builder
+    serves : dict from kind to function of a kernel
+        For kinds of which the engine serves only some kernels.
+    falls_back_to : str or None
+        The engine that serves all other kernels.
+    """
+
+    name: str
+    builders: dict[str, Builder] = field(default_factory=dict)
+    serves: dict[str, Callable[[Kernel], bool]] = field(default_factory=dict)
+    falls_back_to: str | None = None
+
+
+_ENGINES: dict[str, Engine] = {}
+
+
+def register(
+    engine: str,
+    kind: str,
+    builder: Builder,
+    *,
+    serves: Callable[[Kernel], bool] | None = None,
+    falls_back_to: str | None = None,
+) -> None:
+    """Let an engine serve a kind of kernels; a builder of the same kind is replaced.
+
+    Parameters
+    ----------
+    engine : str
+        The name that users pass as ``engine=``.
+    kind : {"shared", "rank-one", "features", "dense", "given"}
+        The kind of a part of a plan; ``print(bank.plan(X))`` shows them.
+    builder : callable
+        ``builder(part, X, options)`` returns a :class:`multikernel.grams.protocol.Grams` of the
+        part's kernels on X. ``part`` is a :class:`multikernel.grams.planning.Part`, ``options`` a
+        :class:`BuildOptions`.
+    serves : callable, optional
+        ``serves(kernel)`` says whether the engine serves a kernel of this kind; by default it
+        serves all of them. Only the kinds "shared" and "dense" have kernels to ask about.
+    falls_back_to : str, optional
+        The engine that serves every kernel that this one does not. Without it such kernels are an
+        error.
+    """
+    one = _ENGINES.setdefault(engine, Engine(engine))
+    one.builders[kind] = builder
+    one.serves.pop(kind, None)
+    if serves is not None:
+        one.serves[kind] = serves
+    if falls_back_to is not None:
+        one.falls_back_to = falls_back_to
+
+
+def find_engine(name: str) -> Engine:
+    """The engine of this name."""
+    if name not in _ENGINES:
+        close = difflib.get_close_matches(name, _ENGINES, n=1)
+        hint = f" Did you mean {close[0]!r}?" if close else ""
+        raise ValueError(
+            f"There is no engine {name!r}; known engines: {', '.join(map(repr, _ENGINES))}.{hint} "
+            "An engine of another package is known once that package is imported."
+        )
+    return _ENGINES[name]
+
+
+def assign(plan: Plan, engine: str) -> Plan:
+    """The same plan with an engine for every part.
+
+    Kernels that the engine does not serve go to the engine that it falls back to.
+    """
+    chain = [find_engine(engine)]
+    while chain[-1].falls_back_to is not None:
+        after = find_engine(chain[-1].falls_back_to)
+        if after in chain:
+            break
+        chain.append(after)
+    parts: list[Part] = []
+    for part in plan.parts:
+        rest: Part | None = part
+        for one in chain:
+            if rest is not None:
+                served, rest = _divide(rest, one)
+                parts += [] if served is None else [served]
+        if rest is not None:
+            raise ValueError(_cannot_serve(plan, rest, chain))
+    return replace(plan, parts=tuple(parts))
+
+
+def _divide(part: Part, engine: Engine) -> tuple[Part | None, Part | None]:
+    """The kernels of a part that an engine serves, and the others."""
+    if part.kind not in engine.builders:
+        return None, part
+    serves = engine.serves.get(part.kind)
+    served = [serves is None or serves(kernel) for kernel in part.kernels]
+    if all(served):
+        return replace(part, engine=engine.name), None
+    if not any(served):
+        return None, part
+    chosen = np.array(served)
+    return replace(_take(part, chosen), engine=engine.name), _take(part, ~chosen)
+
+
+def _take(part: Part, chosen: np.ndarray) -> Part:
+    kernels = tuple(part.kernels[k] for k in np.flatnonzero(chosen).tolist())
+    types = ", ".join(dict.fromkeys(type(kernel).__name__ for kernel in kernels))
+    what = f"{len(kernels)} of {len(part.kernels)}: {types}"
+    return replace(part, positions=part.positions[chosen], kernels=kernels, what=what)
+
+
+def _cannot_serve(plan: Plan, part: Part, chain: list[Engine]) -> str:
+    names = [repr(plan.names[k]) for k in part.positions[:3].tolist()]
+    more = f" and {len(part.positions) - 3} more" if len(part.positions) > 3 else ""
+    engine = chain[0].name
+    known = {kind: None for one in chain for kind in one.builders}
+    some = " (some kernels of it)" if part.kind in known else ""
+    beyond = "" if len(chain) == 1 else f" and those that it falls back to ({chain[1].name!r}, ...)"
+    return (
+        f"engine={engine!r} cannot serve {', '.join(names)}{more}, of kind {part.kind!r}. "
+        f"The engine{beyond} serves the kinds {', '.join(map(repr, known))}{some}. "
+        f"Use engine={DEFAULT_ENGINE!r}, leave these kernels out, or register the engine with "
+        f"falls_back_to={DEFAULT_ENGINE!r}."
+    )
+
+
+def build(
+    plan: Plan,
+    X: Any,
+    *,
+    engine: str | None = None,
+    budget: MemoryBudget | None = None,
+    dtype: Any = np.float64,
+    sample_weight: np.ndarray | None = None,
+    n_jobs: int = 1,
+    rows: np.ndarray | None = None,
+) -> Grams:
+    """The grams of a plan on its sample, neither centred nor normalised.
+
+    Parameters
+    ----------
+    plan : Plan
+    X : array, sparse matrix, DataFrame or Table of shape (n, d), or array of shape (N, N, p)
+    engine : str or None
+        None for the engines that the plan names, which are "cpu" unless it was assigned others.
+    budget : MemoryBudget or None
+        None for the free memory of the machine.
+    dtype : dtype
+        The precision of kernel values.
+    sample_weight : array of shape (n,) or None
+    n_jobs : int
+    rows : array of shape (n,) or None
+        The samples of an array (N, N, p) that make up the training sample; None for all of them.
+    """
+    if engine is not None:
+        plan = assign(plan, engine)
+    X, budget = _as_input(plan, X), MemoryBudget.of(budget)
+    everything = np.arange(plan.n_kernels)
+    built: list[Grams] = []
+    for part in plan.parts:
+        names: Sequence[str] = plan.names
+        if not np.array_equal(part.positions, everything):
+            names = [plan.names[k] for k in part.positions]
+        options = BuildOptions(names, budget, dtype, sample_weight, n_jobs, rows)
+        built.append(_builder(part)(part, X, options))
+    positions = [part.positions for part in plan.parts]
+    if len(built) == 1 and np.array_equal(positions[0], everything):
+        return built[0]
+    return StackedGrams(built, positions)
+
+
+def _builder(part: Part) -> Builder:
+    engine = find_engine(part.engine)
+    if part.kind not in engine.builders:
+        raise ValueError(
+            f"The plan asks engine {part.engine!r} for kernels of kind {part.kind!r}, but it "
+            f"serves {', '.join(map(repr, engine.builders))}. Make the plan again."
+        )
+    return engine.builders[part.kind]
+
+
+def _as_input(plan: Plan, X: Any) -> Any:
+    """X as builders read it: an array, a sparse matrix, or a table with encoded sequences."""
+    text = list(readers([(*part.kernels, part.features) for part in plan.parts]))
+    if text:
+        X = Table.of(X)
+        for kernel in text:
+            kernel.select(X)  # encoded once; rows of the table share it
+        return X
+    if hasattr(X, "iloc"):
+        return X.to_numpy()
+    return X if sp.issparse(X) else np.asarray(X)
+
+
+# -- the engine "cpu" -----------------------------------------------------------------------------
+
+
+def _build_shared(part: Part, X: Any, options: BuildOptions) -> Grams:
+    kernels: Any = part.kernels
+    return SharedGrams.evaluate(
+        kernels,
+        X,
+        options.names,
+        options.budget,
+        dtype=options.dtype,
+        known_psd=part.known_psd,
+        **options.common,
+    )
+
+
+def _build_rank_one(part: Part, X: Any, options: BuildOptions) -> Grams:
+    V = take_feature_columns(X, part.columns)
+    return RankOneGrams(V, part.columns, options.names, options.budget, **options.common)
+
+
+def _build_features(part: Part, X: Any, options: BuildOptions) -> Grams:
+    made = part.features(X)
+    return NgramGrams(made, part.features, options.names, options.budget, **options.common)
+
+
+def _build_dense(part: Part, X: Any, options: BuildOptions) -> Grams:
+    return DenseGrams.evaluate(
+        part.kernels,
+        X,
+        options.names,
+        options.budget,
+        known_psd=part.known_psd,
+        **options.common,
+    )
+
+
+def _build_given(part: Part, X: Any, options: BuildOptions) -> Grams:
+    rows = np.arange(len(X)) if options.rows is None else options.rows
+    return DenseGrams.given(X, rows, options.names, options.budget, **options.common)
+
+
+register(DEFAULT_ENGINE, "shared", _build_shared)
+register(DEFAULT_ENGINE, "rank-one", _build_rank_one)
+register(DEFAULT_ENGINE, "features", _build_features)
+register(DEFAULT_ENGINE, "dense", _build_dense)
+register(DEFAULT_ENGINE, "given", _build_given)
