@@ -65,16 +65,16 @@ def data(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return X, y - y.mean(), np.geomspace(2.0**-8, 2.0**4, P) / D
 
 
-def family(X: np.ndarray, gammas: np.ndarray, dtype: Any) -> _loops.Family:
+def passes(X: np.ndarray, gammas: np.ndarray, dtype: Any) -> _loops.PassCache:
     zeros = np.zeros(P)
-    plain = _loops.Family(
+    plain = _loops.KernelFamily(
         X.astype(dtype),
         np.array([0, D]),
         np.zeros(P, dtype=np.int64),
         np.full(P, _loops.EXP_SQ),
         np.column_stack([gammas, zeros, zeros]),
     )
-    return replace(plain, shifted=_loops.is_wide(plain))
+    return _loops.PassCache(replace(plain, shifted=_loops.is_wide(plain)))
 
 
 def centred(G: np.ndarray, row_sums: np.ndarray) -> np.ndarray:
@@ -85,13 +85,13 @@ def centred(G: np.ndarray, row_sums: np.ndarray) -> np.ndarray:
 
 
 def one_pass(X: np.ndarray, y: np.ndarray, gammas: np.ndarray, dtype: Any) -> Pair:
-    s = _loops.statistics(family(X, gammas, dtype), y, None, True, THREADS)
+    s = _loops.statistics(passes(X, gammas, dtype), y, None, True, THREADS)
     assert s.a is not None
     return centred(s.products, s.row_sums), s.a
 
 
 def two_passes(X: np.ndarray, y: np.ndarray, gammas: np.ndarray, dtype: Any) -> Pair:
-    kernels = family(X, gammas, dtype)
+    kernels = passes(X, gammas, dtype)
     first = _loops.statistics(kernels, None, None, False, THREADS)
     means = first.row_sums / len(X)
     grand = means.mean(axis=1)

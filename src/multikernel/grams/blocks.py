@@ -8,7 +8,6 @@ centring, normalising and prediction is written here, once.
 from __future__ import annotations
 
 import copy
-import sys
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -50,8 +49,10 @@ class RawStatistics:
         ``<K_k, K_l>``.
     a : array of shape (p,) or None
         ``<K_k, Y Y'>`` for centred targets.
-    totals : array or None
-        From which an implementation may tell products that were not asked for.
+    totals : tuple of arrays or None
+        Sums from which an implementation derives products that were not asked for.
+    combined : array of shape (n, n) or None
+        The raw combination that was asked for along with the statistics.
     """
 
     row_sums: np.ndarray
@@ -59,7 +60,8 @@ class RawStatistics:
     squares: np.ndarray
     products: np.ndarray | None
     a: np.ndarray | None
-    totals: np.ndarray | None = None
+    totals: tuple[np.ndarray, ...] | None = None
+    combined: np.ndarray | None = None
 
 
 class RawCross:
@@ -118,7 +120,6 @@ class BlockGrams(Grams):
         self._degenerate: np.ndarray | None = None
         self._centred: np.ndarray | None = None  # products that had to be taken again
         self._expected: Expected | None = None
-        self._spare: np.ndarray | None = None
 
     # -- what an implementation supplies ----------------------------------------------------------
 
@@ -184,7 +185,7 @@ class BlockGrams(Grams):
 
     def raw_combine(self, weights: np.ndarray) -> np.ndarray:
         """``sum_k weights_k K_k``, raw, shape (n, n), float64."""
-        out = self.new_matrix()
+        out = np.empty((self.n, self.n))
 
         def one(rows: slice) -> None:
             out[rows] = np.tensordot(weights, self.raw_block(rows), axes=1)
@@ -220,7 +221,7 @@ class BlockGrams(Grams):
         new = copy.copy(self)
         new.center, new.how = center, normalize
         new._correction = None
-        new._expected = new._spare = None  # they have one owner
+        new._expected = None  # it has one owner
         return new
 
     def expect(self, weights: np.ndarray | None) -> None:
@@ -247,11 +248,6 @@ class BlockGrams(Grams):
         elif factor != 1.0:
             K *= factor
         return K
-
-    def new_matrix(self) -> np.ndarray:
-        """An uninitialised (n, n) matrix: one that was given up, or fresh memory."""
-        spare, self._spare = self._spare, None
-        return np.empty((self.n, self.n)) if spare is None else spare
 
     def _omega(self) -> np.ndarray:
         return np.ones(self.n) if self.weights is None else self.weights
@@ -464,29 +460,6 @@ class BlockGrams(Grams):
         out *= c.scale[:, None, None]
         return support, out
 
-    def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
-        c = self.correction
-        V2 = np.asarray(V, dtype=np.float64).reshape(self.n, -1)
-        support = np.flatnonzero(np.any(V2 != 0, axis=1))
-        forms = None
-        if c.sphere is None and len(support):
-            forms = self.raw_quadratic_forms(np.ascontiguousarray(V2[support]), support)
-        if forms is None:
-            return super().quadratic_forms(V)
-        if c.row_means is not None and c.grand_means is not None:
-            total = V2.sum(axis=0)
-            forms -= 2.0 * (c.row_means[:, support] @ V2[support]) * total
-            forms += c.grand_means[:, None] * total**2
-        forms *= c.scale[:, None]
-        return forms[:, 0] if np.ndim(V) == 1 else forms
-
-    def raw_quadratic_forms(self, V: np.ndarray, support: np.ndarray) -> np.ndarray | None:
-        """``v' K_k v`` of the raw kernels for V at the support, (p, t).
-
-        None if `raw_support_matvecs` is as quick a way.
-        """
-        return None
-
     def raw_support_matvecs(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
         """``K_k V`` of the raw kernels at the support, (p, |support|, t); V is zero elsewhere."""
         return self.raw_matvecs(V)[:, support]
@@ -509,12 +482,6 @@ class BlockCombined(CombinedGram):
             self.row_mean = self.raw_weights @ c.row_means
             self.grand_mean = float(self.raw_weights @ c.grand_means)
         self.spherical = c.sphere is not None
-
-    def forget(self) -> None:
-        matrix, self._matrix = self._matrix, None
-        # Fresh memory costs as much as filling it. Views count as references: nobody reads it now.
-        if matrix is not None and sys.getrefcount(matrix) == 2:
-            self.grams._spare = matrix
 
     def _rows(self, index: slice) -> np.ndarray:
         if self.spherical:

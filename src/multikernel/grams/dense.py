@@ -142,7 +142,7 @@ class DenseGrams(BlockGrams):
     def raw_combine(self, weights: np.ndarray) -> np.ndarray:
         if self.matrices is None:
             return super().raw_combine(weights)
-        out = self.new_matrix()
+        out = np.empty((self.n, self.n))
         used = np.flatnonzero(weights).tolist()
 
         def one(rows: slice) -> None:
