@@ -116,7 +116,7 @@ def test_where_there_are_no_levels(rng):
         return PassCache(family).levels
 
     assert levels(make(Z, rates)) is not None
-    assert levels(make(Z[: _levels.MIN_LEVEL_POINTS - 1], rates)) is None  # too few points
+    assert levels(make(Z[:200], rates)) is None  # too few points to be worth the choice
     assert levels(make(Z, rates[:3])) is None  # three kernels are evaluated more quickly
     assert levels(make(Z, np.zeros(24))) is None
     other = make(Z, rates)
@@ -287,3 +287,55 @@ def test_points_far_from_the_origin(rng):
     want = _loops.statistics(PassCache.direct(family), None, None, True, 1)
     np.testing.assert_allclose(found.row_sums, want.row_sums, rtol=1e-11)
     np.testing.assert_allclose(found.products, want.products, rtol=1e-11)
+
+
+# Banks of several kinds.
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("t", [0, 2])
+def test_exponentials_beside_other_kernels(dtype, weighted, t, rng):
+    """Levels for the exponentials of one distance, whatever stands between them in the bank."""
+    Z = points(rng, 7, dtype)
+    rates = np.geomspace(1e-3, 1.0, 60)
+    params = np.zeros((65, 3))
+    params[:30, 0], params[31:61, 0] = rates[:30], rates[30:]
+    params[30], params[61], params[62] = (0.2, 1.0, 2.0), (1.0, 0.0, 1.0), (0.1, 0.5, 3.0)
+    params[63:, 0] = 0.1, 0.3
+    kind = np.array([EXP_SQ] * 30 + [POLY] + [EXP_SQ] * 30 + [POLY] * 2 + [EXP_SQ] * 2)
+    group = np.array([0] * 63 + [1] * 2)
+    family = KernelFamily(Z, np.array([0, 5, 7]), group, kind, params, np.arange(65) < 20)
+    cache = PassCache(family)
+    assert cache.levels is None
+    assert cache.split.others.tolist() == [30, 61, 62, 63, 64]
+    Y = rng.standard_normal((N, t)) if t else None
+    omega = rng.uniform(0.5, 2.0, N) if weighted else None
+    w = rng.uniform(0.1, 1.0, 65)
+    found = _loops.statistics(cache, Y, omega, True, 1, w)
+    exact = replace(family, Z=Z.astype(np.float64))
+    want = _loops.statistics(PassCache.direct(exact), Y, omega, True, 1, w)
+    tolerance = 2e-6 if dtype == np.float32 else 1e-12
+    size = np.sqrt(np.diag(want.products))
+    assert np.all(np.abs(found.products - want.products) <= tolerance * np.outer(size, size))
+    np.testing.assert_array_equal(found.products, found.products.T)
+    entry = tolerance * np.abs(want.combined).max()
+    np.testing.assert_allclose(found.combined, want.combined, atol=entry)
+    np.testing.assert_allclose(found.diagonals, want.diagonals, rtol=tolerance)
+    total = N if omega is None else omega.sum()
+    assert np.all(np.abs(found.row_sums - want.row_sums) <= tolerance * total * size[:, None])
+    if Y is None:
+        assert found.a is None
+    else:
+        target_size = np.sum(Y**2) * (1.0 if omega is None else 4.0)
+        assert np.all(np.abs(found.a - want.a) <= tolerance * size * target_size)
+    again = _loops.statistics(PassCache(family), Y, omega, True, 3, w)
+    for one, other in zip(found[:4], again[:4], strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_few_exponentials_beside_others_are_evaluated(rng):
+    Z = rng.standard_normal((N, 5))
+    family = make(Z, np.geomspace(0.01, 1.0, 8))
+    family = replace(family, kind=np.append(family.kind[:-1], POLY))
+    assert PassCache(family).split is None

@@ -38,7 +38,7 @@ def reduced_combination(
     tabled: dict[tuple[int, int], NDArray[np.int64]] = {}
     near: dict[tuple[int, int], float] = {}
     for key, members in family.exponentials(used).items():
-        if len(members) < MIN_TABLE_KERNELS:
+        if len(members) < MIN_TABLE_KERNELS[family.dtype]:
             continue
         # Kernels less one need a table that resolves the distances of the sample.
         mean = facts.mean(*key) if shifted[members].any() else 0.0

@@ -38,14 +38,15 @@ from ._simd import REST
 
 Array = NDArray[Any]
 
-#: With fewer points than this, choosing levels costs more than they save.
-MIN_LEVEL_POINTS = 600
 #: Polynomials of the largest level; more are never the quickest way.
 MAX_DEGREES = 512
 #: Rates at which a level may begin.
 MAX_LEVEL_STARTS = 64
 
-# Nanoseconds for a pair of points on one core with AVX-512. Only their ratios matter.
+# Nanoseconds on one core with AVX-512, for a pair of points except the first. Only their ratios
+# matter.
+#: Choose levels and prepare their passes, once.
+OVERHEAD_NS = 1.2e6
 #: A block of all pairs: prepare a pair, and add one degree to one sum.
 DENSE_NS, DENSE_DEGREE_NS = 1.5, 0.08
 #: Near pairs alone: compare any pair with the end of an interval, gather a near pair, and add one
@@ -306,13 +307,21 @@ class Setting(NamedTuple):
         return dense, np.where(ends >= self.bound, np.inf, sparse)
 
 
-def choose_levels(family: KernelFamily, facts: DistanceFacts) -> RateLevels | None:
+def choose_levels(
+    family: KernelFamily, facts: DistanceFacts, evaluated: bool = False
+) -> RateLevels | None:
     """The levels with the least estimated time; None where evaluating all kernels is quicker.
 
-    None as well for a family that has anything but exponentials of one distance.
+    None as well for a family that has anything but exponentials of one distance. Kernels that are
+    `evaluated` in any case, for their products with others, leave only products to be saved.
     """
     alike = family.exponentials(range(family.p))
-    if family.n < MIN_LEVEL_POINTS or len(alike) != 1:
+    n_pairs = 0.5 * family.n**2
+    kernel_ns = 0.5 * family.p * PRODUCT_NS[family.dtype]
+    if not evaluated:
+        kernel_ns += KERNEL_NS[family.dtype]
+    direct_ns = n_pairs * family.p * kernel_ns
+    if len(alike) != 1 or direct_ns < OVERHEAD_NS:
         return None
     (group, kind), exponentials = next(iter(alike.items()))
     rates = family.params[:, 0]
@@ -331,8 +340,7 @@ def choose_levels(family: KernelFamily, facts: DistanceFacts) -> RateLevels | No
     )
     order = np.argsort(rates, kind="stable")
     starts, time = quickest_cut(rates[order], setting)
-    kernel_ns = KERNEL_NS[family.dtype] + 0.5 * family.p * PRODUCT_NS[family.dtype]
-    if time > family.p * kernel_ns:
+    if OVERHEAD_NS + n_pairs * time > direct_ns:
         return None
     levels = tuple(
         make_level(rates, family.is_shifted, order[:first], order[first:stop], setting)

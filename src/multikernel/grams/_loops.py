@@ -38,7 +38,7 @@ from ._levels import RateLevels
 from ._moments import moment_sums
 from ._order import in_order, tiles_of, units
 from ._passes import EXP_L1, EXP_SQ, POLY, STRIP, TANH
-from .pass_cache import KEPT_BYTES_PER_ENTRY, PassCache, pack, pack_points
+from .pass_cache import KEPT_BYTES_PER_ENTRY, BankSplit, PassCache, pack, pack_points
 
 __all__ = [
     "EXP_L1",
@@ -145,6 +145,8 @@ def statistics(
     """
     if cache.levels is not None:
         return _by_moments(cache, cache.levels, targets, weights, products, n_threads, combined)
+    if products and cache.split is not None:
+        return _split_statistics(cache.split, targets, weights, n_threads, combined)
     return _half_pass(cache, targets, weights, products, None, None, n_threads, combined)
 
 
@@ -512,8 +514,12 @@ def _half_pass(
     grand_means: NDArray[np.float64] | None,
     n_threads: int | None,
     combined: NDArray[np.float64] | None = None,
+    n_left: int | None = None,
 ) -> Statistics:
-    """One pass over the tiles on and above the diagonal."""
+    """One pass over the tiles on and above the diagonal.
+
+    With `n_left`, products of the first kernels with all, (n_left, p), and `a` of these alone.
+    """
     family = cache.family
     n, p, tile, dtype = family.n, family.p, family.tile, family.dtype
     n_tiles = tiles_of(n, tile)
@@ -540,7 +546,9 @@ def _half_pass(
         means[:, :n] = row_means
         grand[:] = grand_means
 
+    n_left = p if n_left is None else n_left
     n_rows = _round_up(p + (targets is not None), 4)
+    height = n_rows if n_left == p else _round_up(n_left, 4)
     diagonal = np.zeros((p, n_padded), dtype=np.float64)
     plan, packed, rows_at_once = cache.plan, cache.packed, _rows_at_once(cache)
     coefficients = np.empty(0, dtype) if combined is None else combined.astype(dtype)
@@ -548,7 +556,7 @@ def _half_pass(
 
     def unit(panels: NDArray[np.int64]) -> tuple[Array, Array]:
         row_sums = np.zeros((p, 0 if centre else n_padded))
-        gram = np.zeros((n_rows if products else 2, n_rows))
+        gram = np.zeros((height if products else 2, n_rows))
         _passes.half_panels(
             plan,
             panels,
@@ -582,8 +590,8 @@ def _half_pass(
     assert row_sums is not None and gram is not None
 
     if products:
-        upper = np.triu(gram[:p, :p])
-        found, with_target = upper + np.triu(upper, 1).T, gram[:p, p:]
+        found, with_target = np.triu(gram[:n_left, :p]), gram[:n_left, p:]
+        found[:, :n_left] += np.triu(found[:, :n_left], 1).T
     else:
         found, with_target = gram[0, :p].copy(), gram[1:, :p].T
     return Statistics(
@@ -622,6 +630,41 @@ def _by_moments(
         combined=found.combined,
         totals=found.totals,
     )
+
+
+def _split_statistics(
+    split: BankSplit,
+    targets: NDArray[np.float64] | None,
+    weights: NDArray[np.float64] | None,
+    n_threads: int | None,
+    combined: NDArray[np.float64] | None,
+) -> Statistics:
+    """`statistics` of a bank in which many kernels are exponentials of one distance.
+
+    Products of these with each other come from polynomials; one pass over all kernels adds the
+    products with and among the others.
+    """
+    others, members, cache, reordered = split
+    order = np.append(others, members)
+    levels = cache.levels
+    assert levels is not None
+    some = _by_moments(cache, levels, targets, weights, True, n_threads, None)
+    coefficients = None if combined is None else combined[order]
+    rest = _half_pass(
+        reordered, targets, weights, True, None, None, n_threads, coefficients, len(others)
+    )
+    n, p = cache.family.n, len(order)
+    row_sums, diagonals, products = np.empty((p, n)), np.empty((p, n)), np.empty((p, p))
+    row_sums[members], row_sums[others] = some.row_sums, rest.row_sums[: len(others)]
+    diagonals[order] = rest.diagonals
+    products[np.ix_(members, members)] = some.products
+    products[np.ix_(others, order)] = rest.products
+    products[np.ix_(order, others)] = rest.products.T
+    a = None
+    if some.a is not None and rest.a is not None:
+        a = np.empty(p)
+        a[members], a[others] = some.a, rest.a
+    return Statistics(row_sums, diagonals, a, products, rest.combined)
 
 
 def _pack_new(family: KernelFamily, Z_new: Array) -> Array:

@@ -41,7 +41,7 @@ BITS = 3
 #: Degree of the polynomials.
 DEGREE = {np.dtype(np.float32): 5, np.dtype(np.float64): 10}
 #: From this many exponentials on a table costs less than evaluating them one by one.
-MIN_TABLE_KERNELS = 8
+MIN_TABLE_KERNELS = {np.dtype(np.float32): 12, np.dtype(np.float64): 6}
 #: Octaves of the largest table; exponentials with rates further apart stay as they are.
 MAX_TABLE_OCTAVES = 64
 #: ``exp(-45) = 3e-20`` is negligible beside 1 in float64.

@@ -277,10 +277,11 @@ def half_panels(
     """Tiles (I, J), J >= I, of some row panels I.
 
     The slab has a row per kernel and, if there are targets, one for ``Y Y'``, so that `gram`
-    receives ``<K_k, K_l>`` and ``<K_k, Y Y'>`` alike; without `products` it has two rows only,
-    ``<K_k, K_k>`` and ``<K_k, Y Y'>``.  Strictly upper pairs go through the slab
-    and count twice; the n diagonal entries are kept aside and enter in float64 at the end of their
-    panel. With weights `combined`, `out` receives the combined matrix as in `combine_panels`.
+    receives ``<K_k, K_l>`` and ``<K_k, Y Y'>`` alike, for as many of the first kernels k as it has
+    rows; without `products` it has two rows only, ``<K_k, K_k>`` and ``<K_k, Y Y'>``.  Strictly
+    upper pairs go through the slab and count twice; the n diagonal entries are kept aside and enter
+    in float64 at the end of their panel. With weights `combined`, `out` receives the combined
+    matrix as in `combine_panels`.
     """
     n_tiles, depth, tile = packed.shape
     p = plan.kind.shape[0]
@@ -436,12 +437,14 @@ def _slab_products(
 ) -> None:
     """``gram += slab slab'`` on and above the diagonal, 4 x 4 rows at a time.
 
+    `gram` is flat; it may have fewer than `n_rows` rows, a multiple of four.
+
     Four rows i stay in the first-level cache while the rows j of a block pass by; the block stays
     in the second-level cache while all rows i do.
     """
     for block in range(0, n_rows, rows_per_block):
         end = min(block + rows_per_block, n_rows)
-        for i in range(0, end, 4):
+        for i in range(0, min(end, gram.shape[0] // n_rows), 4):
             for j in range(max(i, block), end, 4):
                 a, b, at = i * stride, j * stride, i * n_rows + j
                 if i == j:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +49,25 @@ _STATISTIC = {
 }
 
 
+class BankSplit(NamedTuple):
+    """Exponentials of one distance, and the other kernels of a bank.
+
+    Attributes
+    ----------
+    others, members : arrays of indices
+        Kernels of the bank; `members` are the exponentials.
+    exponentials : PassCache
+        Of the members, with levels.
+    reordered : PassCache
+        Of all kernels, the others first.
+    """
+
+    others: NDArray[np.int64]
+    members: NDArray[np.int64]
+    exponentials: PassCache
+    reordered: PassCache
+
+
 class PassCache:
     """Everything that passes derive from a family; each part is computed when first needed.
 
@@ -81,7 +100,7 @@ class PassCache:
     def direct(cls, family: KernelFamily) -> PassCache:
         """A cache without levels: every pass evaluates every kernel."""
         cache = cls(family)
-        cache.levels = None
+        cache.levels = cache.split = None
         return cache
 
     @cached_property
@@ -103,6 +122,27 @@ class PassCache:
     def levels(self) -> RateLevels | None:
         """Polynomials that stand for all kernels; None where every kernel is evaluated."""
         return choose_levels(self.family, self.facts)
+
+    @cached_property
+    def split(self) -> BankSplit | None:
+        """The exponentials of one distance in a bank of several kinds, where levels pay for them.
+
+        Such a bank has no levels of its own.
+        """
+        alike = self.family.exponentials(range(self.family.p))
+        if self.levels is not None or not alike:
+            return None
+        members = max(alike.values(), key=len)
+        others = np.setdiff1d(np.arange(self.family.p), members)
+        cache = PassCache(self.family.take(members))
+        cache.facts = self.facts
+        cache.levels = choose_levels(cache.family, self.facts, evaluated=True)
+        if not len(others) or cache.levels is None:
+            return None
+        self._share_points(cache)
+        order = np.append(others, members)
+        reordered = self._share_points(PassCache(self.family.take(order)))
+        return BankSplit(others, members, cache, reordered)
 
     @property
     def room_for_tiles(self) -> int:
