@@ -18,7 +18,6 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,14 +56,14 @@ def exponentials_per_second(dtype: Any, threads: int = 1, repeats: int = 100_000
     """Rate of `evaluate` for a Gaussian on data in the first-level cache; best of three."""
     size = 1024
     zeros = np.zeros(1)
-    kernel = _loops.Family(
+    kernel = _loops.KernelFamily(
         np.zeros((1, 1), dtype=dtype),
         np.array([0, 1]),
         np.zeros(1, dtype=np.int64),
         np.full(1, _loops.EXP_SQ),
         np.column_stack([np.full(1, 0.5), zeros, zeros]),
     )
-    plan = replace(kernel, shifted=False).plan
+    plan = _loops.PassCache(kernel).plan
     # Input and output a little more than a page apart, so that stores do not delay loads.
     buffers = [np.ones(2 * size + 256, dtype=dtype) for _ in range(threads)]
     _exponentials(plan, buffers[0][:size], buffers[0][size + 256 :], 1)

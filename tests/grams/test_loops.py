@@ -10,7 +10,7 @@ from numba import njit
 from scipy.spatial.distance import cdist
 
 from multikernel.grams import _fastmath, _loops
-from multikernel.grams._loops import EXP_L1, EXP_SQ, POLY, TANH, Family
+from multikernel.grams._loops import EXP_L1, EXP_SQ, POLY, TANH, KernelFamily, PassCache
 
 DTYPES = [np.float32, np.float64]
 # Largest error of an entry, relative to the largest entry of its kernel.
@@ -36,7 +36,7 @@ def make_family(n, dtype=np.float64, shifted=False, seed=0):
         (2, EXP_SQ, 1e-3, 0.0, 0),
     ]
     group, kind, *params = zip(*kernels, strict=True)
-    return Family(
+    return KernelFamily(
         Z,
         np.array([0, 3, 43, 44]),
         np.array(group),
@@ -49,7 +49,7 @@ def make_family(n, dtype=np.float64, shifted=False, seed=0):
 def gaussians(Z, gammas, shifted=False):
     gammas = np.asarray(gammas, dtype=float)
     p = len(gammas)
-    return Family(
+    return KernelFamily(
         np.ascontiguousarray(Z),
         np.array([0, Z.shape[1]]),
         np.zeros(p, dtype=np.int64),
@@ -170,22 +170,28 @@ def test_exp_at_its_ends(dtype):
 @pytest.mark.parametrize("n", [1, 2, 3, 31, 128, 300])
 def test_block_is_its_twin(n, dtype, shifted):
     family = make_family(n, dtype, shifted)
-    K = _loops.block(family, slice(None))
+    K = _loops.block(PassCache(family), slice(None))
     assert K.dtype == dtype
     assert_entries(K, twin(family), dtype)
     np.testing.assert_array_equal(K, K.transpose(0, 2, 1))
-    np.testing.assert_array_equal(_loops.diagonals(family), np.diagonal(K, axis1=1, axis2=2))
+    np.testing.assert_array_equal(
+        _loops.diagonals(PassCache(family)), np.diagonal(K, axis1=1, axis2=2)
+    )
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_entries_have_the_same_bits_in_every_request(dtype):
     family = make_family(300, dtype)
-    K = _loops.block(family, slice(None), n_threads=1)
+    K = _loops.block(PassCache(family), slice(None), n_threads=1)
     for rows in (slice(0, 1), slice(5, 140), slice(127, 129), slice(255, 300), slice(7, 7)):
-        np.testing.assert_array_equal(_loops.block(family, rows, n_threads=2), K[:, rows])
-    np.testing.assert_array_equal(_loops.cross_block(family, family.Z[17:160]), K[:, 17:160])
+        np.testing.assert_array_equal(
+            _loops.block(PassCache(family), rows, n_threads=2), K[:, rows]
+        )
+    np.testing.assert_array_equal(
+        _loops.cross_block(PassCache(family), family.Z[17:160]), K[:, 17:160]
+    )
     one = np.eye(family.p)[6]
-    np.testing.assert_array_equal(_loops.combine(family, one), K[6])
+    np.testing.assert_array_equal(_loops.combine(PassCache(family), one), K[6])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -193,7 +199,7 @@ def test_wide_data_and_single_columns(dtype):
     rng = np.random.default_rng(0)
     for D in (1, 5000):
         Z = rng.standard_normal((40, D)).astype(dtype)
-        family = Family(
+        family = KernelFamily(
             Z,
             np.array([0, D]),
             np.zeros(4, dtype=np.int64),
@@ -201,8 +207,8 @@ def test_wide_data_and_single_columns(dtype):
             np.array([[1.0 / D, 0, 0], [1.0 / D, 0, 0], [1.0 / D, 1, 3], [1.0 / D, 0.1, 0]]),
         )
         K = twin(family)
-        assert_entries(_loops.block(family, slice(None)), K, dtype)
-        G = _loops.statistics(family).products
+        assert_entries(_loops.block(PassCache(family), slice(None)), K, dtype)
+        G = _loops.statistics(PassCache(family)).products
         magnitude = np.einsum("kij,lij->kl", size_of(K), size_of(K))
         assert_sums(G, np.einsum("kij,lij->kl", K, K), magnitude, dtype)
 
@@ -211,7 +217,7 @@ def test_no_kernel_sees_the_origin():
     # Distances come from differences: far from the origin they are as good as the data.
     Z = np.random.default_rng(0).standard_normal((50, 6)).astype(np.float32)
     far = (Z + np.float32(4096)).astype(np.float32)
-    K = _loops.block(gaussians(far, [0.5]), slice(None))
+    K = _loops.block(PassCache(gaussians(far, [0.5])), slice(None))
     assert_entries(K, twin(gaussians(far, [0.5])), np.float32)
 
 
@@ -221,10 +227,10 @@ def test_extreme_rates(gamma, dtype):
     Z = np.random.default_rng(0).standard_normal((70, 3)).astype(dtype)
     for shifted in (False, True):
         family = gaussians(Z, [gamma], shifted)
-        K, expected = _loops.block(family, slice(None)), twin(family)
+        K, expected = _loops.block(PassCache(family), slice(None)), twin(family)
         assert np.isfinite(K).all()
         assert_entries(K, expected, dtype)
-        assert np.isfinite(_loops.statistics(family).products).all()
+        assert np.isfinite(_loops.statistics(PassCache(family)).products).all()
     # Shifted entries are accurate one by one.
     off = ~np.eye(70, dtype=bool)
     error = np.abs(K[0][off] / expected[0][off] - 1).max()
@@ -257,17 +263,17 @@ def test_statistics_are_their_twin(n, dtype, shifted, weighted):
     rows, a, G = expected_statistics(K, Y, w)
     rows_size, _, G_size = expected_statistics(size_of(K), Y, w)
     a_size = np.einsum("kij,ij->k", size_of(K), np.abs(Y @ Y.T) * np.outer(w, w))
-    found = _loops.statistics(family, Y, w if weighted else None, True)
+    found = _loops.statistics(PassCache(family), Y, w if weighted else None, True)
     assert_sums(found.row_sums, rows, rows_size + 1e-30, dtype)
     assert_sums(found.a, a, a_size, dtype)
     assert_sums(found.products, G, G_size, dtype)
     np.testing.assert_array_equal(found.products, found.products.T)
-    np.testing.assert_array_equal(found.diagonals, _loops.diagonals(family))
-    squares = _loops.statistics(family, None, w if weighted else None, False)
+    np.testing.assert_array_equal(found.diagonals, _loops.diagonals(PassCache(family)))
+    squares = _loops.statistics(PassCache(family), None, w if weighted else None, False)
     assert squares.a is None
     assert_sums(squares.products, np.diag(G), np.diag(G_size), dtype)
     np.testing.assert_array_equal(squares.row_sums, found.row_sums)
-    with_targets = _loops.statistics(family, Y, w if weighted else None, False)
+    with_targets = _loops.statistics(PassCache(family), Y, w if weighted else None, False)
     assert_sums(with_targets.a, a, a_size, dtype)
 
 
@@ -284,14 +290,14 @@ def test_centred_products_are_their_twin(n, dtype, weighted):
     g = r @ w / w.sum()
     Kc = K - r[:, :, None] - r[:, None, :] + g[:, None, None]
     _, a, M = expected_statistics(Kc, Y, w)
-    found = _loops.centred_statistics(family, r, g, Y, w if weighted else None, True, 2)
+    found = _loops.centred_statistics(PassCache(family), r, g, Y, w if weighted else None, True, 2)
     # Entries carry the rounding of the uncentred kernel.
     size = np.sqrt(np.einsum("kij,kij,ij->k", K, K, np.outer(w, w)))
     tolerance = 10 * SUM[dtype]
     assert np.all(np.abs(found.products - M) <= tolerance * np.outer(size, size))
     target_size = np.sqrt(np.sum((Y @ Y.T) ** 2 * np.outer(w, w)))
     assert np.all(np.abs(found.a - a) <= tolerance * size * target_size)
-    squares = _loops.centred_products(family, r, g, w if weighted else None, False)
+    squares = _loops.centred_products(PassCache(family), r, g, w if weighted else None, False)
     assert np.all(np.abs(squares - np.diag(M)) <= tolerance * size**2)
 
 
@@ -304,17 +310,19 @@ def test_very_wide_kernels_keep_their_digits_when_centred(dtype):
     H = np.eye(n) - 1.0 / n
     Kc = H @ twin(family) @ H
     M = np.einsum("kij,lij->kl", Kc, Kc)
-    first = _loops.statistics(family, products=False)
+    first = _loops.statistics(PassCache(family), products=False)
     r = first.row_sums / n
-    found = _loops.centred_products(family, r, r.mean(axis=1))
+    found = _loops.centred_products(PassCache(family), r, r.mean(axis=1))
     np.testing.assert_allclose(found, M, rtol=1e-6 if dtype == np.float32 else 1e-12)
 
 
 def test_float32_products_stay_close_to_float64():
     Z = np.random.default_rng(0).standard_normal((500, 10))
     gammas = np.geomspace(1e-3, 10, 9)
-    single = _loops.statistics(gaussians(Z.astype(np.float32), gammas))
-    double = _loops.statistics(gaussians(Z.astype(np.float32).astype(np.float64), gammas))
+    single = _loops.statistics(PassCache(gaussians(Z.astype(np.float32), gammas)))
+    double = _loops.statistics(
+        PassCache(gaussians(Z.astype(np.float32).astype(np.float64), gammas))
+    )
     np.testing.assert_allclose(single.products, double.products, rtol=3e-7)
     np.testing.assert_allclose(single.row_sums, double.row_sums, rtol=3e-7)
 
@@ -324,9 +332,9 @@ def test_a_thousand_kernels(dtype):
     Z = np.random.default_rng(0).standard_normal((90, 2)).astype(dtype)
     family = gaussians(Z, np.geomspace(1e-4, 1e2, 1000))
     K = twin(family).reshape(1000, -1)
-    G = _loops.statistics(family).products
+    G = _loops.statistics(PassCache(family)).products
     np.testing.assert_allclose(G, K @ K.T, rtol=3e-6 if dtype == np.float32 else 1e-12)
-    per_column = Family(
+    per_column = KernelFamily(
         np.ascontiguousarray(np.random.default_rng(1).standard_normal((90, 300)), dtype=dtype),
         np.arange(301),
         np.arange(300),
@@ -335,7 +343,7 @@ def test_a_thousand_kernels(dtype):
     )
     K = twin(per_column).reshape(300, -1)
     expected, size = K @ K.T, np.abs(K) @ np.abs(K).T
-    assert_sums(_loops.statistics(per_column).products, expected, size, dtype)
+    assert_sums(_loops.statistics(PassCache(per_column)).products, expected, size, dtype)
 
 
 # Combinations and products with vectors.
@@ -350,19 +358,19 @@ def test_combinations_are_their_twin(n, dtype):
     w = rng.standard_normal(family.p)
     w[[1, 4, 7]] = 0.0
     for out_dtype in (None, np.float32, np.float64):
-        combined = _loops.combine(family, w, dtype=out_dtype)
+        combined = _loops.combine(PassCache(family), w, dtype=out_dtype)
         assert combined.dtype == np.dtype(out_dtype or dtype)
         expected = np.tensordot(w, twin(family), 1)
         size = np.tensordot(np.abs(w), np.abs(twin(family)), 1).max()
         tolerance = ENTRY[dtype] if out_dtype is None else max(ENTRY[dtype], ENTRY[out_dtype])
         assert np.abs(combined - expected).max() < tolerance * size
         np.testing.assert_array_equal(combined, combined.T)
-        crossed = _loops.cross_combine(family, new, w, dtype=out_dtype)
+        crossed = _loops.cross_combine(PassCache(family), new, w, dtype=out_dtype)
         expected = np.tensordot(w, twin(family, new), 1)
         assert np.abs(crossed - expected).max() < tolerance * 10 * size
     nothing = np.zeros(family.p)
-    assert not _loops.combine(family, nothing).any()
-    assert not _loops.cross_combine(family, new, nothing).any()
+    assert not _loops.combine(PassCache(family), nothing).any()
+    assert not _loops.cross_combine(PassCache(family), new, nothing).any()
 
 
 @pytest.mark.parametrize("t", [1, 2, 5])
@@ -379,15 +387,15 @@ def test_products_with_vectors_are_their_twin(n, dtype, t):
     for V in (dense, sparse):
         K, C = twin(family), twin(family, new)
         size, C_size = size_of(K) @ np.abs(V), size_of(C) @ np.abs(V)
-        found = _loops.matvecs(family, V)
+        found = _loops.matvecs(PassCache(family), V)
         assert found.dtype == np.float64
         assert_sums(found, K @ V, size + 1e-30, dtype)
-        assert_sums(_loops.cross_apply(family, new, V), C @ V, C_size + 1e-30, dtype)
-        total = _loops.combined_matvec(family, w, V)
+        assert_sums(_loops.cross_apply(PassCache(family), new, V), C @ V, C_size + 1e-30, dtype)
+        total = _loops.combined_matvec(PassCache(family), w, V)
         size = np.tensordot(np.abs(w), size, 1)
         assert_sums(total, np.tensordot(w, K @ V, 1), size + 1e-30, dtype)
-    assert not _loops.matvecs(family, np.zeros((n, t))).any()
-    assert not _loops.combined_matvec(family, np.zeros(family.p), dense).any()
+    assert not _loops.matvecs(PassCache(family), np.zeros((n, t))).any()
+    assert not _loops.combined_matvec(PassCache(family), np.zeros(family.p), dense).any()
 
 
 # Determinism.
@@ -403,14 +411,14 @@ def test_bits_do_not_depend_on_threads(dtype):
     r, g = rng.standard_normal((family.p, n)), rng.standard_normal(family.p)
 
     def everything(n_threads):
-        yield from _loops.statistics(family, Y, None, True, n_threads)
-        yield from _loops.statistics(family, Y, weights, False, n_threads)
-        yield from _loops.centred_statistics(family, r, g, Y, weights, True, n_threads)
-        yield _loops.combine(family, w, n_threads)
-        yield _loops.matvecs(family, V, n_threads)
-        yield _loops.combined_matvec(family, w, V, n_threads)
-        yield _loops.cross_apply(family, family.Z[:500], V, n_threads)
-        yield _loops.cross_combine(family, family.Z[:500], w, n_threads)
+        yield from _loops.statistics(PassCache(family), Y, None, True, n_threads)
+        yield from _loops.statistics(PassCache(family), Y, weights, False, n_threads)
+        yield from _loops.centred_statistics(PassCache(family), r, g, Y, weights, True, n_threads)
+        yield _loops.combine(PassCache(family), w, n_threads)
+        yield _loops.matvecs(PassCache(family), V, n_threads)
+        yield _loops.combined_matvec(PassCache(family), w, V, n_threads)
+        yield _loops.cross_apply(PassCache(family), family.Z[:500], V, n_threads)
+        yield _loops.cross_combine(PassCache(family), family.Z[:500], w, n_threads)
 
     for one, two, three in zip(everything(1), everything(2), everything(3), strict=True):
         np.testing.assert_array_equal(one, two)
@@ -420,15 +428,15 @@ def test_bits_do_not_depend_on_threads(dtype):
 def test_inputs_stay_as_they_were():
     family = make_family(50)
     Z, Y, w = family.Z.copy(), np.ones((50, 1)), np.ones(50)
-    _loops.statistics(family, Y, w)
-    _loops.matvecs(family, Y)
+    _loops.statistics(PassCache(family), Y, w)
+    _loops.matvecs(PassCache(family), Y)
     np.testing.assert_array_equal(family.Z, Z)
     assert (Y == 1).all() and (w == 1).all()
 
 
 def test_block_refuses_a_step():
     with pytest.raises(ValueError, match="step 1"):
-        _loops.block(make_family(10), slice(0, 10, 2))
+        _loops.block(PassCache(make_family(10)), slice(0, 10, 2))
 
 
 def test_wide_kernels_are_known():
@@ -437,7 +445,7 @@ def test_wide_kernels_are_known():
     rates = np.geomspace(1e-3, 10, 12)
     for kind, metric in ((EXP_SQ, "sqeuclidean"), (EXP_L1, "cityblock")):
         params = np.column_stack([rates, np.zeros(12), np.zeros(12)])
-        family = Family(
+        family = KernelFamily(
             Z, np.array([0, 3]), np.zeros(12, dtype=np.int64), np.full(12, kind), params
         )
         expected = np.exp(-rates * cdist(Z, Z, metric).mean()) > 0.5
@@ -451,11 +459,11 @@ def test_each_kernel_can_be_shifted_on_its_own():
     mixed = replace(plain, shifted=shifted)
     expected = np.where(
         shifted[:, None, None],
-        _loops.block(all_shifted, slice(None)),
-        _loops.block(plain, slice(None)),
+        _loops.block(PassCache(all_shifted), slice(None)),
+        _loops.block(PassCache(plain), slice(None)),
     )
-    np.testing.assert_array_equal(_loops.block(mixed, slice(None)), expected)
+    np.testing.assert_array_equal(_loops.block(PassCache(mixed), slice(None)), expected)
     w = np.array([0.0, 1, 0, 0, 0, 2, 3, 0, 0, 0])
     np.testing.assert_allclose(
-        _loops.combine(mixed, w), np.tensordot(w, expected, 1), rtol=1e-13, atol=1e-14
+        _loops.combine(PassCache(mixed), w), np.tensordot(w, expected, 1), rtol=1e-13, atol=1e-14
     )

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numba import njit
 
-from multikernel.grams import _families, _loops, _mixtures
-from multikernel.grams._families import Family
-from multikernel.grams._passes import EXP_L1, EXP_SQ, MIXED_L1, MIXED_SQ, POLY
+from multikernel.grams import _combinations, _loops, _mixtures
+from multikernel.grams._loops import KernelFamily, PassCache
+from multikernel.grams._passes import EXP_L1, EXP_SQ, POLY, TABLE_L1, TABLE_SQ
 
 DTYPES = [np.float32, np.float64]
 # Error in parts of the sum of all |weights|.
@@ -79,7 +79,11 @@ def family_of(Z, rates, kind=EXP_SQ, shifted=False):
     p = len(rates)
     params = np.column_stack([rates, np.zeros(p), np.zeros(p)])
     group, offsets = np.zeros(p, dtype=np.int64), np.array([0, Z.shape[1]])
-    return Family(Z, offsets, group, np.full(p, kind), params, shifted)
+    return KernelFamily(Z, offsets, group, np.full(p, kind), params, shifted)
+
+
+def reduced(family, w):
+    return PassCache(family).combination(w)[0].family
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -87,23 +91,25 @@ def family_of(Z, rates, kind=EXP_SQ, shifted=False):
 def test_every_pass_with_a_combination_takes_the_table(dtype, kind, rng, monkeypatch):
     Z = rng.standard_normal((150, 3)).astype(dtype)
     family, w = family_of(Z, np.geomspace(0.01, 10.0, 20), kind), rng.uniform(0.1, 1.0, 20)
-    mixed, ones = family.combination(w)
-    assert mixed.p == 1 and mixed.kind[0] == {EXP_SQ: MIXED_SQ, EXP_L1: MIXED_L1}[kind]
-    assert family.combination(w)[0] is mixed and ones.tolist() == [1.0]
+    cache = PassCache(family)
+    table, ones = cache.combination(w)
+    assert table.family.kind.tolist() == [{EXP_SQ: TABLE_SQ, EXP_L1: TABLE_L1}[kind]]
+    assert cache.combination(w)[0] is table and ones.tolist() == [1.0]
     V = rng.standard_normal((150, 2))
 
     def everything(family):
-        sums, square = _loops.combined_sums(family, w)
+        sums, square = _loops.combined_sums(PassCache(family), w)
         return [
-            _loops.combine(family, w),
-            _loops.cross_combine(family, Z[:40] + 1, w),
-            _loops.combined_matvec(family, w, V),
+            _loops.combine(PassCache(family), w),
+            _loops.cross_combine(PassCache(family), Z[:40] + 1, w),
+            _loops.combined_matvec(PassCache(family), w, V),
             sums,
             square,
         ]
 
     got = everything(family)
-    monkeypatch.setattr(_families, "LEAST", 10**9)
+    never = {np.dtype(dtype): 10**9}
+    monkeypatch.setattr(_combinations, "MIN_TABLE_KERNELS", never)
     want = everything(family_of(Z, np.geomspace(0.01, 10.0, 20), kind))
     for a, b in zip(got, want, strict=True):
         tol = 50 * np.finfo(dtype).eps
@@ -113,17 +119,20 @@ def test_every_pass_with_a_combination_takes_the_table(dtype, kind, rng, monkeyp
 def test_what_is_not_mixed(rng):
     """Few kernels, weights of zero, rates that do not move or lie worlds apart, other kinds."""
     Z = rng.standard_normal((20, 4))
-    few = family_of(Z, np.geomspace(0.1, 1.0, _mixtures.LEAST - 1))
-    assert few.combination(np.ones(few.p))[0] is few
+    most = _mixtures.MIN_TABLE_KERNELS[Z.dtype] - 1
+    few = family_of(Z, np.geomspace(0.1, 1.0, most))
+    assert reduced(few, np.ones(few.p)).p == few.p
     many = family_of(Z, np.geomspace(0.1, 1.0, 12))
-    w = np.where(np.arange(12) < 7, 1.0, 0.0)
-    assert many.combination(w)[0].p == 7
+    w = np.where(np.arange(12) < most, 1.0, 0.0)
+    assert reduced(many, w).p == most
     still = family_of(Z, np.zeros(12))
-    assert still.combination(np.ones(12))[0].p == 12
+    assert reduced(still, np.ones(12)).p == 12
     apart = family_of(Z, np.geomspace(1e-30, 1.0, 12))
-    assert apart.combination(np.ones(12))[0].p == 12
-    K = _loops.combine(apart, np.ones(12))
-    np.testing.assert_allclose(K, _loops.block(apart, slice(None)).sum(axis=0), rtol=1e-14)
+    assert reduced(apart, np.ones(12)).p == 12
+    K = _loops.combine(PassCache(apart), np.ones(12))
+    np.testing.assert_allclose(
+        K, _loops.block(PassCache(apart), slice(None)).sum(axis=0), rtol=1e-14
+    )
 
 
 def test_several_groups_and_kinds_at_once(rng):
@@ -136,22 +145,22 @@ def test_several_groups_and_kinds_at_once(rng):
     params[:9, 0] = params[10:19, 0] = rates
     params[9] = 0.5, 1.0, 2.0
     params[19:, 0] = 0.0, 0.7
-    family = Family(Z, np.array([0, 2, 5]), group, np.array(kinds), params)
+    family = KernelFamily(Z, np.array([0, 2, 5]), group, np.array(kinds), params)
     w = rng.standard_normal(21)
-    mixed, coefficients = family.combination(w)
-    assert mixed.p == 5 == len(coefficients) and np.all(np.diff(mixed.group) >= 0)
-    want = np.tensordot(w, _loops.block(family, slice(None)), 1)
-    np.testing.assert_allclose(_loops.combine(family, w), want, atol=1e-13)
+    cache, coefficients = PassCache(family).combination(w)
+    assert cache.family.p == 5 == len(coefficients) and np.all(np.diff(cache.family.group) >= 0)
+    want = np.tensordot(w, _loops.block(PassCache(family), slice(None)), 1)
+    np.testing.assert_allclose(_loops.combine(PassCache(family), w), want, atol=1e-13)
 
 
 def test_another_combination_gets_another_table(rng):
-    family = family_of(rng.standard_normal((30, 2)), np.geomspace(0.1, 1.0, 10))
+    cache = PassCache(family_of(rng.standard_normal((30, 2)), np.geomspace(0.1, 1.0, 10)))
     for _ in range(3):
         w = rng.uniform(size=10)
-        want = np.tensordot(w, _loops.block(family, slice(None)), 1)
-        np.testing.assert_allclose(_loops.combine(family, w), want, rtol=1e-13)
-        w *= 2.0  # what was remembered is a copy
-        np.testing.assert_allclose(_loops.combine(family, w), 2.0 * want, rtol=1e-13)
+        want = np.tensordot(w, _loops.block(cache, slice(None)), 1)
+        np.testing.assert_allclose(_loops.combine(cache, w), want, rtol=1e-13)
+        w *= 2.0  # the cache holds a copy of the weights
+        np.testing.assert_allclose(_loops.combine(cache, w), 2.0 * want, rtol=1e-13)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -159,11 +168,11 @@ def test_another_combination_gets_another_table(rng):
 def test_a_combination_of_very_wide_kernels(dtype, kind, rng):
     """Less one, they are small and all alike; their sum has the digits that they have."""
     Z = rng.standard_normal((70, 3)).astype(dtype)
-    rates = np.geomspace(1e-9, 1e-7, 11)
+    rates = np.geomspace(1e-9, 1e-7, 12)
     family = family_of(Z, rates, kind, shifted=True)
-    assert family.combination(1.0 / rates)[0].p == 1
+    assert reduced(family, 1.0 / rates).p == 1
     D = Z[:, None].astype(np.float64) - Z
     D = (D**2).sum(axis=2) if kind == EXP_SQ else np.abs(D).sum(axis=2)
     want = np.tensordot(1.0 / rates, np.expm1(-rates[:, None, None] * D), 1)
-    got = _loops.combine(family, 1.0 / rates)
+    got = _loops.combine(PassCache(family), 1.0 / rates)
     assert np.abs(got - want).max() <= 10 * np.finfo(dtype).eps * np.abs(want).max()

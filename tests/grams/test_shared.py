@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
 import multikernel as mk
 from multikernel.grams.memory import MemoryBudget
+from multikernel.grams.pass_cache import PassCache
 from multikernel.grams.shared import SharedGrams
 from tests import naive
 from tests.grams.contract import (
@@ -302,3 +306,77 @@ def test_a_combination_among_some_points_in_any_order(rng, dtype, center):
     np.testing.assert_allclose(
         streamed, want, atol=(1e-13 if dtype == np.float64 else 1e-6) * np.abs(want).max()
     )
+
+
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-12), (np.float32, 1e-6)])
+@pytest.mark.parametrize("gamma", [1e-4, 1e-5, 5e-7])
+def test_nearly_constant_kernels_are_centred_before_they_are_multiplied(dtype, rtol, gamma, rng):
+    """Without centring they are not shifted; the one-pass identity would lose 1e-10 to 1e-4."""
+    X = rng.normal(size=(700, 5)).astype(np.float32).astype(np.float64)
+    gammas = np.geomspace(gamma, 2 * gamma, 24)
+    grams = shared(mk.gaussians(gammas), X, dtype).corrected(False, None)
+    assert grams.passes.levels is not None
+    found = grams.summary(rng.normal(size=(700, 1)))
+    stats = grams.statistics(products=True)
+    ratio = stats.squares / found.norms**2
+    assert np.all(ratio > 1e6) and np.all(ratio < 1e12)
+    some = [0, 11, 23]
+    K = [exact_gaussian(X, gammas[k]).astype(np.float64) for k in some]
+    want = np.array([[np.sum(a * b) for a in K] for b in K])
+    norms = np.sqrt(np.diag(want))
+    np.testing.assert_allclose(found.norms[some], norms, rtol=rtol)
+    np.testing.assert_allclose(found.M[np.ix_(some, some)], want, rtol=2 * rtol)
+
+
+def test_a_combination_comes_along_with_the_statistics(rng):
+    X, w = rng.normal(size=(300, 5)), rng.uniform(0.1, 1.0, len(KERNELS))
+    grams = SharedGrams.evaluate(KERNELS, X, "abcdefghi", AMPLE)
+    Y = rng.normal(size=(300, 1))
+    assert grams.raw_statistics(Y, True).combined is None
+    found = grams.raw_statistics(Y, True, also_combine=w)
+    np.testing.assert_array_equal(found.combined, grams.raw_combine(w))
+
+
+def test_caches_belong_to_their_grams(rng):
+    """Copies with the same kernels share a cache; other points or shifts have their own."""
+    X = rng.normal(size=(700, 3))
+    grams = shared(mk.gaussians(np.geomspace(0.01, 1.0, 20)), X)
+    centred = grams.corrected(True, None)
+    assert centred.passes is not grams.passes
+    assert centred.passes.packed is grams.passes.packed
+    assert not grams.passes.family.is_shifted.any() and centred.passes.family.is_shifted.any()
+    assert centred.corrected(True, "trace").passes is centred.passes
+    back = centred.corrected(False, None)
+    np.testing.assert_array_equal(back.raw_block(slice(0, 9)), grams.raw_block(slice(0, 9)))
+    w = rng.uniform(0.1, 1.0, 20)
+    np.testing.assert_allclose(
+        centred.raw_combine(w), grams.raw_combine(w) - w[centred.shifted].sum(), atol=1e-13
+    )
+    some = centred.take(np.arange(50, 150))
+    assert some.passes.family.n == 100
+    np.testing.assert_array_equal(some.raw_combine(w), grams.raw_combine(w)[50:150, 50:150])
+
+
+def test_a_copied_or_stored_cache_holds_the_family_alone(rng):
+    grams = shared(mk.gaussians(np.geomspace(0.01, 1.0, 20)), rng.normal(size=(700, 3)))
+    grams = grams.corrected(True, None)
+    grams.expect(None)
+    grams.summary(rng.normal(size=(700, 1)))
+    used, w = grams.passes, rng.uniform(size=20)
+    used.combination(w)
+    assert used.distances.size and used.levels is not None
+    for new in (copy.copy(used), pickle.loads(pickle.dumps(used))):
+        fresh = PassCache(new.family)
+        assert vars(new).keys() == vars(fresh).keys() and new.distances.size == 0
+    again = pickle.loads(pickle.dumps(grams))
+    np.testing.assert_array_equal(again.raw_combine(w), grams.raw_combine(w))
+
+
+def test_model_files_hold_no_cache(rng):
+    X = rng.normal(size=(700, 4))
+    model = mk.MultiKernelRegressor(mk.gaussians(np.geomspace(0.01, 1.0, 20))).fit(X, X[:, 0])
+    before = len(pickle.dumps(model))
+    values = model.predict(X[:9])
+    stored = pickle.dumps(model)
+    assert len(stored) == before
+    np.testing.assert_array_equal(pickle.loads(stored).predict(X[:9]), values)

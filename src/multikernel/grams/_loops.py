@@ -13,12 +13,15 @@ evaluates all p kernels into a slab of p rows that stays in the cache, and reduc
             G    += slab slab'                  # symmetric too: half of the products
 
 The arithmetic of entries is in the type of the points.  A sum starts in short chains of that type
-(at most 64 products per vector lane) and goes on in float64.
+(at most 64 products per vector lane) and goes on in float64.  Statistics of many exponentials of
+one distance come from sums of polynomials instead (`_moments`).
 
 Results have the same bits on every run, whatever the number of threads (`_order`).  An entry of
-one kernel has the same bits in every pass; one of a combination of many exponentials comes from a
-table (`_mixtures`) or a series (`_moments`), or with the statistics of a skeleton (`_skeletons`),
-and differs from their sum as sums in another order do.
+one kernel has the same bits in every pass; an entry of a combination of many exponentials comes
+from a table (`_mixtures`) and differs from their sum as sums in another order do.
+
+All functions take a :class:`~multikernel.grams.pass_cache.PassCache`, which holds the family and
+what earlier passes derived from it.
 """
 
 from __future__ import annotations
@@ -29,41 +32,45 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import _passes
-from ._families import KEPT_BYTES, Family, is_wide, moving_columns, pack
-from ._moments import Basis, polynomial_forms, polynomial_sums
+from ._distances import is_wide
+from ._families import KernelFamily
+from ._levels import RateLevels
+from ._moments import moment_sums
 from ._order import in_order, tiles_of, units
 from ._passes import EXP_L1, EXP_SQ, POLY, STRIP, TANH
+from .pass_cache import KEPT_BYTES_PER_ENTRY, BankSplit, PassCache, pack, pack_points
 
 __all__ = [
     "EXP_L1",
     "EXP_SQ",
-    "KEPT_BYTES",
+    "KEPT_BYTES_PER_ENTRY",
     "POLY",
     "TANH",
     "CentredStatistics",
-    "Family",
+    "KernelFamily",
+    "PassCache",
     "Statistics",
     "block",
     "centred_products",
     "centred_statistics",
     "combine",
     "combined_matvec",
+    "combined_sums",
     "cross_apply",
     "cross_block",
     "cross_combine",
     "diagonals",
     "is_wide",
     "matvecs",
-    "moving_columns",
-    "quadratic_forms",
     "statistics",
 ]
 
 Array = NDArray[Any]
 
 #: Products with more vectors than this cost less by kernels than by polynomials.
-MOMENTS_AT_MOST = 2
-_BASE_BYTES = 1 << 19  # keep the statistics of a whole tile if they fit in this, else of a strip
+MAX_MOMENT_VECTORS = 2
+#: Statistics of a whole tile are held at once up to this size, else those of a strip.
+_MAX_TILE_STATISTICS_BYTES = 1 << 19
 
 
 class Statistics(NamedTuple):
@@ -81,8 +88,8 @@ class Statistics(NamedTuple):
         ``sum_ij w_i w_j K_k[i, j] K_l[i, j]``, or only its diagonal.
     combined : array of shape (n, n) or None
         ``sum_k c_k K_k`` for given coefficients c.
-    totals : array of shape (high + 1,) or None
-        ``sum_ij w_i w_j T_m(x_ij)`` of the polynomials that stand for all kernels, if any do.
+    totals : tuple of arrays or None
+        ``sum_ij w_i w_j T_m(x_ij)`` of the polynomials of each level, if there are levels.
     """
 
     row_sums: Array
@@ -90,7 +97,7 @@ class Statistics(NamedTuple):
     a: Array | None
     products: Array
     combined: Array | None = None
-    totals: Array | None = None
+    totals: tuple[Array, ...] | None = None
 
 
 class CentredStatistics(NamedTuple):
@@ -109,7 +116,7 @@ class CentredStatistics(NamedTuple):
 
 
 def statistics(
-    family: Family,
+    cache: PassCache,
     targets: NDArray[np.float64] | None = None,
     weights: NDArray[np.float64] | None = None,
     products: bool = True,
@@ -120,7 +127,7 @@ def statistics(
 
     Parameters
     ----------
-    family : Family
+    cache : PassCache
     targets : array of shape (n, t) or None
         Y, usually centred; the pass returns ``<K_k, Y Y'>``.
     weights : array of shape (n,) or None
@@ -136,34 +143,15 @@ def statistics(
     -------
     Statistics
     """
-    if family.basis is not None:
-        return _by_moments(family, family.basis, targets, weights, products, n_threads, combined)
-    if family.skeleton is None:
-        return _half_pass(family, targets, weights, products, None, None, n_threads, combined)
-    skeleton, few = family.skeleton, family.few
-    some = None if combined is None else skeleton.reduce(combined)
-    found = _half_pass(few, targets, weights, True, None, None, n_threads, some)
-    return Statistics(
-        row_sums=skeleton.expand(found.row_sums),
-        diagonals=_expanded_diagonals(family, found.diagonals),
-        a=None if found.a is None else skeleton.expand(found.a),
-        products=skeleton.expand_products(found.products, products),
-        combined=found.combined,
-    )
-
-
-def _expanded_diagonals(family: Family, of_few: Array) -> Array:
-    """The diagonals of all kernels from those of the skeleton: an exponential's is 1, or 0."""
-    assert family.skeleton is not None
-    out = np.empty((family.p, family.n))
-    out[family.skeleton.kernels] = of_few
-    for part in family.skeleton.parts:
-        out[part.members] = np.where(family.is_shifted[part.members], 0.0, 1.0)[:, None]
-    return out
+    if cache.levels is not None:
+        return _by_moments(cache, cache.levels, targets, weights, products, n_threads, combined)
+    if products and cache.split is not None:
+        return _split_statistics(cache.split, targets, weights, n_threads, combined)
+    return _half_pass(cache, targets, weights, products, None, None, n_threads, combined)
 
 
 def centred_products(
-    family: Family,
+    cache: PassCache,
     row_means: NDArray[np.float64],
     grand_means: NDArray[np.float64],
     weights: NDArray[np.float64] | None = None,
@@ -178,12 +166,12 @@ def centred_products(
         float64.
     """
     return centred_statistics(
-        family, row_means, grand_means, None, weights, products, n_threads
+        cache, row_means, grand_means, None, weights, products, n_threads
     ).products
 
 
 def centred_statistics(
-    family: Family,
+    cache: PassCache,
     row_means: NDArray[np.float64],
     grand_means: NDArray[np.float64],
     targets: NDArray[np.float64] | None = None,
@@ -198,7 +186,7 @@ def centred_statistics(
 
     Parameters
     ----------
-    family : Family
+    cache : PassCache
     row_means : array of shape (p, n)
     grand_means : array of shape (p,)
     targets : array of shape (n, t) or None
@@ -214,17 +202,11 @@ def centred_statistics(
     -------
     CentredStatistics
     """
-    if family.skeleton is None:
-        found = _half_pass(family, targets, weights, products, row_means, grand_means, n_threads)
-        return CentredStatistics(found.a, found.products)
-    skeleton, few = family.skeleton, family.few
-    r, g = row_means[skeleton.kernels], grand_means[skeleton.kernels]
-    found = _half_pass(few, targets, weights, True, r, g, n_threads)
-    a = None if found.a is None else skeleton.expand(found.a)
-    return CentredStatistics(a, skeleton.expand_products(found.products, products))
+    found = _half_pass(cache, targets, weights, products, row_means, grand_means, n_threads)
+    return CentredStatistics(found.a, found.products)
 
 
-def diagonals(family: Family) -> Array:
+def diagonals(cache: PassCache) -> Array:
     """``K_k[i, i]``, with the bits that the other passes give it.
 
     Returns
@@ -232,17 +214,18 @@ def diagonals(family: Family) -> Array:
     array of shape (p, n)
         In the type of the family.
     """
+    family = cache.family
     out = np.empty((family.p, family.n), dtype=family.dtype)
-    _passes.diagonals(family.plan, family.packed, out)
+    _passes.diagonals(cache.plan, cache.packed, out)
     return out
 
 
-def block(family: Family, rows: slice, n_threads: int | None = None) -> Array:
+def block(cache: PassCache, rows: slice, n_threads: int | None = None) -> Array:
     """Rows of all Gram matrices.
 
     Parameters
     ----------
-    family : Family
+    cache : PassCache
     rows : slice
         With step 1.
     n_threads : int or None
@@ -253,14 +236,14 @@ def block(family: Family, rows: slice, n_threads: int | None = None) -> Array:
     array of shape (p, n_rows, n)
         In the type of the family; an entry has the same bits whatever rows are asked for.
     """
-    start, stop, step = rows.indices(family.n)
+    start, stop, step = rows.indices(cache.family.n)
     if step != 1:
         raise ValueError(f"rows must be a slice with step 1, got step {step}.")
-    return _fill(family, family.packed, start, max(start, stop), n_threads)
+    return _fill(cache, cache.packed, start, max(start, stop), n_threads)
 
 
 def combine(
-    family: Family,
+    cache: PassCache,
     w: NDArray[np.float64],
     n_threads: int | None = None,
     dtype: Any = None,
@@ -273,7 +256,7 @@ def combine(
 
     Parameters
     ----------
-    family : Family
+    cache : PassCache
     w : array of shape (p,)
     n_threads : int or None
         None uses every available core.
@@ -289,8 +272,9 @@ def combine(
     array of shape (n, n)
         Exactly symmetric.
     """
-    n, tile, kept = family.n, family.tile, family.distances
-    family, w = family.combination(w, inside=True)
+    n, tile, kept = cache.family.n, cache.family.tile, cache.distances
+    cache, w = cache.combination(w)
+    family = cache.family
     kept = kept if family.tile == tile else kept[:0]
     if out is None:
         out = np.empty((n, n), dtype=np.dtype(family.dtype if dtype is None else dtype))
@@ -301,7 +285,7 @@ def combine(
     if family.p == 0:
         out[:] = 0.0 if means is None else g - r[:n, None] - r[:n]
         return out
-    plan, packed, rows_at_once = family.plan, family.packed, _rows_at_once(family)
+    plan, packed, rows_at_once = cache.plan, cache.packed, _rows_at_once(cache)
     coefficients = w.astype(family.dtype)
     nothing = np.empty(0)
 
@@ -316,7 +300,7 @@ def combine(
 
 
 def matvecs(
-    family: Family, V: NDArray[np.float64], n_threads: int | None = None
+    cache: PassCache, V: NDArray[np.float64], n_threads: int | None = None
 ) -> NDArray[np.float64]:
     """``K_k V`` for every kernel.
 
@@ -324,7 +308,7 @@ def matvecs(
 
     Parameters
     ----------
-    family : Family
+    cache : PassCache
     V : array of shape (n, t)
     n_threads : int or None
         None uses every available core.
@@ -335,31 +319,18 @@ def matvecs(
         float64.
     """
     V = np.asarray(V, dtype=np.float64)
-    if (
-        family.basis is not None
-        and V.shape[1] <= MOMENTS_AT_MOST
-        and 2 * np.count_nonzero(V.any(axis=1)) > family.n
-    ):
-        parts = [polynomial_sums(family, family.basis, v, n_threads).rows for v in V.T]
-        return family.basis.expand(np.stack(parts, axis=2))
-    if family.skeleton is None:
-        return _apply(family, family.packed, family.n, V, None, n_threads)
-    skeleton, few = family.skeleton, family.few
-    return skeleton.expand(_apply(few, few.packed, few.n, V, None, n_threads))
-
-
-def quadratic_forms(
-    family: Family, V: NDArray[np.float64], n_threads: int | None = None
-) -> NDArray[np.float64] | None:
-    """``v' K_k v`` for every kernel and column, (p, t); None if `matvecs` is as quick a way."""
-    if family.basis is None or V.shape[1] > MOMENTS_AT_MOST:
-        return None
-    parts = [polynomial_forms(family, family.basis, v, n_threads) for v in V.T]
-    return family.basis.expand(np.stack(parts, axis=1))
+    n, levels = cache.family.n, cache.levels
+    dense = 2 * np.count_nonzero(V.any(axis=1)) > n
+    if levels is None or V.shape[1] > MAX_MOMENT_VECTORS or not dense:
+        return _apply(cache, cache.packed, n, V, None, n_threads)
+    parts = [
+        levels.expand(moment_sums(cache, levels, v, n_threads).rows, float(v.sum())) for v in V.T
+    ]
+    return np.stack(parts, axis=2)
 
 
 def combined_sums(
-    family: Family,
+    cache: PassCache,
     w: NDArray[np.float64],
     weights: NDArray[np.float64] | None = None,
     n_threads: int | None = None,
@@ -368,7 +339,7 @@ def combined_sums(
 
     Parameters
     ----------
-    family : Family
+    cache : PassCache
     w : array of shape (p,)
     weights : array of shape (n,) or None
         Weights omega of the points; None for ones.
@@ -382,11 +353,12 @@ def combined_sums(
     square : float
         ``sum_ij omega_i omega_j K[i, j]**2``.
     """
-    n = family.n
-    family, w = family.combination(w, inside=True)
+    n = cache.family.n
+    cache, w = cache.combination(w)
+    family = cache.family
     if family.p == 0:
         return np.zeros(n), 0.0
-    plan, packed, rows_at_once = family.plan, family.packed, _rows_at_once(family)
+    plan, packed, rows_at_once = cache.plan, cache.packed, _rows_at_once(cache)
     coefficients = w.astype(family.dtype)
     omega = np.ones(n) if weights is None else np.asarray(weights, dtype=np.float64)
     nothing, nowhere = np.empty(0), np.empty((0, 0))
@@ -418,7 +390,7 @@ def combined_sums(
 
 
 def combined_matvec(
-    family: Family,
+    cache: PassCache,
     w: NDArray[np.float64],
     V: NDArray[np.float64],
     n_threads: int | None = None,
@@ -427,7 +399,7 @@ def combined_matvec(
 
     Parameters
     ----------
-    family : Family
+    cache : PassCache
     w : array of shape (p,)
     V : array of shape (n, t)
     n_threads : int or None
@@ -438,16 +410,16 @@ def combined_matvec(
     array of shape (n, t)
         float64.
     """
-    family, w = family.combination(w, inside=True)
-    return _apply(family, family.packed, family.n, V, w, n_threads)[0]
+    cache, w = cache.combination(w)
+    return _apply(cache, cache.packed, cache.family.n, V, w, n_threads)[0]
 
 
-def cross_block(family: Family, Z_new: Array, n_threads: int | None = None) -> Array:
+def cross_block(cache: PassCache, Z_new: Array, n_threads: int | None = None) -> Array:
     """All kernels between new points and the points of the family.
 
     Parameters
     ----------
-    family : Family
+    cache : PassCache
     Z_new : array of shape (m, D)
         Columns as in ``family.Z``.
     n_threads : int or None
@@ -458,12 +430,12 @@ def cross_block(family: Family, Z_new: Array, n_threads: int | None = None) -> A
     array of shape (p, m, n)
         In the type of the family.
     """
-    left = family.pack(np.asarray(Z_new, dtype=family.dtype))
-    return _fill(family, left, 0, len(Z_new), n_threads)
+    left = _pack_new(cache.family, Z_new)
+    return _fill(cache, left, 0, len(Z_new), n_threads)
 
 
 def cross_apply(
-    family: Family,
+    cache: PassCache,
     Z_new: Array,
     V: NDArray[np.float64],
     n_threads: int | None = None,
@@ -472,7 +444,7 @@ def cross_apply(
 
     Parameters
     ----------
-    family : Family
+    cache : PassCache
     Z_new : array of shape (m, D)
     V : array of shape (n, t)
         Points whose row is zero are not evaluated.
@@ -484,44 +456,42 @@ def cross_apply(
     array of shape (p, m, t)
         float64.
     """
-    left = family.pack(np.asarray(Z_new, dtype=family.dtype))
-    return _apply(family, left, len(Z_new), V, None, n_threads)
+    left = _pack_new(cache.family, Z_new)
+    return _apply(cache, left, len(Z_new), V, None, n_threads)
 
 
 def cross_combine(
-    family: Family,
+    cache: PassCache,
     Z_new: Array,
     w: NDArray[np.float64],
     n_threads: int | None = None,
     dtype: Any = None,
-    inside: bool = False,
 ) -> Array:
     """``sum_k w_k K_k(new, points)``; kernels of weight zero are not evaluated.
 
     Parameters
     ----------
-    family : Family
+    cache : PassCache
     Z_new : array of shape (m, D)
     w : array of shape (p,)
     n_threads : int or None
         None uses every available core.
     dtype : float32, float64 or None
         Type of the result; None for the type of the family.
-    inside : bool, default=False
-        Whether the new points are some of the points.
 
     Returns
     -------
     array of shape (m, n)
     """
-    m, n = len(Z_new), family.n
-    family, w = family.combination(w, inside)
+    m, n = len(Z_new), cache.family.n
+    cache, w = cache.combination(w)
+    family = cache.family
     out_dtype = np.dtype(family.dtype if dtype is None else dtype)
     if family.p == 0:
         return np.zeros((m, n), dtype=out_dtype)
-    left = family.pack(np.asarray(Z_new, dtype=family.dtype))
+    left = _pack_new(family, Z_new)
     out = np.empty((m, n), dtype=out_dtype)
-    plan, right, rows_at_once = family.plan, family.packed, _rows_at_once(family)
+    plan, right, rows_at_once = cache.plan, cache.packed, _rows_at_once(cache)
     coefficients = w.astype(family.dtype)
 
     def unit(panel: int) -> None:
@@ -536,7 +506,7 @@ def cross_combine(
 
 
 def _half_pass(
-    family: Family,
+    cache: PassCache,
     targets: NDArray[np.float64] | None,
     weights: NDArray[np.float64] | None,
     products: bool,
@@ -544,8 +514,13 @@ def _half_pass(
     grand_means: NDArray[np.float64] | None,
     n_threads: int | None,
     combined: NDArray[np.float64] | None = None,
+    n_left: int | None = None,
 ) -> Statistics:
-    """One pass over the tiles on and above the diagonal."""
+    """One pass over the tiles on and above the diagonal.
+
+    With `n_left`, products of the first kernels with all, (n_left, p), and `a` of these alone.
+    """
+    family = cache.family
     n, p, tile, dtype = family.n, family.p, family.tile, family.dtype
     n_tiles = tiles_of(n, tile)
     n_padded = n_tiles * tile
@@ -571,15 +546,17 @@ def _half_pass(
         means[:, :n] = row_means
         grand[:] = grand_means
 
+    n_left = p if n_left is None else n_left
     n_rows = _round_up(p + (targets is not None), 4)
+    height = n_rows if n_left == p else _round_up(n_left, 4)
     diagonal = np.zeros((p, n_padded), dtype=np.float64)
-    plan, packed, rows_at_once = family.plan, family.packed, _rows_at_once(family)
+    plan, packed, rows_at_once = cache.plan, cache.packed, _rows_at_once(cache)
     coefficients = np.empty(0, dtype) if combined is None else combined.astype(dtype)
     matrix = np.empty((0, 0) if combined is None else (n, n))
 
     def unit(panels: NDArray[np.int64]) -> tuple[Array, Array]:
         row_sums = np.zeros((p, 0 if centre else n_padded))
-        gram = np.zeros((n_rows if products else 2, n_rows))
+        gram = np.zeros((height if products else 2, n_rows))
         _passes.half_panels(
             plan,
             panels,
@@ -613,8 +590,8 @@ def _half_pass(
     assert row_sums is not None and gram is not None
 
     if products:
-        upper = np.triu(gram[:p, :p])
-        found, with_target = upper + np.triu(upper, 1).T, gram[:p, p:]
+        found, with_target = np.triu(gram[:n_left, :p]), gram[:n_left, p:]
+        found[:, :n_left] += np.triu(found[:, :n_left], 1).T
     else:
         found, with_target = gram[0, :p].copy(), gram[1:, :p].T
     return Statistics(
@@ -627,8 +604,8 @@ def _half_pass(
 
 
 def _by_moments(
-    family: Family,
-    basis: Basis,
+    cache: PassCache,
+    levels: RateLevels,
     targets: NDArray[np.float64] | None,
     weights: NDArray[np.float64] | None,
     products: bool,
@@ -636,22 +613,70 @@ def _by_moments(
     combined: NDArray[np.float64] | None,
 ) -> Statistics:
     """`statistics` of kernels that are sums of polynomials of one distance."""
-    found = polynomial_sums(family, basis, weights, n_threads, targets, True, combined)
+    family = cache.family
+    found = moment_sums(cache, levels, weights, n_threads, targets, True, combined)
+    omega = np.ones(family.n) if weights is None else weights
+    row_sums = levels.expand(found.rows, float(omega.sum()))
+    a = None
+    if found.paired is not None and targets is not None:
+        middle = omega @ targets.reshape(family.n, -1)
+        a = levels.expand(found.paired, float(middle @ middle))
     diagonal = np.where(family.is_shifted, 0.0, 1.0)
     return Statistics(
-        row_sums=basis.expand(found.rows),
+        row_sums=row_sums,
         diagonals=np.broadcast_to(diagonal[:, None], (family.p, family.n)),
-        a=None if targets is None else basis.expand(found.paired),
-        products=basis.products(found.totals, products),
-        combined=None if combined is None else found.matrix,
+        a=a,
+        products=levels.products(found.totals, row_sums @ omega, products),
+        combined=found.combined,
         totals=found.totals,
     )
 
 
-def _fill(family: Family, left: Array, start: int, stop: int, n_threads: int | None) -> Array:
+def _split_statistics(
+    split: BankSplit,
+    targets: NDArray[np.float64] | None,
+    weights: NDArray[np.float64] | None,
+    n_threads: int | None,
+    combined: NDArray[np.float64] | None,
+) -> Statistics:
+    """`statistics` of a bank in which many kernels are exponentials of one distance.
+
+    Products of these with each other come from polynomials; one pass over all kernels adds the
+    products with and among the others.
+    """
+    others, members, cache, reordered = split
+    order = np.append(others, members)
+    levels = cache.levels
+    assert levels is not None
+    some = _by_moments(cache, levels, targets, weights, True, n_threads, None)
+    coefficients = None if combined is None else combined[order]
+    rest = _half_pass(
+        reordered, targets, weights, True, None, None, n_threads, coefficients, len(others)
+    )
+    n, p = cache.family.n, len(order)
+    row_sums, diagonals, products = np.empty((p, n)), np.empty((p, n)), np.empty((p, p))
+    row_sums[members], row_sums[others] = some.row_sums, rest.row_sums[: len(others)]
+    diagonals[order] = rest.diagonals
+    products[np.ix_(members, members)] = some.products
+    products[np.ix_(others, order)] = rest.products
+    products[np.ix_(order, others)] = rest.products.T
+    a = None
+    if some.a is not None and rest.a is not None:
+        a = np.empty(p)
+        a[members], a[others] = some.a, rest.a
+    return Statistics(row_sums, diagonals, a, products, rest.combined)
+
+
+def _pack_new(family: KernelFamily, Z_new: Array) -> Array:
+    """New points as the loops read them."""
+    return pack_points(np.asarray(Z_new, dtype=family.dtype), family.tile)
+
+
+def _fill(cache: PassCache, left: Array, start: int, stop: int, n_threads: int | None) -> Array:
     """Rows start:stop of the kernels between the points packed in `left` and the family's."""
+    family = cache.family
     out = np.empty((family.p, stop - start, family.n), dtype=family.dtype)
-    plan, right, rows_at_once = family.plan, family.packed, _rows_at_once(family)
+    plan, right, rows_at_once = cache.plan, cache.packed, _rows_at_once(cache)
 
     def unit(panel: int) -> None:
         _passes.fill_panel(plan, panel, start, stop, left, right, rows_at_once, out)
@@ -663,7 +688,7 @@ def _fill(family: Family, left: Array, start: int, stop: int, n_threads: int | N
 
 
 def _apply(
-    family: Family,
+    cache: PassCache,
     left: Array,
     m: int,
     V: NDArray[np.float64],
@@ -671,15 +696,16 @@ def _apply(
     n_threads: int | None,
 ) -> NDArray[np.float64]:
     """``K_k V``, or their weighted sum, between the m points of `left` and the family's."""
+    family = cache.family
     V = np.asarray(V, dtype=np.float64)
     t = V.shape[1]
     p_out = family.p if w is None else 1
     support = np.flatnonzero(V.any(axis=1))
     if family.p == 0 or len(support) == 0 or m == 0:
         return np.zeros((p_out, m, t))
-    right = family.packed
+    right = cache.packed
     if len(support) < family.n:
-        right = family.pack(family.Z[support])
+        right = pack_points(family.Z[support], family.tile)
         V = V[support]
     scale = _power_of_two(V)
     t_padded = 1 if t == 1 else _round_up(t, 4)
@@ -687,7 +713,7 @@ def _apply(
     V_padded[:, :t] = V / scale
     packed_V = pack(V_padded, family.tile)
     out = np.zeros((p_out, left.shape[0] * family.tile, t_padded))
-    plan, rows_at_once = family.plan, _rows_at_once(family)
+    plan, rows_at_once = cache.plan, _rows_at_once(cache)
     combined = w is not None
     coefficients = np.ones(family.p, dtype=family.dtype) if w is None else w.astype(family.dtype)
 
@@ -721,8 +747,8 @@ def _power_of_two(x: NDArray[np.float64]) -> float:
     return float(2.0 ** np.frexp(largest)[1]) if largest > 0.0 else 1.0
 
 
-def _rows_at_once(family: Family) -> int:
+def _rows_at_once(cache: PassCache) -> int:
     """Rows of a tile for which the statistics are held at the same time."""
-    tile = family.tile
-    whole = len(family.plan.slot_kind) * tile * tile * family.dtype.itemsize
-    return tile if whole <= _BASE_BYTES else STRIP
+    tile = cache.family.tile
+    whole = len(cache.plan.slot_kind) * tile * tile * cache.family.dtype.itemsize
+    return tile if whole <= _MAX_TILE_STATISTICS_BYTES else STRIP

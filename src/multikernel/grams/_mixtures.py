@@ -36,26 +36,28 @@ from ._fastmath import _as_bits, _as_float, fma
 
 Array = NDArray[Any]
 
-#: An octave has two to the power of this many intervals.
+#: An octave has ``2**BITS`` intervals.
 BITS = 3
 #: Degree of the polynomials.
 DEGREE = {np.dtype(np.float32): 5, np.dtype(np.float64): 10}
-#: From this many exponentials on a table costs less than they do.
-LEAST = 8
-#: Octaves of a table; rates further apart than that are left alone.
-MOST_OCTAVES = 64
-#: ``exp`` of minus this is nothing.
-NOTHING = 45.0
+#: From this many exponentials on a table costs less than evaluating them one by one.
+MIN_TABLE_KERNELS = {np.dtype(np.float32): 12, np.dtype(np.float64): 6}
+#: Octaves of the largest table; exponentials with rates further apart stay as they are.
+MAX_TABLE_OCTAVES = 64
+#: ``exp(-45) = 3e-20`` is negligible beside 1 in float64.
+NEGLIGIBLE_EXPONENT = 45.0
 
 
 def octaves(rates: NDArray[np.float64], near: float = np.inf) -> int:
-    """How many octaves of x it takes to the end of the slowest decay; 0 where there is none."""
-    moving = rates[rates > 0]
-    if not len(moving):
+    """Octaves of x up to the end of the slowest decay; 0 if no rate is positive."""
+    positive = rates[rates > 0]
+    if not len(positive):
         return 0
-    spread = math.log2(max(moving.max(), 1.0 / near)) - math.log2(moving.min())
-    # More than anyone's table, where the numbers do not even have an order of magnitude.
-    return math.ceil(spread + math.log2(NOTHING)) + 1 if math.isfinite(spread) else 10**6
+    spread = math.log2(max(positive.max(), 1.0 / near)) - math.log2(positive.min())
+    # A ratio of rates that overflows is more than any table holds.
+    return (
+        math.ceil(spread + math.log2(NEGLIGIBLE_EXPONENT)) + 1 if math.isfinite(spread) else 10**6
+    )
 
 
 def tabulate(

@@ -18,7 +18,6 @@ from ._mixtures import mixture
 from ._simd import (
     VECTOR_BYTES,
     absolute_tile,
-    chebyshev_series,
     dot_tile,
     row_products,
     row_products_single,
@@ -33,15 +32,13 @@ __all__ = [
     "DOT",
     "EXP_L1",
     "EXP_SQ",
-    "MIXED_L1",
-    "MIXED_SQ",
     "POLY",
-    "SERIES_L1",
-    "SERIES_SQ",
     "SQUARE",
     "STRIP",
+    "TABLE_L1",
+    "TABLE_SQ",
     "TANH",
-    "Plan",
+    "LoopPlan",
     "apply_panel",
     "combine_panels",
     "cross_combine_panel",
@@ -57,10 +54,8 @@ EXP_SQ = 0  # exp(-gamma * ||x - z||^2)
 EXP_L1 = 1  # exp(-gamma * ||x - z||_1)
 POLY = 2  # (gamma * x.z + coef0) ** degree
 TANH = 3  # tanh(gamma * x.z + coef0)
-MIXED_SQ = 4  # a sum of EXP_SQ, from a table
-MIXED_L1 = 5  # the same of EXP_L1
-SERIES_SQ = 6  # a sum of EXP_SQ at distances up to some end, as a series of polynomials
-SERIES_L1 = 7  # the same of EXP_L1
+TABLE_SQ = 4  # a sum of EXP_SQ, from a table
+TABLE_L1 = 5  # the same of EXP_L1
 
 SQUARE, ABSOLUTE, DOT = 0, 1, 2  # pairwise statistics
 
@@ -70,8 +65,8 @@ CHUNK = 256  # coordinates summed in one chain before the sum is put aside
 BLOCK_BYTES = 1 << 18  # rows of the slab that are multiplied together from the cache
 
 
-class Plan(NamedTuple):
-    """The kernels, and the pairwise statistics they need: one *slot* per distinct statistic.
+class LoopPlan(NamedTuple):
+    """Kernels as compiled loops read them, with one *slot* per distinct pairwise statistic.
 
     Attributes
     ----------
@@ -83,15 +78,13 @@ class Plan(NamedTuple):
         The slot that each kernel reads.
     kind : array of shape (p,)
     degree : array of shape (p,)
-        Of a mixture: where its table begins.
+        Of a table: where it begins.
     constants : array of shape (p, 3)
-        What ``split_rate`` returns, or gamma and coef0, in the type of the points; of a mixture,
+        What ``split_rate`` returns, or gamma and coef0, in the type of the points; of a table,
         its rate and end.
     shifted : array of shape (p,)
     tables : array of shape (n_numbers,)
         See :mod:`multikernel.grams._mixtures`.
-    series : array of shape (n_numbers,)
-        Slope and coefficients of one series; see :mod:`multikernel.grams._moments`.
     """
 
     slot_kind: NDArray[np.int64]
@@ -103,7 +96,6 @@ class Plan(NamedTuple):
     constants: Array
     shifted: NDArray[np.bool_]
     tables: Array
-    series: NDArray[np.float64]
 
 
 @njit(nogil=True, cache=True)
@@ -166,7 +158,7 @@ def _tile_statistic(
 
 @njit(nogil=True, cache=True)
 def _tile_statistics(
-    plan: Plan,
+    plan: LoopPlan,
     left: Array,
     i_tile: int,
     right: Array,
@@ -202,7 +194,7 @@ def _tile_statistics(
 
 
 @njit(nogil=True, cache=True)
-def evaluate(plan: Plan, k: int, x: Array, out: Array) -> None:
+def evaluate(plan: LoopPlan, k: int, x: Array, out: Array) -> None:
     """Kernel k on contiguous statistics."""
     kind, degree = plan.kind[k], plan.degree[k]
     a, b, c = plan.constants[k, 0], plan.constants[k, 1], plan.constants[k, 2]
@@ -213,12 +205,9 @@ def evaluate(plan: Plan, k: int, x: Array, out: Array) -> None:
         else:
             for i in range(x.shape[0]):
                 out[i] = exp_decay(x[i], a, b, c)
-    elif kind in (MIXED_SQ, MIXED_L1):
+    elif kind in (TABLE_SQ, TABLE_L1):
         for i in range(x.shape[0]):
             out[i] = mixture(x[i], a, b, plan.tables, degree)
-    elif kind in (SERIES_SQ, SERIES_L1):
-        series = plan.series
-        chebyshev_series(x, series[0], series, 1, series.shape[0] - 1, out)  # type: ignore[call-arg]
     elif kind == TANH:
         for i in range(x.shape[0]):
             out[i] = tanh(fma(a, x[i], b))
@@ -241,7 +230,7 @@ def evaluate(plan: Plan, k: int, x: Array, out: Array) -> None:
 
 
 @njit(nogil=True, cache=True)
-def diagonals(plan: Plan, packed: Array, out: Array) -> None:
+def diagonals(plan: LoopPlan, packed: Array, out: Array) -> None:
     """Diagonal entries; the chain of a dot product is that of `dot_tile`."""
     tile = packed.shape[2]
     p, n = out.shape
@@ -266,7 +255,7 @@ def diagonals(plan: Plan, packed: Array, out: Array) -> None:
 
 @njit(nogil=True, cache=True)
 def half_panels(
-    plan: Plan,
+    plan: LoopPlan,
     panels: NDArray[np.int64],
     n: int,
     packed: Array,
@@ -288,10 +277,11 @@ def half_panels(
     """Tiles (I, J), J >= I, of some row panels I.
 
     The slab has a row per kernel and, if there are targets, one for ``Y Y'``, so that `gram`
-    receives ``<K_k, K_l>`` and ``<K_k, Y Y'>`` alike; without `products` it has two rows only,
-    ``<K_k, K_k>`` and ``<K_k, Y Y'>``.  Strictly upper pairs go through the slab
-    and count twice; the n diagonal entries are kept aside and enter in float64 at the end of their
-    panel. With weights `combined`, `out` receives the combined matrix as in `combine_panels`.
+    receives ``<K_k, K_l>`` and ``<K_k, Y Y'>`` alike, for as many of the first kernels k as it has
+    rows; without `products` it has two rows only, ``<K_k, K_k>`` and ``<K_k, Y Y'>``.  Strictly
+    upper pairs go through the slab and count twice; the n diagonal entries are kept aside and enter
+    in float64 at the end of their panel. With weights `combined`, `out` receives the combined
+    matrix as in `combine_panels`.
     """
     n_tiles, depth, tile = packed.shape
     p = plan.kind.shape[0]
@@ -447,12 +437,14 @@ def _slab_products(
 ) -> None:
     """``gram += slab slab'`` on and above the diagonal, 4 x 4 rows at a time.
 
+    `gram` is flat; it may have fewer than `n_rows` rows, a multiple of four.
+
     Four rows i stay in the first-level cache while the rows j of a block pass by; the block stays
     in the second-level cache while all rows i do.
     """
     for block in range(0, n_rows, rows_per_block):
         end = min(block + rows_per_block, n_rows)
-        for i in range(0, end, 4):
+        for i in range(0, min(end, gram.shape[0] // n_rows), 4):
             for j in range(max(i, block), end, 4):
                 a, b, at = i * stride, j * stride, i * n_rows + j
                 if i == j:
@@ -496,7 +488,7 @@ def _slab_norms(
 
 @njit(nogil=True, cache=True)
 def fill_panel(
-    plan: Plan,
+    plan: LoopPlan,
     panel: int,
     start: int,
     stop: int,
@@ -538,7 +530,7 @@ def fill_panel(
 
 @njit(nogil=True, cache=True)
 def _combine_strip(
-    plan: Plan, base: Array, at: int, block_size: int, w: Array, values: Array, total: Array
+    plan: LoopPlan, base: Array, at: int, block_size: int, w: Array, values: Array, total: Array
 ) -> None:
     """``total = sum_k w_k K_k`` on one strip, in the order of the kernels."""
     length = total.shape[0]
@@ -589,7 +581,7 @@ def _subtract_means(
 
 @njit(nogil=True, cache=True)
 def combine_panels(
-    plan: Plan,
+    plan: LoopPlan,
     panels: NDArray[np.int64],
     n: int,
     packed: Array,
@@ -713,7 +705,7 @@ def _add_row(
 
 @njit(nogil=True, cache=True)
 def cross_combine_panel(
-    plan: Plan,
+    plan: LoopPlan,
     panel: int,
     left: Array,
     right: Array,
@@ -773,7 +765,7 @@ def _strip_times(
 
 @njit(nogil=True, cache=True)
 def apply_panel(
-    plan: Plan,
+    plan: LoopPlan,
     panel: int,
     m: int,
     n: int,

@@ -10,7 +10,7 @@ one result and is bound by memory.  They are written as LLVM instructions, gener
                  products of kernels on a tile, or a tile times a few vectors.
 `strip_sums`     adds up the rows and the columns of eight rows of a kernel in one reading.
 `chebyshev_sums` adds up Chebyshev polynomials of a few degrees over the rows of eight columns;
-                 `chebyshev_series` adds up all degrees, point by point.
+                 `add_pair_moments` adds all degrees of one pair of points to their sums.
 
 A result of `pair_tile` is one chain of fused multiply-adds in the order of the coordinates, and
 (x - z)**2 = (z - x)**2 to the last bit: an entry of a Gram matrix does not depend on the tile it
@@ -33,14 +33,17 @@ __all__ = [
     "REST",
     "VECTOR_BYTES",
     "absolute_tile",
-    "chebyshev_series",
+    "add_pair_moments",
+    "add_pair_moments_paired",
+    "add_scaled_rows",
+    "below_mask",
+    "chebyshev_starts",
     "chebyshev_sums",
     "chebyshev_sums_paired",
     "chebyshev_sums_paired_rest",
     "chebyshev_sums_rest",
-    "chebyshev_sums_weighted",
-    "chebyshev_sums_weighted_rest",
     "dot_tile",
+    "lowest_bit",
     "row_products",
     "row_products_single",
     "row_products_triangle",
@@ -379,15 +382,19 @@ def _strip_sums(weighted: bool) -> Any:
     return sums
 
 
-def _chebyshev_sums(width: int, weighted: bool, paired: bool) -> Any:
-    """Build ``sums(x, before, now, top, rows, weight, w0, pair, out, pair_out)``.
+def _chebyshev_sums(width: int, paired: bool) -> Any:
+    """Build ``sums(x, before, now, top, rows, pair, out, pair_out)``.
 
     `x`, `before`, `now` and `pair` have rows of eight float64, of which `rows` >= 1 from `top` on
-    are read. On entry, `now` is a Chebyshev polynomial T_m of x, and `before` is T_(m - 1); on
-    return their degrees are higher by `width`. With degree m + e for e below `width`::
+    are read. On entry, `now` is ``w T_m`` and `before` is ``w T_(m - 1)`` for a Chebyshev
+    polynomial T_m of x and any weights w; on return their degrees are higher by `width`. With
+    degree m + e for e below `width`::
 
-        out[8 * e + j]      = sum_i w_i T_(m + e)(x[i, j])             (w_i = weight[w0 + i], or 1)
-        pair_out[8 * e + j] = sum_i pair[i, j] T_(m + e)(x[i, j])      (if `paired`)
+        out[8 * e + j]      = sum_i w[i, j] T_(m + e)(x[i, j])
+        pair_out[8 * e + j] = sum_i pair[i, j] w[i, j] T_(m + e)(x[i, j])      (if `paired`)
+
+    The recurrence is linear, so that a weight enters with the two polynomials it starts from; a
+    weight of zero stays zero.
     """
 
     @intrinsic
@@ -398,20 +405,18 @@ def _chebyshev_sums(width: int, weighted: bool, paired: bool) -> Any:
         now: Any,
         top: Any,
         rows: Any,
-        weight: Any,
-        w0: Any,
         pair: Any,
         out: Any,
         pair_out: Any,
     ) -> Any:
         whole = types.intp
-        signature = types.void(x, before, now, whole, whole, weight, whole, pair, out, pair_out)
+        signature = types.void(x, before, now, whole, whole, pair, out, pair_out)
 
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            top, rows, w0 = args[3], args[4], args[6]
+            top, rows = args[3], args[4]
             vec = _Vectors(context, builder, types.float64)
-            x, before, now, weight, pair, out, pair_out = (
-                _data(context, builder, signature.args[a], args[a]) for a in (0, 1, 2, 5, 7, 8, 9)
+            x, before, now, pair, out, pair_out = (
+                _data(context, builder, signature.args[a], args[a]) for a in (0, 1, 2, 5, 6, 7)
             )
             for left in range(0, 8, vec.lanes):
 
@@ -421,15 +426,11 @@ def _chebyshev_sums(width: int, weighted: bool, paired: bool) -> Any:
                     here = vec.load(builder.gep(x, [at]))
                     twice = builder.fadd(here, here)
                     a, b = (vec.load(builder.gep(array, [at])) for array in (before, now))
-                    if weighted:
-                        own = vec.broadcast(builder.gep(weight, [builder.add(w0, row)]))
                     if paired:
                         both = vec.load(builder.gep(pair, [at]))
                     results, pairs = [], []
                     for e in range(width):
-                        results.append(
-                            vec.fma(own, b, sums[e]) if weighted else builder.fadd(sums[e], b)
-                        )
+                        results.append(builder.fadd(sums[e], b))
                         if paired:
                             pairs.append(vec.fma(both, b, sums[width + e]))
                         a, b = b, vec.fma(twice, b, builder.fneg(a))
@@ -449,70 +450,128 @@ def _chebyshev_sums(width: int, weighted: bool, paired: bool) -> Any:
 
 
 @intrinsic
-def chebyshev_series(
-    typingctx: Any, d: Any, slope: Any, b: Any, b0: Any, count: Any, out: Any
+def add_scaled_rows(
+    typingctx: Any, a: Any, rows: Any, weight: Any, w0: Any, factor: Any, out: Any, o0: Any
 ) -> Any:
-    """``out[i] = sum_m b[b0 + m] T_m(1 + slope * d[i])``, m below `count` >= 2, by Clenshaw.
+    """``out.flat[8 * (o0 + e) + j] += factor * weight.flat[w0 + j] * a[8 * e + j]``.
 
-    The length of `d` and `out` is a multiple of 64; `b` is float64, and so is the arithmetic.
+    For e below `rows` >= 1 and j below 8; all arrays are float64.
     """
     whole = types.intp
-    signature = types.void(d, types.float64, b, whole, whole, out)
+    signature = types.void(a, whole, weight, whole, types.float64, out, whole)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        d_array, slope, b_array, b0, count, out_array = args
+        a_array, rows, weight_array, w0, factor, out_array, o0 = args
         vec = _Vectors(context, builder, types.float64)
-        given = _Vectors(context, builder, signature.args[0].dtype)
-        narrow = ir.VectorType(given.element, vec.lanes)
-        length = context.make_array(signature.args[0])(context, builder, d_array).nitems
-        source = _data(context, builder, signature.args[0], d_array)
-        target = _data(context, builder, signature.args[5], out_array)
-        b = builder.gep(_data(context, builder, signature.args[2], b_array), [b0])
-        # As many chains as it takes to keep the multipliers busy, and the registers hold.
-        at_once = 8 if _AVX512 else 4
-        slopes, one = vec.spread(slope), ir.Constant(vec.type, [1.0] * vec.lanes)
-        top = vec.broadcast(builder.gep(b, [builder.sub(count, _INDEX(1))]))
+        source = _data(context, builder, signature.args[0], a_array)
+        weight = builder.gep(_data(context, builder, signature.args[2], weight_array), [w0])
+        start = builder.mul(o0, _INDEX(8))
+        target = builder.gep(_data(context, builder, signature.args[5], out_array), [start])
+        factors = vec.spread(factor)
+        lefts = range(0, 8, vec.lanes)
+        scales = [
+            builder.fmul(factors, vec.load(builder.gep(weight, [_INDEX(left)]))) for left in lefts
+        ]
 
-        def chunk(step: Any, nothing: list[Any]) -> list[Any]:
-            start = builder.mul(step, _INDEX(at_once * vec.lanes))
-            places = [builder.add(start, _INDEX(v * vec.lanes)) for v in range(at_once)]
-            x = []
-            for place in places:
-                pointer = builder.bitcast(builder.gep(source, [place]), narrow.as_pointer())
-                loaded = builder.load(pointer, typ=narrow)
-                loaded.align = given.size
-                if given.size == 4:
-                    loaded = builder.fpext(loaded, vec.type)
-                x.append(vec.fma(slopes, loaded, one))
-            twice = [builder.fadd(a, a) for a in x]
-
-            def degree(m: Any, values: list[Any]) -> list[Any]:
-                now, before = values[:at_once], values[at_once:]
-                place = builder.sub(builder.sub(count, _INDEX(2)), m)
-                own = vec.broadcast(builder.gep(b, [place]))
-                new = [
-                    vec.fma(t, u, builder.fsub(own, v))
-                    for t, u, v in zip(twice, now, before, strict=True)
-                ]
-                return new + now
-
-            starts = [top] * at_once + [vec.zero] * at_once
-            values = _loop(builder, builder.sub(count, _INDEX(1)), starts, degree)
-            for v, place in enumerate(places):
-                # It ends with 2 x u - v + b_0 and u; the sum is x u - v + b_0.
-                value = vec.fma(builder.fneg(x[v]), values[at_once + v], values[v])
-                if given.size == 4:
-                    value = builder.fptrunc(value, narrow)
-                pointer = builder.bitcast(builder.gep(target, [place]), narrow.as_pointer())
-                stored = builder.store(value, pointer)
-                stored.align = given.size
+        def body(e: Any, nothing: list[Any]) -> list[Any]:
+            for left, scale in zip(lefts, scales, strict=True):
+                at = builder.add(builder.mul(e, _INDEX(8)), _INDEX(left))
+                place = builder.gep(target, [at])
+                new = vec.load(builder.gep(source, [at]))
+                vec.store(vec.fma(scale, new, vec.load(place)), place)
             return []
 
-        steps = builder.sdiv(length, _INDEX(at_once * vec.lanes))
-        _loop(builder, steps, [], chunk)
+        _loop(builder, rows, [], body)
         return context.get_dummy_value()
 
     return signature, codegen
+
+
+@intrinsic
+def below_mask(typingctx: Any, a: Any, a0: Any, limit: Any) -> Any:
+    """An integer whose bit i says whether ``a[a0 + i] < limit``, i below 8."""
+    signature = types.int64(a, types.intp, types.float64)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        a_array, a0, limit = args
+        dtype = signature.args[0].dtype
+        element = context.get_value_type(dtype)
+        kind = ir.VectorType(element, 8)
+        source = builder.gep(_data(context, builder, signature.args[0], a_array), [a0])
+        row = builder.load(builder.bitcast(source, kind.as_pointer()), typ=kind)
+        row.align = dtype.bitwidth // 8
+        if dtype.bitwidth == 32:
+            limit = builder.fptrunc(limit, element)
+        lone = builder.insert_element(ir.Constant(kind, ir.Undefined), limit, ir.IntType(32)(0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), 8), [0] * 8)
+        limits = builder.shuffle_vector(lone, ir.Constant(kind, ir.Undefined), zeros)
+        bits = builder.bitcast(builder.fcmp_ordered("<", row, limits), ir.IntType(8))
+        return builder.zext(bits, ir.IntType(64))
+
+    return signature, codegen
+
+
+@intrinsic
+def lowest_bit(typingctx: Any, bits: Any) -> Any:
+    """The number of the lowest bit that is set in an integer other than zero."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        return builder.cttz(args[0], ir.IntType(1)(1))
+
+    return types.int64(types.int64), codegen
+
+
+def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
+    """Eight vectors of eight numbers as a matrix, transposed.
+
+    Three rounds of exchanges between rows whose numbers differ in one bit.
+    """
+    rows = list(rows)
+    mask_type = ir.VectorType(ir.IntType(32), 8)
+    for bit in (1, 2, 4):
+        upper = [k + 8 - bit if k & bit else k for k in range(8)]
+        lower = [k + 8 if k & bit else k + bit for k in range(8)]
+        for i in range(8):
+            if not i & bit:
+                first, second = rows[i], rows[i + bit]
+                rows[i], rows[i + bit] = (
+                    builder.shuffle_vector(first, second, ir.Constant(mask_type, mask))
+                    for mask in (upper, lower)
+                )
+    return rows
+
+
+class _Eights:
+    """Instructions on eight consecutive float64, which the compiler cuts as the machine needs."""
+
+    def __init__(self, builder: Any) -> None:
+        self.builder = builder
+        self.type = ir.VectorType(ir.DoubleType(), 8)
+        self.fma_function = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(self.type, [self.type] * 3), "llvm.fma.v8f64"
+        )
+
+    def load(self, pointer: Any) -> Any:
+        place = self.builder.bitcast(pointer, self.type.as_pointer())
+        loaded = self.builder.load(place, typ=self.type)
+        loaded.align = 8
+        return loaded
+
+    def store(self, value: Any, pointer: Any) -> None:
+        place = self.builder.bitcast(pointer, self.type.as_pointer())
+        self.builder.store(value, place).align = 8
+
+    def spread(self, scalar: Any) -> Any:
+        undefined = ir.Constant(self.type, ir.Undefined)
+        lone = self.builder.insert_element(undefined, scalar, ir.IntType(32)(0))
+        zeros = ir.Constant(ir.VectorType(ir.IntType(32), 8), [0] * 8)
+        return self.builder.shuffle_vector(lone, undefined, zeros)
+
+    def constant(self, value: float) -> Any:
+        return ir.Constant(self.type, [value] * 8)
+
+    def fma(self, a: Any, b: Any, c: Any) -> Any:
+        return self.builder.call(self.fma_function, [a, b, c])
 
 
 @intrinsic
@@ -521,8 +580,7 @@ def turned_block(
 ) -> Any:
     """``out[o0 + 8 * j + i] = 1 + slope * a[a0 + i * stride + j]`` for i and j below 8.
 
-    `out` is float64. A transposition in registers: three rounds of exchanges between rows whose
-    numbers differ in one bit.
+    `out` is float64. A transposition in registers.
     """
     whole = types.intp
     signature = types.void(a, whole, whole, types.float64, out, whole)
@@ -530,44 +588,125 @@ def turned_block(
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         a_array, a0, stride, slope, out_array, o0 = args
         dtype = signature.args[0].dtype
-        element = context.get_value_type(dtype)
-        kind, wide = ir.VectorType(element, 8), ir.VectorType(ir.DoubleType(), 8)
+        kind = ir.VectorType(context.get_value_type(dtype), 8)
         source = builder.gep(_data(context, builder, signature.args[0], a_array), [a0])
         target = builder.gep(_data(context, builder, signature.args[4], out_array), [o0])
+        eights = _Eights(builder)
         rows = []
         for i in range(8):
             place = builder.gep(source, [builder.mul(stride, _INDEX(i))])
             row = builder.load(builder.bitcast(place, kind.as_pointer()), typ=kind)
             row.align = dtype.bitwidth // 8
             rows.append(row)
-        mask_type = ir.VectorType(ir.IntType(32), 8)
-        for bit in (1, 2, 4):
-            upper = [k + 8 - bit if k & bit else k for k in range(8)]
-            lower = [k + 8 if k & bit else k + bit for k in range(8)]
-            for i in range(8):
-                if not i & bit:
-                    first, second = rows[i], rows[i + bit]
-                    rows[i], rows[i + bit] = (
-                        builder.shuffle_vector(first, second, ir.Constant(mask_type, mask))
-                        for mask in (upper, lower)
-                    )
-        lone = builder.insert_element(ir.Constant(wide, ir.Undefined), slope, ir.IntType(32)(0))
-        zeros = ir.Constant(mask_type, [0] * 8)
-        slopes = builder.shuffle_vector(lone, ir.Constant(wide, ir.Undefined), zeros)
-        ones = ir.Constant(wide, [1.0] * 8)
-        fma = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(wide, [wide] * 3), "llvm.fma.v8f64"
-        )
-        for j, row in enumerate(rows):
+        slopes, ones = eights.spread(slope), eights.constant(1.0)
+        for j, row in enumerate(_transposed(builder, rows)):
             if dtype.bitwidth == 32:
-                row = builder.fpext(row, wide)
-            value = builder.call(fma, [slopes, row, ones])
-            place = builder.gep(target, [_INDEX(8 * j)])
-            stored = builder.store(value, builder.bitcast(place, wide.as_pointer()))
-            stored.align = 8
+                row = builder.fpext(row, eights.type)
+            eights.store(eights.fma(slopes, row, ones), builder.gep(target, [_INDEX(8 * j)]))
         return context.get_dummy_value()
 
     return signature, codegen
+
+
+@intrinsic
+def chebyshev_starts(typingctx: Any, x: Any, x0: Any, out: Any) -> Any:
+    """``out[16 * i + m] = T_m(x[x0 + i])`` for i below 8 and degrees m below 16, all float64."""
+    signature = types.void(x, types.intp, out)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        x_array, x0, out_array = args
+        source = builder.gep(_data(context, builder, signature.args[0], x_array), [x0])
+        target = _data(context, builder, signature.args[2], out_array)
+        eights = _Eights(builder)
+        here = eights.load(source)
+        twice = builder.fadd(here, here)
+        degrees = [eights.constant(1.0), here]
+        while len(degrees) < 16:
+            degrees.append(eights.fma(twice, degrees[-1], builder.fneg(degrees[-2])))
+        for half in range(2):
+            for i, row in enumerate(_transposed(builder, degrees[8 * half : 8 * half + 8])):
+                eights.store(row, builder.gep(target, [_INDEX(16 * i + 8 * half)]))
+        return context.get_dummy_value()
+
+    return signature, codegen
+
+
+def _pair_moments(paired: bool) -> Any:
+    """Build ``add(start, s0, low, high, rows, r_i, w_j, r_j, w_i, pair, p, w_p, totals, t, w_t)``.
+
+    With ``T_m``, m below 16, of one pair of points in ``start[s0 + m]``, adds for m below
+    ``8 * low``::
+
+        rows.flat[r_i + m] += w_j T_m,    rows.flat[r_j + m] += w_i T_m
+        pair[p + m] += w_p T_m                                           (if `paired`)
+
+    and ``totals[t + m] += w_t T_m`` for m from there up to ``8 * high``; low, high >= 1. Eight
+    degrees at once follow from ``T_(m + 8) = 2 T_8 T_m - T_(m - 8)``.
+    """
+
+    @intrinsic
+    def add(
+        typingctx: Any,
+        start: Any,
+        s0: Any,
+        low: Any,
+        high: Any,
+        rows: Any,
+        r_i: Any,
+        w_j: Any,
+        r_j: Any,
+        w_i: Any,
+        pair: Any,
+        p: Any,
+        w_p: Any,
+        totals: Any,
+        t: Any,
+        w_t: Any,
+    ) -> Any:
+        whole, real = types.intp, types.float64
+        signature = types.void(
+            start, whole, whole, whole, rows, whole, real, whole, real, pair, whole, real, totals,
+            whole, real,
+        )  # fmt: skip
+
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            s0, low, high, r_i, w_j, r_j, w_i, p, w_p, t, w_t = (
+                args[a] for a in (1, 2, 3, 5, 6, 7, 8, 10, 11, 13, 14)
+            )
+            start, rows, pair, totals = (
+                _data(context, builder, signature.args[a], args[a]) for a in (0, 4, 9, 12)
+            )
+            eights = _Eights(builder)
+            start = builder.gep(start, [s0])
+            eighth = builder.load(builder.gep(start, [_INDEX(8)]), typ=ir.DoubleType())
+            twice = eights.spread(builder.fadd(eighth, eighth))
+            places = [(builder.gep(rows, [r_i]), eights.spread(w_j))]
+            places.append((builder.gep(rows, [r_j]), eights.spread(w_i)))
+            if paired:
+                places.append((builder.gep(pair, [p]), eights.spread(w_p)))
+            above = [(builder.gep(totals, [t]), eights.spread(w_t))]
+
+            def steps(targets: list[Any], first: Any) -> Any:
+                def body(k: Any, values: list[Any]) -> list[Any]:
+                    now, after = values
+                    at = builder.mul(builder.add(k, first), _INDEX(8))
+                    for target, weight in targets:
+                        place = builder.gep(target, [at])
+                        eights.store(eights.fma(weight, now, eights.load(place)), place)
+                    return [after, eights.fma(twice, after, builder.fneg(now))]
+
+                return body
+
+            values = [eights.load(start), eights.load(builder.gep(start, [_INDEX(8)]))]
+            values = _loop(builder, low, values, steps(places, _INDEX(0)))
+            more = builder.icmp_signed(">", high, low)
+            with builder.if_then(more):
+                _loop(builder, builder.sub(high, low), values, steps(above, low))
+            return context.get_dummy_value()
+
+        return signature, codegen
+
+    return add
 
 
 dot_tile = _pair_tile("dot")
@@ -581,12 +720,14 @@ row_products_single = _row_products(4, 1)
 strip_sums = _strip_sums(weighted=False)
 strip_sums_weighted = _strip_sums(weighted=True)
 
-#: Degrees that are added up at once: many (two accumulators each if there are pairs), and the rest.
+#: Degrees that are added up at once (with two accumulators each if there are pairs), and the
+#: number in which the rest is added up; the number of degrees is a multiple of the latter.
 DEGREES = 12 if _MANY_REGISTERS else 4
 REST = 4
-chebyshev_sums = _chebyshev_sums(DEGREES, weighted=False, paired=False)
-chebyshev_sums_rest = _chebyshev_sums(REST, weighted=False, paired=False)
-chebyshev_sums_paired = _chebyshev_sums(DEGREES, weighted=False, paired=True)
-chebyshev_sums_paired_rest = _chebyshev_sums(REST, weighted=False, paired=True)
-chebyshev_sums_weighted = _chebyshev_sums(DEGREES, weighted=True, paired=False)
-chebyshev_sums_weighted_rest = _chebyshev_sums(REST, weighted=True, paired=False)
+chebyshev_sums = _chebyshev_sums(DEGREES, paired=False)
+chebyshev_sums_rest = _chebyshev_sums(REST, paired=False)
+chebyshev_sums_paired = _chebyshev_sums(DEGREES, paired=True)
+chebyshev_sums_paired_rest = _chebyshev_sums(REST, paired=True)
+
+add_pair_moments = _pair_moments(paired=False)
+add_pair_moments_paired = _pair_moments(paired=True)

@@ -52,8 +52,8 @@ class RawStatistics:
         ``<K_k, K_l>``.
     a : array of shape (p,) or None
         ``<K_k, Y Y'>`` for centred targets.
-    totals : array or None
-        Sums from which an implementation can derive further products later.
+    totals : tuple of arrays or None
+        Sums from which an implementation derives products that were not asked for.
     combined : array of shape (n, n) or None
         The raw combination that was asked for, if this pass could add it up.
     """
@@ -63,7 +63,7 @@ class RawStatistics:
     squares: np.ndarray
     products: np.ndarray | None
     a: np.ndarray | None
-    totals: np.ndarray | None = None
+    totals: tuple[np.ndarray, ...] | None = None
     combined: np.ndarray | None = None
 
 

@@ -2,15 +2,14 @@
 
 All Gaussians, polynomials, sigmoids (and Laplacians) on the same columns are functions of one
 number per pair of points. That number is computed tile by tile and every kernel is evaluated on
-the tile while it is in cache: p kernels for the memory of none.
+the tile while it is in the processor's cache: many kernels, no kernel matrices in memory.
 """
 
 from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,10 +21,13 @@ from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid, 
 from . import _loops
 from .blocks import BlockGrams, RawCross, RawStatistics
 from .memory import MemoryBudget
+from .pass_cache import PassCache
 from .protocol import require_sizes
 
-#: `BlockGrams.one_pass_limit` of points in single precision, sums in double: 1e-9 is lost.
-IN_DOUBLE = 1e6
+#: `BlockGrams.one_pass_limit` of statistics from sums of polynomials, which are float64 for points
+#: of either type. The centring identity loses about 2e-16 times the ratio: 2e-12 of float64
+#: kernels. Of float32 kernels, whose polynomials leave out 1e-9, it is 1e-9 times its square root.
+MOMENT_ONE_PASS_LIMIT = {np.dtype(np.float32): 1e6, np.dtype(np.float64): 1e4}
 #: base statistic of each kernel type, exactly these types
 BASES = {
     Gaussian: "squared distances",
@@ -37,7 +39,7 @@ BASES = {
 
 
 def scalar_function(kernel: VectorKernel) -> tuple[int, tuple[float, float, float]]:
-    """What the compiled loops call this kernel: its kind and (gamma, coef0, degree)."""
+    """The kind of a kernel in the compiled loops, and its (gamma, coef0, degree)."""
     if type(kernel) is Gaussian:
         return _loops.EXP_SQ, (kernel.gamma, 0.0, 1.0)
     if type(kernel) is Laplacian:
@@ -80,7 +82,7 @@ class Group:
 
 
 class SharedGrams(BlockGrams):
-    """See the module's text.
+    """Grams whose kernels are evaluated tile by tile in compiled passes.
 
     Parameters
     ----------
@@ -109,7 +111,7 @@ class SharedGrams(BlockGrams):
         self.Z, self.encoder, self.kernels = Z, encoder, list(kernels)
         self._known_psd = ask_psd(self.kernels) if known_psd is None else known_psd
         self.shifted = np.zeros(len(self.kernels), dtype=bool)
-        self._family: _loops.Family | None = None
+        self._passes: PassCache | None = None
 
     @classmethod
     def evaluate(
@@ -137,24 +139,27 @@ class SharedGrams(BlockGrams):
         if self.center != center:
             # Centring removes constants, so exp(-t) - 1 serves as well as exp(-t) and keeps its
             # relative accuracy for kernels so wide that they are almost constant.
-            new.shifted = _loops.is_wide(self.family) if center else np.zeros_like(self.shifted)
-            new._statistics = new._degenerate = new._family = None
+            passes = self.passes
+            wide = _loops.is_wide(passes.family, passes.facts)
+            new.shifted = wide if center else np.zeros_like(self.shifted)
+            new._passes = passes.with_shifted(new.shifted)
+            new._statistics = new._degenerate = None
         return super(SharedGrams, new).corrected(center, normalize)  # type: ignore[return-value]
 
     @property
-    def family(self) -> _loops.Family:
-        if self._family is None:
-            family = self.encoder.family(self.Z, self.kernels, self.shifted)
-            self._family = replace(family, moving=_loops.moving_columns(family))
-        return self._family
+    def passes(self) -> PassCache:
+        """What passes over these kernels derive from the points; shared by copies of the grams."""
+        if self._passes is None:
+            self._passes = PassCache(self.encoder.family(self.Z, self.kernels, self.shifted))
+        return self._passes
 
     def raw_statistics(
         self, Yc: np.ndarray | None, products: bool, also_combine: np.ndarray | None = None
     ) -> RawStatistics:
         # Room for the combined matrix, and for distances beside it.
-        if (8.0 + _loops.KEPT_BYTES) * self.n**2 <= self.budget.bytes:
-            self.family.let_keep()
-        s = _loops.statistics(self.family, Yc, self.weights, products, self.n_jobs, also_combine)
+        if (8.0 + _loops.KEPT_BYTES_PER_ENTRY) * self.n**2 <= self.budget.bytes:
+            self.passes.keep_distances = True
+        s = _loops.statistics(self.passes, Yc, self.weights, products, self.n_jobs, also_combine)
         return RawStatistics(
             row_sums=s.row_sums,
             diagonals=s.diagonals,
@@ -167,62 +172,70 @@ class SharedGrams(BlockGrams):
 
     @property
     def one_pass_limit(self) -> float:
-        # Sums of polynomials have all digits of float64, whatever the type of the points.
-        single = self.dtype == np.float32 and self.family.basis is not None
-        return IN_DOUBLE if single else super().one_pass_limit
+        if self.passes.levels is None:
+            return super().one_pass_limit
+        return MOMENT_ONE_PASS_LIMIT[self.dtype]
 
     def raw_centred_products(
         self, row_means: np.ndarray, grand_means: np.ndarray, products: bool
     ) -> np.ndarray:
+        # Centring removes constants: less one, entries of wide kernels keep their digits.
+        passes = self.passes
+        wide = _loops.is_wide(passes.family, passes.facts) & ~self.shifted
+        if wide.any():
+            passes = passes.with_shifted(self.shifted | wide)
+            row_means, grand_means = row_means - wide[:, None], grand_means - wide
         return _loops.centred_products(
-            self.family, row_means, grand_means, self.weights, products, self.n_jobs
+            passes, row_means, grand_means, self.weights, products, self.n_jobs
         )
 
     def raw_block(self, rows: slice) -> np.ndarray:
-        return _loops.block(self.family, rows, 1)
+        return _loops.block(self.passes, rows, 1)
 
     def raw_diagonals(self) -> np.ndarray:
         return self.encoder.diagonals(self.Z, self.kernels, self.shifted)
 
     def raw_combine(self, weights: np.ndarray) -> np.ndarray:
-        return _loops.combine(self.family, weights, self.n_jobs, np.float64)
+        return _loops.combine(self.passes, weights, self.n_jobs, np.float64)
 
     def raw_combine_centred(
         self, weights: np.ndarray, row_mean: np.ndarray, grand_mean: float
     ) -> np.ndarray:
         means = (row_mean, grand_mean)
-        return _loops.combine(self.family, weights, self.n_jobs, np.float64, means=means)
+        return _loops.combine(self.passes, weights, self.n_jobs, np.float64, means)
 
     def raw_rows(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         Z = np.ascontiguousarray(self.Z[index])
-        return _loops.cross_combine(self.family, Z, weights, self.n_jobs, np.float64, inside=True)
+        return _loops.cross_combine(self.passes, Z, weights, self.n_jobs, np.float64)
 
     def raw_among(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         return _loops.combine(self._only(index), weights, self.n_jobs, np.float64)
 
-    def _only(self, index: np.ndarray) -> _loops.Family:
+    def _only(self, index: np.ndarray) -> PassCache:
         """The kernels on some of the points."""
-        return self.family.on(np.ascontiguousarray(self.Z[index]))
+        return self.passes.on(np.ascontiguousarray(self.Z[index]))
 
     def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
-        return _loops.matvecs(self.family, V, self.n_jobs)
+        return _loops.matvecs(self.passes, V, self.n_jobs)
 
     def raw_support_matvecs(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
         return _loops.matvecs(self._only(support), np.ascontiguousarray(V[support]), self.n_jobs)
 
     def raw_combined_matvec(self, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
-        return _loops.combined_matvec(self.family, weights, V, self.n_jobs)
+        return _loops.combined_matvec(self.passes, weights, V, self.n_jobs)
 
     def raw_combined_sums(
         self, weights: np.ndarray, omega: np.ndarray | None
     ) -> tuple[np.ndarray, float]:
-        known, basis = self._statistics, self.family.basis
+        known, levels = self._statistics, self.passes.levels
         same = omega is self.weights or (
             omega is not None and self.weights is not None and np.array_equal(omega, self.weights)
         )
-        if known is not None and known.totals is not None and basis is not None and same:
-            return weights @ known.row_sums, basis.square(weights, known.totals)
-        return _loops.combined_sums(self.family, weights, omega, self.n_jobs)
+        if known is not None and known.totals is not None and levels is not None and same:
+            kernel_sums = known.row_sums @ self._omega()
+            square = levels.square(weights, known.totals, kernel_sums)
+            return weights @ known.row_sums, square
+        return _loops.combined_sums(self.passes, weights, omega, self.n_jobs)
 
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> SharedCross:
         return SharedCross(self, rows, kernels)
@@ -247,7 +260,7 @@ class SharedGrams(BlockGrams):
 
 @dataclass(frozen=True)
 class Encoder:
-    """From inputs X to the columns of all groups side by side, and to what the loops read.
+    """Makes the columns of all groups side by side from inputs X, and families of kernels on them.
 
     Attributes
     ----------
@@ -302,10 +315,10 @@ class Encoder:
         Z: np.ndarray,
         kernels: Sequence[VectorKernel],
         shifted: np.ndarray,
-    ) -> _loops.Family:
+    ) -> _loops.KernelFamily:
         described = [scalar_function(kernel) for kernel in kernels]
         where = {group: g for g, group in enumerate(self.groups)}
-        return _loops.Family(
+        return _loops.KernelFamily(
             Z=Z,
             offsets=self.offsets,
             group=np.array([where[Group.of(kernel)] for kernel in kernels], dtype=np.int64),
@@ -332,7 +345,10 @@ class Encoder:
 
 
 class SharedCross(RawCross):
-    """New points against anchors, through the same compiled loops."""
+    """Kernels between new points and anchors, through the same compiled passes."""
+
+    #: made again from the anchors when it is needed
+    _passes: PassCache | None = None
 
     def __init__(self, grams: SharedGrams, rows: np.ndarray, kernels: np.ndarray) -> None:
         self.p, self.n_anchors = len(kernels), len(rows)
@@ -342,14 +358,15 @@ class SharedCross(RawCross):
         self.shifted = grams.shifted[kernels]
         self.n_jobs = grams.n_jobs
 
-    @cached_property
-    def family(self) -> _loops.Family:
-        return self.encoder.family(self.anchors, self.kernels, self.shifted)
+    @property
+    def passes(self) -> PassCache:
+        if self._passes is None:
+            self._passes = PassCache(self.encoder.family(self.anchors, self.kernels, self.shifted))
+        return self._passes
 
     def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
-        state.pop("family", None)  # made again from the anchors
-        return state
+        # A saved model holds its anchors once.
+        return {name: value for name, value in self.__dict__.items() if name != "_passes"}
 
     def state(self) -> dict[str, Any]:
         return self.__getstate__()
@@ -368,13 +385,13 @@ class SharedCross(RawCross):
         return self.encoder(X)
 
     def block(self, points: np.ndarray) -> np.ndarray:
-        return _loops.cross_block(self.family, points, self.n_jobs)
+        return _loops.cross_block(self.passes, points, self.n_jobs)
 
     def diagonals(self, points: np.ndarray) -> np.ndarray:
         return self.encoder.diagonals(points, self.kernels, self.shifted)
 
     def apply(self, points: np.ndarray, V: np.ndarray) -> np.ndarray:
-        return _loops.cross_apply(self.family, points, V, self.n_jobs)
+        return _loops.cross_apply(self.passes, points, V, self.n_jobs)
 
     def combined(self, points: np.ndarray, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
-        return _loops.cross_combine(self.family, points, weights, self.n_jobs, np.float64) @ V
+        return _loops.cross_combine(self.passes, points, weights, self.n_jobs, np.float64) @ V
