@@ -38,6 +38,13 @@ def test_the_package_imports_nothing_heavy():
     }
 
 
+def test_engines_can_be_written_without_numba():
+    """The waist is what an engine for another device imports."""
+    modules = modules_after("import multikernel.grams.protocol")
+    assert "multikernel.grams.protocol" in modules
+    assert not {"numba", "llvmlite", "sklearn"} & packages(modules)
+
+
 def test_the_package_imports_in_less_than_a_second():
     code = "from time import process_time as t; t0 = t(); import multikernel; print(t() - t0)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -42,6 +42,7 @@ class VotedCommon(ClassifierCommon):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "memory_budget": [None, Real, str],
+        "engine": [StrOptions({"cpu"})],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -210,6 +211,8 @@ class VotedKernelClassifier(VotedCommon):
         Threads for passes over the kernels; -1 for all cores.
     random_state : int, RandomState or None, default=0
         For the signs of ``complexity="monte-carlo"``.
+    engine : {"cpu"}, default="cpu"
+        Votes read columns of kernels, which only the library's own engine offers.
     verbose : int, default=0
         Show rounds, gap, kernels and support vectors.
 
@@ -240,8 +243,8 @@ class VotedKernelClassifier(VotedCommon):
     n_iter_ : int
     history_ : list of dict
         What each round reached; one list for each machine where there are several.
-    grams_ : Plan
-        Which implementation served which kernels.
+    plan_ : Plan
+        Which implementation served which kernels; print it. ``grams_`` is another name for it.
     bank_ : KernelBank or None
     classes_ : array of shape (n_classes,)
     n_features_in_ : int
@@ -288,6 +291,7 @@ class VotedKernelClassifier(VotedCommon):
         memory_budget: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
+        engine: str = "cpu",
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -304,6 +308,7 @@ class VotedKernelClassifier(VotedCommon):
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.engine = engine
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

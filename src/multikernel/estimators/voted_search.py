@@ -53,7 +53,7 @@ class VotedKernelClassifierCV(VotedCommon):
     scoring : str, callable or None, default=None
         What to maximise; accuracy by default.
     fit_intercept, class_weight, n_draws, tol, max_iter, memory_budget, n_jobs, \
-    random_state, verbose
+    random_state, engine, verbose
         As in :class:`VotedKernelClassifier`.
 
     Attributes
@@ -111,6 +111,7 @@ class VotedKernelClassifierCV(VotedCommon):
         memory_budget: Any = None,
         n_jobs: int | None = None,
         random_state: Any = 0,
+        engine: str = "cpu",
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -128,6 +129,7 @@ class VotedKernelClassifierCV(VotedCommon):
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.engine = engine
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
