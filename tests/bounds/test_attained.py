@@ -256,10 +256,15 @@ def test_the_grid_of_margins_reaches_the_best_one(ratio, size):
     grams = given_grams([np.eye(n), 2.0 * np.eye(n)], False, None)
     norms = size * np.array([[0.6], [0.8]])
     family = Family.of(grams, draw_signs(n, 10), "kernels", norms, np.zeros(1), (), shifted=False)
-    for bound, (p, _) in zip(
-        family.bounds(classify(np.full(n, ratio * size)), 0, 0.1, ()), CLASSES, strict=True
-    ):
+    margins = np.full(n, ratio * size)
+    for bound, (p, _) in zip(family.bounds(classify(margins), 0, 0.1, ()), CLASSES, strict=True):
         D = family.radius(0, p)
+        # Risk, complexity and confidence, a tenth of a third of delta set aside for the draws.
+        complexity = b.rademacher_block_exact([np.eye(n), 2.0 * np.eye(n)], p).value
+        for m, value in zip(bound.margins, bound.values, strict=True):
+            delta = 0.9 * 0.1 / 3 * b.grid_share(round(2 * math.log2(m / D)))
+            slow = b.margin_bound(b.ramp_risk(margins, m), D * complexity, n, m, delta)
+            assert value == pytest.approx(slow)
         best = bound.margins[np.argmin(bound.values)]
         assert bound.margin == best
         assert bound.margins[0] < ratio * size < bound.margins[-1]
