@@ -14,7 +14,7 @@ import pytest
 
 from multikernel import bounds as b
 from multikernel.bounds import montecarlo
-from multikernel.bounds.families import CLASSES, Family
+from multikernel.bounds.families import CLASSES, Family, classify, detect, regress
 from multikernel.bounds.montecarlo import draw_signs
 
 from ..naive_alignment import given_grams
@@ -46,7 +46,7 @@ def test_many_equal_kernels_need_the_factor_between_norms(q, p):
         assert bound <= exact * math.sqrt(constant) * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("q", [1.02, 1.3, 1.7, 3.0, 6.0])
+@pytest.mark.parametrize("q", [1.03, 1.3, 1.7, 3.0, 6.0])
 @pytest.mark.parametrize("sharp", [False, True])
 def test_a_broken_exponent_is_compared_with_the_best_integer(q, sharp, rng):
     """``E sqrt(||u||_r) <= sqrt(p^(1/r - 1/s) (sum_k E u_k^s)^(1/s))`` for every integer s >= r."""
@@ -227,3 +227,48 @@ def test_certificates_take_complexities_that_bound_the_truth(shifted):
     assert family.complexities[2][0] == pytest.approx(
         b.rademacher_block_exact(kernels, 2.0).value, rel=0.02
     )
+
+
+def test_what_certificates_speak_about():
+    """Losses with a margin m: one where the statement fails, zero beyond the margin, slope 1/m."""
+    values = np.array([-3.0, -0.4, 0.0, 0.3, 2.0])
+    for m in (0.25, 1.0, 8.0):
+        ramp = [min(1.0, max(0.0, 1.0 - v / m)) for v in values]
+        assert classify(values).loss(m) == pytest.approx(ramp)
+        below = [min(1.0, max(0.0, -v / m)) for v in values]
+        assert detect(values, 2.0).loss(m) == pytest.approx(below)
+        beyond = [min(1.0, max(0.0, abs(v) / m - 1.0)) for v in values]
+        assert regress(values, 1.5).loss(m) == pytest.approx(beyond)
+    assert classify(values).error == 0.6 and math.isinf(classify(values).limit)
+    # Half of the offset, whichever side of zero it is on.
+    for offset in (0.7, -0.7):
+        task = detect(values, offset)
+        assert task.error == 0.4 and task.limit == 0.35
+        assert task.levels == pytest.approx([0.0, 0.0875, 0.175, 0.35])
+    assert regress(values, 1.5).error == 0.4 and regress(values, 1.5).limit == 0.75
+
+
+@pytest.mark.parametrize("ratio", [0.5, 200.0])
+@pytest.mark.parametrize("size", [1.0, 1e6])
+def test_the_grid_of_margins_reaches_the_best_one(ratio, size):
+    """All margins equal: below them the loss is zero, and the complexity falls with the margin."""
+    n = 8
+    grams = given_grams([np.eye(n), 2.0 * np.eye(n)], False, None)
+    norms = size * np.array([[0.6], [0.8]])
+    family = Family.of(grams, draw_signs(n, 10), "kernels", norms, np.zeros(1), (), shifted=False)
+    margins = np.full(n, ratio * size)
+    for bound, (p, _) in zip(family.bounds(classify(margins), 0, 0.1, ()), CLASSES, strict=True):
+        D = family.radius(0, p)
+        # Risk, complexity and confidence, a tenth of a third of delta set aside for the draws.
+        complexity = b.rademacher_block_exact([np.eye(n), 2.0 * np.eye(n)], p).value
+        for m, value in zip(bound.margins, bound.values, strict=True):
+            delta = 0.9 * 0.1 / 3 * b.grid_share(round(2 * math.log2(m / D)))
+            slow = b.margin_bound(b.ramp_risk(margins, m), D * complexity, n, m, delta)
+            assert value == pytest.approx(slow)
+        best = bound.margins[np.argmin(bound.values)]
+        assert bound.margin == best
+        assert bound.margins[0] < ratio * size < bound.margins[-1]
+        assert bound.margins[1:] / bound.margins[:-1] == pytest.approx(math.sqrt(2))
+        # The unit of the function does not matter: margins are multiples of its radius.
+        powers = 2 * np.log2(bound.margins / D)
+        assert powers == pytest.approx(np.round(powers), abs=1e-9)

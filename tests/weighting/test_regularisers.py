@@ -57,7 +57,7 @@ NAMES = [
 def settle(rule, a):
     """Weights that the update leaves where they are, for these quadratic forms."""
     theta = rule.start()
-    for _ in range(3000):
+    for _ in range(150):
         theta = rule.update(theta, a)
     return theta
 
@@ -71,7 +71,7 @@ def test_primal_and_dual_are_conjugate(name, rng):
     that is too large is not attained.
     """
     rule = make(name, None)
-    for _ in range(20):
+    for _ in range(6):
         a = rng.random(M) ** 2 + 1e-3
         theta = rule.update(rule.start(), rng.random(M) + 0.1)  # a ball holds no others
         product = theta @ a
@@ -102,7 +102,7 @@ def test_kernels_that_take_no_part_leave_no_trace(name, rng):
 @pytest.mark.parametrize(
     "name", [name for name in NAMES if name[0] not in ("alignment", "elastic")], ids=str
 )
-@pytest.mark.parametrize("scale", [1e-150, 1e150])
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
 def test_the_unit_of_the_quadratic_forms_does_not_matter(name, scale, rng):
     rule = make(name, None)
     a = rng.random(M) + 0.1
