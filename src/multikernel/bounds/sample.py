@@ -16,7 +16,7 @@ from ..kernels.algebra import Composite, Power, Scaled
 from ..kernels.bank import as_bank
 from ..kernels.base import Kernel
 from ..kernels.vectors import Gaussian, Laplacian
-from .assumptions import AssumptionError
+from ..problem.assumptions import AssumptionError
 
 FIXED_KERNELS = "kernels fixed before the sample is seen"
 
@@ -46,7 +46,10 @@ def training_sample(estimator: Any, X: Any, *needed: str) -> Any:
 def training_grams(estimator: Any, checked: Any) -> Grams:
     """The estimator's bank on its sample, neither centred nor normalised."""
     budget = MemoryBudget.of(estimator.memory_budget)
-    options: dict[str, Any] = {"n_jobs": effective_n_jobs(estimator.n_jobs)}
+    options: dict[str, Any] = {
+        "n_jobs": effective_n_jobs(estimator.n_jobs),
+        "symmetric": estimator._needs_symmetric_kernels,
+    }
     if estimator._is_precomputed:
         everyone = np.arange(checked.shape[0])
         return DenseGrams.given(checked, everyone, estimator.grams_.names, budget, **options)

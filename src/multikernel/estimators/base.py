@@ -61,6 +61,8 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
     random_state: Any
     verbose: int
     _kernel_array_shape: tuple[int, int]
+    #: whether a kernel matrix that is not symmetric is an error
+    _needs_symmetric_kernels = True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -145,7 +147,11 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
     def _make_grams(self, X: Any, keep: np.ndarray, weights: np.ndarray | None) -> Grams:
         """The bank on the points that count, not yet centred or normalised."""
         budget = MemoryBudget.of(self.memory_budget)
-        options: dict[str, Any] = {"weights": weights, "n_jobs": effective_n_jobs(self.n_jobs)}
+        options: dict[str, Any] = {
+            "weights": weights,
+            "n_jobs": effective_n_jobs(self.n_jobs),
+            "symmetric": self._needs_symmetric_kernels,
+        }
         if self._is_precomputed:
             self.bank_ = None
             self.grams_ = plan_matrices(len(keep), X.shape[2])

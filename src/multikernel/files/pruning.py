@@ -21,7 +21,7 @@ from ..kernels.precomputed import Precomputed
 from ..kernels.sequences.edit import Repaired
 from ..kernels.sequences.table import Table
 from ..solvers.ensemble.hypotheses import EnsembleExpansion
-from ..solvers.voted.columns import VotedExpansion
+from ..solvers.voted.expansion import VotedExpansion
 from ..tables.model import TableModel
 from .archive import ModelFileError
 
@@ -77,7 +77,7 @@ def prune_expansion(expansion: Expansion) -> Expansion:
     Expansions of shared and rank-one kernels hold no more than they need already.
     """
     slim: Any = copy.copy(expansion)
-    if isinstance(slim, (SeparateExpansions, EnsembleExpansion)):
+    if isinstance(slim, (SeparateExpansions, EnsembleExpansion, VotedExpansion)):
         slim.parts = [prune_expansion(part) for part in slim.parts]
     elif isinstance(slim, StackedExpansion):
         slim.parts = [
@@ -86,10 +86,6 @@ def prune_expansion(expansion: Expansion) -> Expansion:
         ]
     elif isinstance(slim, BlockExpansion):
         slim.cross = _prune_cross(slim.cross, whole=slim.spherical)
-    elif isinstance(slim, VotedExpansion):
-        slim.votes = [
-            (k, at, _prune_cross(cross, whole=False), coef) for k, at, cross, coef in slim.votes
-        ]
     return slim
 
 
@@ -148,8 +144,10 @@ def _verify_expansion(expansion: Any) -> None:
         for part in expansion.parts:
             _verify_expansion(part)
     elif isinstance(expansion, VotedExpansion):
-        for _, _, cross, coef in expansion.votes:
-            _verify_cross(cross, coef)
+        _require(len(expansion.kernels) == len(expansion.parts) > 0)
+        _require(all(0 <= k < expansion.n_kernels for k in expansion.kernels))
+        for part in expansion.parts:
+            _verify_expansion(part)
     elif isinstance(expansion, BlockExpansion):
         _verify_cross(expansion.cross, expansion.coef)
         _require(len(expansion.weights) == len(expansion.scale) == expansion.cross.p)

@@ -43,10 +43,11 @@ from ..kernels.sequences.ngrams import Ngrams, PerNgram
 from ..kernels.sequences.table import Table
 from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 from ..solvers.ensemble.hypotheses import EnsembleExpansion
-from ..solvers.voted.columns import FeatureCross, VotedExpansion
+from ..solvers.voted.expansion import VotedExpansion
 from ..tables.encoding import Column, TableEncoder
 from ..tables.model import TableModel
 from .pruning import Absent
+from .votes import FeatureCross
 
 ESTIMATORS: tuple[type, ...] = (
     estimators.MultiKernelClassifier,

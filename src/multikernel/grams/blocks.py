@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from .matrix import MatrixGram
 from .memory import MemoryBudget
 from .normalise import Correction, check_how, inverse_root, scales
 from .protocol import (
+    CombinedGram,
     Expansion,
     Grams,
     Summary,
@@ -70,6 +71,8 @@ class RawCross:
 
     n_anchors: int
     p: int
+    #: the object that encodes new inputs, where several crosses may share it
+    encoder: Any = None
 
     def encode(self, X: Any) -> Any:
         raise NotImplementedError
@@ -414,7 +417,7 @@ class BlockGrams(Grams):
             combined=combined,
         )
 
-    def combine(self, weights: np.ndarray) -> BlockCombined:
+    def combine(self, weights: np.ndarray) -> CombinedGram:
         return BlockCombined(self, np.asarray(weights, dtype=np.float64))
 
     def matvecs(self, V: np.ndarray, at: np.ndarray | None = None) -> np.ndarray:
@@ -633,6 +636,10 @@ class BlockExpansion(Expansion):
             self.offsets = np.outer(c.grand_means[self.active], total)
             self.offsets -= c.row_means[np.ix_(self.active, rows)] @ self.coef
         self.total = total
+
+    @property
+    def encoding(self) -> Hashable:
+        return id(self.cross if self.cross.encoder is None else self.cross.encoder)
 
     def encode(self, X: Any) -> Any:
         return self.cross.encode(X)

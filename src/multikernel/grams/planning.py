@@ -93,8 +93,12 @@ class Plan:
         dtype: Any = np.float64,
         weights: np.ndarray | None = None,
         n_jobs: int = 1,
+        symmetric: bool = True,
     ) -> Grams:
-        """Evaluate the plan on its sample."""
+        """Evaluate the plan on its sample.
+
+        With ``symmetric=False`` kernels that are evaluated as matrices need not be symmetric.
+        """
         text = list(readers([(*part.kernels, part.features) for part in self.parts]))
         X = Table.of(X) if text else _as_matrix(X)
         for kernel in text:
@@ -117,7 +121,11 @@ class Plan:
                     SharedGrams.evaluate(kernels, X, names, budget, dtype=dtype, **options)
                 )
             else:
-                built.append(DenseGrams.evaluate(part.kernels, X, names, budget, **options))
+                built.append(
+                    DenseGrams.evaluate(
+                        part.kernels, X, names, budget, symmetric=symmetric, **options
+                    )
+                )
         positions = [part.positions for part in self.parts]
         if len(built) == 1 and np.array_equal(positions[0], np.arange(self.n_kernels)):
             return built[0]

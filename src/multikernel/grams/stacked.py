@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .matrix import MatrixGram
-from .protocol import CentredBlocks, CombinedGram, Expansion, Grams, Summary, add, block_products
+from .protocol import (
+    CentredBlocks,
+    CombinedGram,
+    Expansion,
+    Grams,
+    Summary,
+    add,
+    as_positions,
+    block_products,
+)
 
 
 class StackedGrams(Grams):
@@ -77,6 +86,9 @@ class StackedGrams(Grams):
     def matvecs(self, V: np.ndarray, at: np.ndarray | None = None) -> np.ndarray:
         return self._gather([part.matvecs(V, at) for part in self.parts])
 
+    def column_products(self, V: np.ndarray) -> np.ndarray:
+        return self._gather([part.column_products(V) for part in self.parts])
+
     def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
         return self._gather([part.quadratic_forms(V) for part in self.parts])
 
@@ -120,11 +132,12 @@ class StackedGrams(Grams):
 
     def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
         weights = np.asarray(weights, dtype=np.float64)
-        parts = [
-            part.expand(weights[where], coef)
-            for part, where in zip(self.parts, self.positions, strict=True)
-        ]
         used = [bool(weights[where].any()) for where in self.positions]
+        nothing = np.zeros_like(coef)  # a part without a weight keeps no samples
+        parts = [
+            part.expand(weights[where], coef if has_weight else nothing)
+            for part, where, has_weight in zip(self.parts, self.positions, used, strict=True)
+        ]
         if not any(used):
             used[0] = True  # one part must tell how many new samples there are
         return StackedExpansion(parts, self.positions, used)
@@ -155,6 +168,12 @@ class StackedCombined(MatrixGram):
     def _rows(self, index: np.ndarray) -> np.ndarray:
         return sum((part.rows(index) for part in self.parts), start=np.zeros((len(index), self.n)))
 
+    def columns(self, index: slice | np.ndarray) -> np.ndarray:
+        if self._matrix is not None:
+            return self._matrix[:, index]
+        size = len(as_positions(index, self.n))
+        return sum((part.columns(index) for part in self.parts), start=np.zeros((self.n, size)))
+
     def _matvec(self, V: np.ndarray) -> np.ndarray:
         return sum((part.matvec(V) for part in self.parts), start=np.zeros(np.shape(V)))
 
@@ -181,6 +200,11 @@ class StackedExpansion(Expansion):
     ) -> None:
         self.parts, self.positions, self.used = list(parts), list(positions), list(used)
         self.n_kernels = sum(part.n_kernels for part in parts)
+
+    @property
+    def encoding(self) -> Hashable:
+        each = zip(self.parts, self.used, strict=True)
+        return tuple(part.encoding if used else None for part, used in each)
 
     def encode(self, X: Any) -> Any:
         return [
