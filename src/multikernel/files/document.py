@@ -30,11 +30,10 @@ from sklearn.base import BaseEstimator
 from ..kernels.precomputed import Precomputed
 from ..kernels.sequences.edit import Repaired
 from ..kernels.vectors import Callable
-from ..solvers.voted.expansion import VotedExpansion
 from .archive import ModelFileError
 from .pruning import Absent
 from .types import NAMES, TYPES
-from .votes import upgrade_votes
+from .upgrades import UPGRADES
 
 #: Tuples of numbers longer than this become arrays.
 LONG = 16
@@ -200,8 +199,8 @@ class Reader:
         instance = cls.__new__(cls)
         self._built.append(instance)
         found = {key: self.build(item) for key, item in attributes.items()}
-        if cls is VotedExpansion and "votes" in found:
-            found = upgrade_votes(found)
+        if name in UPGRADES:
+            found = UPGRADES[name](found)
         wanted: set[str] = set()
         if dataclasses.is_dataclass(cls):
             wanted = {field.name for field in dataclasses.fields(cls)}

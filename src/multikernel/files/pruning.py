@@ -72,7 +72,7 @@ def prune(estimator: Any) -> Any:
 
 
 def prune_expansion(expansion: Expansion) -> Expansion:
-    """The same function; parts without a weight lose their points, matrices all but some columns.
+    """The same function, with only those columns of given matrices that it reads.
 
     Expansions of shared and rank-one kernels hold no more than they need already.
     """
@@ -80,10 +80,7 @@ def prune_expansion(expansion: Expansion) -> Expansion:
     if isinstance(slim, (SeparateExpansions, EnsembleExpansion, VotedExpansion)):
         slim.parts = [prune_expansion(part) for part in slim.parts]
     elif isinstance(slim, StackedExpansion):
-        slim.parts = [
-            prune_expansion(part if used else _emptied(part))
-            for part, used in zip(slim.parts, slim.used, strict=True)
-        ]
+        slim.parts = [None if part is None else prune_expansion(part) for part in slim.parts]
     elif isinstance(slim, BlockExpansion):
         slim.cross = _prune_cross(slim.cross, whole=slim.spherical)
     return slim
@@ -108,22 +105,6 @@ def _prune_cross(cross: RawCross, whole: bool) -> RawCross:
     return slim
 
 
-def _emptied(part: Expansion) -> Expansion:
-    """A part of a stack that is never evaluated, without its points."""
-    slim: Any = copy.copy(part)
-    if isinstance(slim, BlockExpansion):
-        slim.rows, slim.coef = slim.rows[:0], slim.coef[:0]
-        slim.mean_weights = slim.correction = None
-        cross: Any = slim.cross.evaluated if isinstance(slim.cross, StoredCross) else slim.cross
-        slim.cross = cross = copy.copy(cross)
-        cross.n_anchors, cross.anchors = 0, cross.anchors[:0]
-        cross.__dict__.pop("family", None)
-        if isinstance(cross, DenseCross):
-            cross.kernels, cross.p, cross.index = [], 0, cross.index[:0]
-            cross.inputs = None
-    return slim
-
-
 # -- after loading --------------------------------------------------------------------------------
 
 
@@ -140,7 +121,12 @@ def verify(estimator: Any) -> Any:
 
 
 def _verify_expansion(expansion: Any) -> None:
-    if isinstance(expansion, (SeparateExpansions, StackedExpansion, EnsembleExpansion)):
+    if isinstance(expansion, StackedExpansion):
+        used = [part for part in expansion.parts if part is not None]
+        _require(len(expansion.parts) == len(expansion.positions) and len(used) > 0)
+        for part in used:
+            _verify_expansion(part)
+    elif isinstance(expansion, (SeparateExpansions, EnsembleExpansion)):
         for part in expansion.parts:
             _verify_expansion(part)
     elif isinstance(expansion, VotedExpansion):

@@ -47,7 +47,7 @@ from ..solvers.voted.expansion import VotedExpansion
 from ..tables.encoding import Column, TableEncoder
 from ..tables.model import TableModel
 from .pruning import Absent
-from .votes import FeatureCross
+from .upgrades import FeatureCross
 
 ESTIMATORS: tuple[type, ...] = (
     estimators.MultiKernelClassifier,

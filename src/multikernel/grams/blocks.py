@@ -661,7 +661,10 @@ class BlockExpansion(Expansion):
             V = np.column_stack([V, self.mean_weights])
         out = []
         for chunk in self._chunks(points, self.cross.n_anchors):
-            f = self.cross.combined(chunk, s, V)
+            if len(s) == 1:  # a product with one kernel needs no matrix of kernel values
+                f = s[0] * self.cross.apply(chunk, V)[0]
+            else:
+                f = self.cross.combined(chunk, s, V)
             if self.mean_weights is not None:
                 f = f[:, :-1] - f[:, -1:] * self.total
             out.append(f)
@@ -687,6 +690,8 @@ class BlockExpansion(Expansion):
 
     def _spherical(self, points: Any) -> np.ndarray:
         assert self.correction is not None
+        if not len(self.active):  # constant kernels only
+            return np.zeros((0, points.shape[0], self.coef.shape[1]))
         K = np.asarray(self.cross.block(points), dtype=np.float64)
         means = None if self.mean_weights is None else K @ self.mean_weights
         K = self.correction.apply_new(K, means, self.cross.diagonals(points))

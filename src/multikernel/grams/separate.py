@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .protocol import Expansion
+from .protocol import Expansion, encode_once
 
 
 class SeparateExpansions(Expansion):
@@ -18,7 +18,7 @@ class SeparateExpansions(Expansion):
         self.n_kernels = self.parts[0].n_kernels
 
     def encode(self, X: Any) -> Any:
-        return [part.encode(X) for part in self.parts]
+        return encode_once(self.parts, X)
 
     def values(self, points: Any) -> np.ndarray:
         each = [part.values(p) for part, p in zip(self.parts, points, strict=True)]

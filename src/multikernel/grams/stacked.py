@@ -133,14 +133,13 @@ class StackedGrams(Grams):
     def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
         weights = np.asarray(weights, dtype=np.float64)
         used = [bool(weights[where].any()) for where in self.positions]
-        nothing = np.zeros_like(coef)  # a part without a weight keeps no samples
-        parts = [
-            part.expand(weights[where], coef if has_weight else nothing)
-            for part, where, has_weight in zip(self.parts, self.positions, used, strict=True)
-        ]
         if not any(used):
             used[0] = True  # one part must tell how many new samples there are
-        return StackedExpansion(parts, self.positions, used)
+        parts = [
+            part.expand(weights[where], coef) if has_weight else None
+            for part, where, has_weight in zip(self.parts, self.positions, used, strict=True)
+        ]
+        return StackedExpansion(parts, self.positions, self.p)
 
 
 def cross_products(A: Grams, B: Grams) -> np.ndarray:
@@ -193,41 +192,40 @@ class StackedCombined(MatrixGram):
 
 
 class StackedExpansion(Expansion):
-    """The sum of the parts' functions; parts without weight are never evaluated."""
+    """The sum of the parts' functions.
+
+    Parameters
+    ----------
+    parts : sequence of Expansion or None
+        None for parts of the bank whose kernels have no weight, but not for all of them.
+    positions : sequence of int arrays
+        Where each part's kernels stand in the bank.
+    n_kernels : int
+        The size of the bank.
+    """
 
     def __init__(
-        self, parts: Sequence[Expansion], positions: Sequence[np.ndarray], used: Sequence[bool]
+        self,
+        parts: Sequence[Expansion | None],
+        positions: Sequence[np.ndarray],
+        n_kernels: int,
     ) -> None:
-        self.parts, self.positions, self.used = list(parts), list(positions), list(used)
-        self.n_kernels = sum(part.n_kernels for part in parts)
+        self.parts, self.positions, self.n_kernels = list(parts), list(positions), n_kernels
 
     @property
     def encoding(self) -> Hashable:
-        each = zip(self.parts, self.used, strict=True)
-        return tuple(part.encoding if used else None for part, used in each)
+        return tuple(None if part is None else part.encoding for part in self.parts)
 
     def encode(self, X: Any) -> Any:
-        return [
-            part.encode(X) if used else None
-            for part, used in zip(self.parts, self.used, strict=True)
-        ]
+        return [None if part is None else part.encode(X) for part in self.parts]
 
     def values(self, points: Any) -> np.ndarray:
-        used = [
-            part.values(point)
-            for part, point, used in zip(self.parts, points, self.used, strict=True)
-            if used
-        ]
-        return np.sum(used, axis=0)
+        each = zip(self.parts, points, strict=True)
+        return np.sum([part.values(own) for part, own in each if part is not None], axis=0)
 
     def shares(self, points: Any) -> np.ndarray:
-        found = [
-            (where, part.shares(point))
-            for part, where, point, used in zip(
-                self.parts, self.positions, points, self.used, strict=True
-            )
-            if used
-        ]
+        each = zip(self.parts, self.positions, points, strict=True)
+        found = [(where, part.shares(own)) for part, where, own in each if part is not None]
         n, _, t = found[0][1].shape
         out = np.zeros((n, self.n_kernels, t))
         for where, shares in found:
@@ -236,4 +234,5 @@ class StackedExpansion(Expansion):
 
     def release(self) -> None:
         for part in self.parts:
-            part.release()
+            if part is not None:
+                part.release()

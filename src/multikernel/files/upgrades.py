@@ -1,11 +1,8 @@
-"""Votes in files of multikernel 0.1, read as the expansions of today.
-
-In 0.1 a vote was a list of ``(kernel, part, cross, coef)``: the values of one kernel at its own
-anchors, and their coefficients. Today it is one ordinary expansion for each kernel.
-"""
+"""Attributes that files of earlier versions hold, in the form in which they are used today."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,15 +15,30 @@ from ..grams.rankone import RankOneExpansion
 
 
 class FeatureCross:
-    """The values of one feature at the anchors of a rank-one kernel, as 0.1 stored them."""
+    """The values of one feature at the anchors of a rank-one vote, as 0.1 stored them."""
 
     columns: Any
     k: int
     anchors: np.ndarray
 
 
+def upgrade_stack(state: dict[str, Any]) -> dict[str, Any]:
+    """Files of 0.1 hold parts without a weight too, and say which parts have one."""
+    if "used" not in state:
+        return state
+    used = state.pop("used")
+    parts = zip(state["parts"], used, strict=True)
+    return state | {"parts": [part if has_weight else None for part, has_weight in parts]}
+
+
 def upgrade_votes(state: dict[str, Any]) -> dict[str, Any]:
-    """The attributes of a `VotedExpansion` from those that 0.1 stored."""
+    """In 0.1 a vote was a list of ``(kernel, part, cross, coef)``.
+
+    ``cross`` are the values of one kernel at its own anchors, ``coef`` their coefficients. Today
+    there is one ordinary expansion for each kernel.
+    """
+    if "votes" not in state:
+        return state
     n_kernels, n_outputs = state["n_kernels"], state["n_outputs"]
     kernels, parts = [], []
     for k, _, cross, coef in state["votes"]:
@@ -70,3 +82,10 @@ def _no_anchors() -> DenseCross:
     cross.anchors = cross.index = cross.inputs = np.empty(0, dtype=np.intp)
     cross.names, cross.kernels, cross.matrices = [], [], None
     return cross
+
+
+#: By the name of the class: from attributes in any known form to those of today.
+UPGRADES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
+    "StackedExpansion": upgrade_stack,
+    "VotedExpansion": upgrade_votes,
+}
