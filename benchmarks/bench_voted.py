@@ -1,6 +1,6 @@
 """Voted kernels: column generation against one general LP call, size, and memory.
 
-    python benchmarks/bench_voted.py [--quick]
+    python benchmarks/bench_voted.py [--quick | --masters]
 
 1. ``m = 500``, five Gaussians: the fit by column generation against ``scipy.optimize.linprog`` on
    the whole linear program (its matrix made beforehand), both with one thread, at penalties that
@@ -8,6 +8,9 @@
 2. ``m = 4000``, ten Gaussians (and ten polynomials up to degree 10), all cores: wall seconds.
 3. 200 kernels on 5,000 points: a million columns of 5,000 entries, 40 GB if they were stored. A
    process of its own fits them with ``memory_budget="1GB"`` and reports its peak resident memory.
+
+``--masters`` compares the two solvers of the master program, the dense simplex method and HiGHS,
+in the same column generation with one thread; nothing is written.
 """
 
 from __future__ import annotations
@@ -146,6 +149,44 @@ def measure_memory(m: int, p: int) -> None:
     print(f"{seconds:.1f} {before:.0f} {after:.0f} {model.n_terms_} {gap}")
 
 
+def masters(m: int, p: int) -> None:
+    """CPU seconds of column generation with either master, the best of three runs."""
+    from multikernel.grams.memory import MemoryBudget
+    from multikernel.solvers.voted.columns import KernelColumns, planned_kernels
+    from multikernel.solvers.voted.complexity import trace
+    from multikernel.solvers.voted.generation import ColumnPool
+    from multikernel.solvers.voted.master import DenseMaster, HighsMaster
+    from multikernel.solvers.voted.problem import VotedProblem
+
+    X, y = sample(m)
+    budget = MemoryBudget.of(None)
+    families = {
+        "Gaussians": (mk.gaussians(np.geomspace(0.01, 3.0, p)), X),
+        "polynomials": (mk.polynomials(range(1, p + 1)), X / 5**0.5),
+    }
+    for name, (bank, Z) in families.items():
+        plan = bank.plan(Z)
+        columns = KernelColumns(plan.grams(Z, budget=budget), planned_kernels(plan), budget)
+        problem = VotedProblem(columns, y, np.full(m, 1.0 / m))
+        sizes = np.ones(p) if name == "Gaussians" else m**0.5 * trace(columns)
+        for penalty in (1e-2, 3e-3, 1e-3, 3e-4):
+            times = []
+            for kind in (DenseMaster, HighsMaster):
+                each = []
+                for _ in range(3):
+                    pool = ColumnPool(problem, whole=False)
+                    pool.master = kind(problem)
+                    start = process_time()
+                    found = pool.solve(penalty * sizes, tol=1e-6)
+                    each.append(process_time() - start)
+                times.append(min(each))
+            print(
+                f"m = {m}, {p} {name}, penalty {penalty:g}, {len(found.terms)} terms: dense "
+                f"{times[0]:.3f} s, HiGHS {times[1]:.3f} s, ratio {times[1] / times[0]:.1f}",
+                flush=True,
+            )
+
+
 def write(name: str, rows: list[dict[str, str]]) -> str:
     lines = ["| " + " | ".join(rows[0]) + " |", "|" + "---|" * len(rows[0])]
     lines += ["| " + " | ".join(row.values()) + " |" for row in rows]
@@ -155,7 +196,14 @@ def write(name: str, rows: list[dict[str, str]]) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="smaller sizes, nothing is written")
+    parser.add_argument("--masters", action="store_true", help="compare the two masters only")
     options = parser.parse_args()
+    if options.masters:
+        with threadpool_limits(limits=1):
+            vote(mk.gaussians([0.1, 1.0]), 0.1).fit(*sample(100))  # compiles
+            for m, p in ((500, 5), (500, 10), (1000, 10)):
+                masters(m, p)
+        return
     small, big, wide = (200, 1000, (1000, 50)) if options.quick else (500, 4000, (5000, 200))
     parts = [
         write("Against linprog, one thread", against_linprog(small, 5, 1 if options.quick else 3)),

@@ -1,4 +1,4 @@
-"""The machines of the experiment on voted kernels, each for all of its settings at once."""
+"""The methods of the experiment on voted kernels, each for all of its settings at once."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from multikernel.estimators.voted_search import PAPER_GRID
 from multikernel.grams.memory import MemoryBudget
 from multikernel.kernels import KernelBank, gaussians, polynomials
 from multikernel.learners.smo import svc
-from multikernel.solvers.voted.columns import KernelColumns
+from multikernel.solvers.voted.columns import KernelColumns, planned_kernels
 from multikernel.solvers.voted.complexity import complexities
 from multikernel.solvers.voted.path import solve_grid
 from multikernel.solvers.voted.problem import VotedProblem
@@ -70,7 +70,9 @@ Method = Callable[[np.ndarray, np.ndarray, np.ndarray, np.ndarray, Grids], Outco
 
 
 def columns_of(bank: KernelBank, X: np.ndarray) -> KernelColumns:
-    return KernelColumns.evaluate(bank.plan(X), X, MemoryBudget.of(None))
+    plan, budget = bank.plan(X), MemoryBudget.of(None)
+    grams = plan.grams(X, budget=budget, symmetric=False)
+    return KernelColumns(grams, planned_kernels(plan), budget)
 
 
 def vote(

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 import multikernel as mk
 from multikernel.grams.memory import MemoryBudget
 from multikernel.kernels.bank import as_bank
-from multikernel.solvers.voted.columns import KernelColumns
+from multikernel.solvers.voted.columns import KernelColumns, planned_kernels
 from multikernel.solvers.voted.problem import VotedProblem
 
 
@@ -41,8 +41,9 @@ def sample(n=40, seed=0, noise=0.4):
 
 
 def make_columns(kernels, X, memory_budget=None, n_jobs=1):
-    plan = as_bank(list(kernels)).plan(X)
-    return KernelColumns.evaluate(plan, X, MemoryBudget.of(memory_budget), n_jobs)
+    plan, budget = as_bank(list(kernels)).plan(X), MemoryBudget.of(memory_budget)
+    grams = plan.grams(X, budget=budget, n_jobs=n_jobs, symmetric=False)
+    return KernelColumns(grams, planned_kernels(plan), budget)
 
 
 def make_problem(kernels, X, y, fit_intercept=False, **options):

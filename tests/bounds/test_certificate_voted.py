@@ -122,3 +122,22 @@ def test_a_diagonal_that_is_constant_on_the_sample_only_is_said_to_be_trusted():
 def test_margins_too_small_to_be_squared():
     for theorem in (b.voted_risk, b.local_voted_risk):
         assert theorem(0.1, 1e-200, [0.5, 0.5], [0.1, 0.1], 100, 0.05) > 1e100
+
+
+def test_kernels_are_certified_as_they_vote():
+    """A constant kernel is as large as it is, and kernels need not be symmetric."""
+    X, y = sample(60, 1.0)
+    small, large = (
+        VotedKernelClassifier([mk.Gaussian(0.5), mk.Polynomial(1, coef0=c, gamma=1e-30)]).fit(X, y)
+        for c in (1.0, 100.0)
+    )
+    values = [b.certificate(model, X, y).machines[0].bounds[0].value for model in (small, large)]
+    assert values[1] > 2 * values[0]
+
+    def lopsided(A, B):
+        return np.tanh(A @ B.T + A[:, :1])
+
+    model = VotedKernelClassifier([mk.Callable(lopsided), mk.Gaussian(0.5)]).fit(X, y)
+    found = b.certificate(model, X, y)
+    assert found.risk() == math.inf
+    assert found.risk(proven=False) > 1

@@ -16,6 +16,8 @@ from sklearn.model_selection import GridSearchCV, cross_val_score
 import multikernel as mk
 from multikernel.estimators.voted import VotedKernelClassifier
 from multikernel.estimators.voted_search import VotedKernelClassifierCV
+from multikernel.grams.rankone import RankOneExpansion
+from multikernel.grams.shared import Encoder
 from tests.estimators.cases import BANKS, iris
 from tests.naive_voted import MIXED, distance, full_program, lopsided, sample
 
@@ -95,6 +97,39 @@ def test_prediction_touches_only_the_selected_pairs():
     asked.clear()
     model.predict(X_new)
     assert asked == [(len(X_new), int(model.kernel_counts_[0]))]
+
+
+def test_new_inputs_are_encoded_once_for_each_part_of_the_bank(monkeypatch, tmp_path):
+    bank = mk.gaussians([0.1, 0.5, 2.0]) + mk.per_feature(mk.Linear())
+    model = VotedKernelClassifier(bank, np.ones(6), 0.0, 1e-3).fit(X, y)
+    assert np.count_nonzero(model.kernel_counts_[:3]) > 1  # of the part with distances
+    assert np.count_nonzero(model.kernel_counts_[3:]) > 1  # of the part with features
+    want = model.decision_function(X_new)
+    loaded = mk.load(mk.save(model, tmp_path / "vote.skops"))
+    calls = []
+
+    def count(cls, name):
+        before = getattr(cls, name)
+        monkeypatch.setattr(cls, name, lambda *given: calls.append(cls) or before(*given))
+
+    count(Encoder, "__call__")
+    count(RankOneExpansion, "encode")
+    for one in (model, pickle.loads(pickle.dumps(model)), loaded):
+        calls.clear()
+        np.testing.assert_array_equal(one.decision_function(X_new), want)
+        assert sorted(cls.__name__ for cls in calls) == ["Encoder", "RankOneExpansion"]
+
+
+def test_a_constant_kernel_votes():
+    """Kernels vote as built: a constant one is an intercept with a penalty."""
+    often = np.where(np.arange(len(y)) % 4 == 0, -1.0, 1.0)
+
+    def one(A, B):
+        return np.ones((len(A), len(B)))
+
+    model = VotedKernelClassifier([mk.Callable(one)], [1.0], 0.0, 0.01).fit(X, often)
+    assert model.n_terms_ == 1
+    np.testing.assert_allclose(model.decision_function(X_new), np.ones(len(X_new)), rtol=1e-9)
 
 
 def test_non_symmetric_kernels_are_functions_of_their_first_argument():

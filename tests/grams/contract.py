@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from multikernel.grams import protocol
 from multikernel.grams.memory import MemoryBudget
-from multikernel.grams.protocol import Grams
+from multikernel.grams.protocol import Grams, encode_once
 from tests import naive
 
 N, N_NEW, N_TARGETS = 45, 9, 2
@@ -220,6 +220,8 @@ class GramsContract:
             assert_close(several[None], products[None], self.rtol, "matvec")
             assert_close(single[None], products[None, :, 0], 2 * self.rtol, "matvec of a vector")
         assert_close(grams.matvecs(self.V), naive.matvecs(twin, self.V), self.rtol, "matvecs")
+        products = naive.matvecs(twin.transpose(0, 2, 1), self.V)
+        assert_close(grams.column_products(self.V), products, self.rtol, "column products")
         index = np.array([N - 1, 0, 7, 7])
         assert_close(grams.block(index), twin[:, index], self.rtol, "rows of each kernel")
         assert_close(
@@ -241,6 +243,33 @@ class GramsContract:
             single = grams.quadratic_forms(V[:, 0])
             assert single.shape == (grams.p,)
             assert np.all(np.abs(single - forms[:, 0]) <= bound[:, 0])
+
+    def test_columns_of_combinations_and_of_single_kernels(self, grams, twin):
+        index = np.array([N - 1, 0, 7, 7])
+        for weights in (self.mu, *np.eye(grams.p)):
+            want = naive.combine(twin, weights)
+            bound = self.rtol * np.max(np.abs(want))
+            operator = grams.combine(weights)
+            assert "columns" in operator.offers
+            for _ in range(2):
+                for some in (index, slice(3, 8)):
+                    got = operator.columns(some)
+                    assert got.shape == want[:, some].shape
+                    np.testing.assert_allclose(got, want[:, some], rtol=0, atol=bound)
+                if "dense" in operator.offers:
+                    operator.dense()
+            doubled = grams.combine(weights).scaled(2.0).columns(index)
+            np.testing.assert_allclose(doubled, 2.0 * want[:, index], rtol=0, atol=3 * bound)
+
+    def test_expansions_that_share_an_encoding(self, grams):
+        """Equal keys mean that one may read what the other has encoded."""
+        coef = self.coefficients("zero-sum")
+        each = [grams.expand(alone, coef) for alone in np.eye(grams.p)]
+        if grams.how == "spherical" and not self.knows_new_diagonals:
+            return
+        for one, points in zip(each, encode_once(each, self.new_points()), strict=True):
+            own = one.values(one.encode(self.new_points()))
+            np.testing.assert_array_equal(one.values(points), own)
 
     def test_derived_operations_of_a_combination(self, grams, twin):
         """Solves, eigenvalues, submatrices and inner products, with and without the matrix."""

@@ -295,3 +295,121 @@ def test_support_products_of_points_in_any_order(rng):
         # A kernel of rank one minus its mean may vanish on one point.
         keep = ~grams.degenerate
         assert_close(got[keep], want[keep], 1e-12, "products")
+
+
+# -- matrices that need not be symmetric ----------------------------------------------------------
+
+
+def lopsided(X, Z, slope=1.0):
+    return np.tanh(slope * X @ Z.T + X[:, :1] - 0.3 * Z[:, 1:2].T)
+
+
+LOPSIDED = [partial(lopsided, slope=slope) for slope in (0.5, -2.0)]
+
+
+def asymmetric_grams(how, X):
+    """Grams of two kernels that are not symmetric, and their matrices."""
+    K = np.array([f(X, X) for f in LOPSIDED])
+    if how == "given":
+        array = np.ascontiguousarray(K.transpose(1, 2, 0))
+        return DenseGrams.given(array, np.arange(len(X)), ["a", "b"], AMPLE, symmetric=False), K
+    bank = mk.KernelBank([mk.Callable(f, label=f"lopsided {k}") for k, f in enumerate(LOPSIDED)])
+    budget = AMPLE if how == "evaluated" else MemoryBudget.of(12 * K.size)
+    grams = dense(bank, X, budget, symmetric=False)
+    assert (grams.matrices is None) == (how == "evaluated again")
+    return grams, K
+
+
+every_kind = pytest.mark.parametrize("how", ["given", "evaluated", "evaluated again"])
+
+
+@every_kind
+@pytest.mark.parametrize("part", ["whole", "taken", "copied"])
+def test_asymmetric_products_and_entries(how, part, rng, monkeypatch):
+    monkeypatch.setattr("multikernel.grams.protocol.MAX_PANEL_ROWS", 7)
+    grams, K = asymmetric_grams(how, sample(N))
+    if part != "whole":
+        rows = rng.permutation(N)[:30]
+        grams = grams.take(rows, copy=part == "copied")
+        K = K[:, rows][:, :, rows]
+    n = grams.n
+    V, index = rng.normal(size=(n, 3)), np.array([n - 1, 0, 7, 7])
+    assert_close(grams.block(slice(0, n)), K, 1e-12, "block")
+    assert_close(grams.block(index), K[:, index], 1e-12, "rows of each kernel")
+    assert_close(grams.matvecs(V), K @ V, 1e-12, "products")
+    assert_close(grams.matvecs(V, at=index), (K @ V)[:, index], 1e-12, "products at some samples")
+    sparse = V * (np.arange(n) % 5 == 0)[:, None]
+    support = np.flatnonzero(sparse[:, 0])
+    assert_close(grams.matvecs(sparse, at=support), (K @ sparse)[:, support], 1e-12, "support")
+    assert_close(grams.column_products(V), K.transpose(0, 2, 1) @ V, 1e-12, "column products")
+    assert_close(grams.diagonals(), np.einsum("kii->ki", K), 1e-12, "diagonals")
+    for weights in ([0.7, -1.2], [0.0, 1.0]):
+        want, operator = np.tensordot(weights, K, axes=1), grams.combine(np.array(weights))
+        pairs = [
+            (operator.rows(index), want[index]),
+            (operator.columns(index), want[:, index]),
+            (operator.columns(slice(2, 9)), want[:, 2:9]),
+            (operator.submatrix(index), want[np.ix_(index, index)]),
+            (operator.matvec(V), want @ V),
+            (operator.matvec(V[:, 0]), want @ V[:, 0]),
+            (operator.diagonal(), np.diag(want)),
+            (operator.scaled(2.0).columns(index), 2.0 * want[:, index]),
+        ]
+        for got, expected in pairs:
+            np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12)
+
+
+@every_kind
+def test_asymmetric_expansions_are_functions_of_their_first_argument(how, rng):
+    X, X_new = sample(N), sample(N_NEW, seed=1)
+    grams, K = asymmetric_grams(how, X)
+    coef = rng.normal(size=(N, 2))
+    expansion = grams.expand(np.array([0.0, 2.0]), coef)
+    inside = expansion.values(grams.points(np.arange(N)))
+    np.testing.assert_allclose(inside, 2.0 * K[1] @ coef, rtol=0, atol=1e-12)
+    new = np.array([f(X_new, X) for f in LOPSIDED])
+    points = expansion.encode(new.transpose(1, 2, 0) if how == "given" else X_new)
+    np.testing.assert_allclose(expansion.values(points), 2.0 * new[1] @ coef, rtol=0, atol=1e-12)
+
+
+@every_kind
+def test_passes_that_need_symmetric_matrices_refuse_others(how):
+    grams, _ = asymmetric_grams(how, sample(N))
+    operator = grams.combine(np.ones(2))
+    refused = [
+        lambda: grams.corrected(True, None),
+        lambda: grams.corrected(False, "trace"),
+        lambda: grams.summary(np.ones((N, 1))),
+        lambda: grams.degenerate,
+        lambda: operator.solve(np.ones(N), np.ones(N)),
+        lambda: operator.lowest_eigenvalue(),
+        lambda: operator.centred_norm(None),
+    ]
+    for pass_ in refused:
+        with pytest.raises(ValueError, match=r"needs symmetric kernels.*\(K \+ K\.T\) / 2"):
+            pass_()
+    assert not {"solve", "lowest_eigenvalue", "dense", "factor"} & operator.offers
+
+
+def test_matrices_are_checked_for_symmetry_unless_told_otherwise():
+    X = sample(N)
+    bank = mk.KernelBank([mk.Callable(lopsided)])
+    with pytest.raises(ValueError, match="not symmetric"):
+        dense(bank, X)
+    array = lopsided(X, X)[:, :, None]
+    with pytest.raises(ValueError, match="not symmetric"):
+        DenseGrams.given(array, np.arange(N), ["lopsided"], AMPLE)
+
+
+def test_one_kernel_is_asked_for_without_the_others():
+    """A column of one kernel must not cost the evaluation of all of them."""
+
+    def unused(X, Z):
+        raise AssertionError("another kernel was evaluated")
+
+    X = sample(N)
+    bank = mk.KernelBank([mk.Callable(lopsided), mk.Callable(unused)])
+    grams = dense(bank, X, MemoryBudget.of(12 * 2 * N * N), symmetric=False)
+    assert grams.matrices is None
+    found = grams.combine(np.array([1.0, 0.0])).columns(np.array([3, 1]))
+    np.testing.assert_allclose(found, lopsided(X, X)[:, [3, 1]], rtol=1e-12)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
+import pytest
 
 import multikernel as mk
 from multikernel.grams.stacked import StackedGrams
@@ -87,3 +88,36 @@ def test_parts_without_weight_are_not_evaluated():
     expansion.values(expansion.encode(sample(4, seed=2)))
     expansion.shares(expansion.encode(sample(4, seed=2)))
     assert calls == []
+
+
+def test_a_mixed_bank_with_kernels_that_are_not_symmetric(rng):
+    """Column products and columns reach the part that serves the kernel, in the bank's order."""
+    X = sample(N)
+
+    def lopsided(A, B):
+        return np.tanh(A @ B.T + A[:, :1])
+
+    kernels = [mk.Callable(lopsided), mk.Gaussian(0.3), mk.Linear(columns=[1])]
+    bank = mk.KernelBank(kernels)
+    grams = bank.plan(X).grams(X, budget=AMPLE, symmetric=False)
+    assert isinstance(grams, StackedGrams)
+    K = np.array([kernel(X, X) for kernel in kernels])
+    V, index = rng.normal(size=(N, 2)), np.array([4, 0, 4])
+    assert_close(grams.column_products(V), K.transpose(0, 2, 1) @ V, 1e-12, "column products")
+    for weights in (*np.eye(3), np.array([0.5, 2.0, -1.0])):
+        want = np.tensordot(weights, K, axes=1)[:, index]
+        got = grams.combine(weights).columns(index)
+        np.testing.assert_allclose(got, want, rtol=0, atol=1e-12)
+    with pytest.raises(ValueError, match="needs symmetric kernels"):
+        grams.corrected(True, None)
+
+
+def test_parts_without_a_weight_keep_no_samples():
+    X = sample(N)
+    grams = mk.KernelBank([mk.Gaussian(0.3), mk.Linear(columns=[1])]).plan(X).grams(X, budget=AMPLE)
+    expansion = grams.expand(np.array([1.0, 0.0]), np.ones((N, 1)))
+    assert sum(part is None for part in expansion.parts) == 1
+    points = expansion.encode(X[:4])
+    assert [point is None for point in points] == [part is None for part in expansion.parts]
+    values = mk.Gaussian(0.3)(X[:4], X).sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(expansion.values(points), values, rtol=1e-10)

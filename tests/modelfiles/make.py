@@ -37,6 +37,7 @@ def models():
     strings = [mk.Spectrum(2), mk.WeightedDegree(2), mk.Mismatch(3, 1), mk.EditSimilarity()]
     views = mk.per_view({"left": (mk.Gaussian(0.1), [0, 1]), "right": (mk.Linear(), [2, 3])})
     gaussians = mk.gaussians([0.1, 1.0])
+    matrices = mk.precomputed([two @ two.T, np.eye(60)], ["dot", "same"])
     return {
         "classifier": (mk.MultiKernelClassifier(weighting="alignf"), X, y),
         "search": (search, X, y),
@@ -45,6 +46,9 @@ def models():
         "one-class": (mk.MultiKernelOneClass(gaussians), two, None),
         "voted": (mk.VotedKernelClassifier(bank), two, few),
         "voted-search": (mk.VotedKernelClassifierCV(gaussians, cv=2), two, few),
+        "voted-ngrams": (mk.VotedKernelClassifier(mk.per_ngram(2, top=12, unit="letter")), S, s),
+        "voted-given": (mk.VotedKernelClassifier(matrices), mk.sample_ids(60), few),
+        "voted-empty": (mk.VotedKernelClassifier(bank, sparsity_penalty=10.0), two, few),
         "ensemble": (mk.KernelEnsembleClassifier(bank), X, y),
         "ensemble-one-stage": (mk.KernelEnsembleClassifier(gaussians, stages=1), two, few),
         "ensemble-regressor": (mk.KernelEnsembleRegressor(gaussians, signed=True), R, t),
@@ -54,11 +58,7 @@ def models():
         "ngrams": (mk.MultiKernelClassifier(mk.per_ngram(2, top=12, unit="letter")), S, s),
         "views": (mk.MultiKernelClassifier(views, mk.LpNorm(p=2)), X, y),
         "per-class": (mk.MultiKernelClassifier(gaussians, "l1", multiclass="per_class"), X, y),
-        "given": (
-            mk.MultiKernelClassifier(mk.precomputed([two @ two.T, np.eye(60)], ["dot", "same"])),
-            mk.sample_ids(60),
-            few,
-        ),
+        "given": (mk.MultiKernelClassifier(matrices), mk.sample_ids(60), few),
     }
 
 

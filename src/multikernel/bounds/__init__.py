@@ -10,6 +10,13 @@ names the assumption.
 0.0923
 """
 
+from ..problem.assumptions import AssumptionError
+from ..problem.complexity import (
+    degree_penalty,
+    local_complexity,
+    log_feature_dimension,
+    trace_complexity,
+)
 from .alignment import (
     AlignmentPredictor,
     alignment_concentration,
@@ -25,7 +32,6 @@ from .alignment import (
     product_perturbation,
     unnormalised_range,
 )
-from .assumptions import AssumptionError
 from .blocknorm import (
     block_norm,
     generalisation_bound,
@@ -112,15 +118,11 @@ from .transduction import (
 )
 from .voted import (
     degree_complexity,
-    degree_penalty,
     empirical_complexity,
     expected_complexity,
     gaussian_complexity,
-    local_complexity,
     local_voted_risk,
-    log_feature_dimension,
     sigmoid_complexity,
-    trace_complexity,
     voted_risk,
 )
 

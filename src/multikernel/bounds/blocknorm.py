@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize_scalar
 
-from .assumptions import (
+from ..problem.assumptions import (
     AssumptionError,
     check_bounded,
     check_count,

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .assumptions import AssumptionError, check_norm
+from ..problem.assumptions import AssumptionError, check_norm
 from .blocknorm import block_norm, smallest
 from .rademacher import conjugate
 

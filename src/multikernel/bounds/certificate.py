@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ..grams.protocol import Grams, center_targets, target_norm
+from ..problem.assumptions import PSD_TOLERANCE, AssumptionError, check_count, check_delta
 from .alignment import alignment_interval
-from .assumptions import PSD_TOLERANCE, AssumptionError, check_count, check_delta
 from .certify_voted import certify_vote
 from .families import CLASSES, FOR_DRAWS, Family, Task, classify, detect, regress
 from .montecarlo import draw_signs

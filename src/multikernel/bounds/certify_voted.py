@@ -41,7 +41,7 @@ def certify_vote(estimator: Any, X: Any, y: Any, delta: float) -> Certificate:
     n = checked.shape[0]
     Y = encode_targets(estimator, y, n)
     assert Y is not None
-    grams = training_grams(estimator, checked).corrected(False, None)
+    grams = training_grams(estimator, checked)  # kernels vote as built
     sizes, unmet = kernel_sizes(grams)
     unmet = unmet_by_choice(estimator) + unmet
     values = np.asarray(estimator.decision_function(X), dtype=np.float64).reshape(n, -1)

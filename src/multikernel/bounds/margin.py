@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .assumptions import (
+from ..problem.assumptions import (
     AssumptionError,
     check_bounded,
     check_count,

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from .assumptions import check_count, check_delta
+from ..problem.assumptions import check_count, check_delta
 
 #: Up to this many points the expectation over all signs is taken exactly.
 ENUMERATE = 12

@@ -21,7 +21,7 @@ from scipy.special import gammaln
 from scipy.stats import binom
 
 from ..grams.protocol import Grams
-from .assumptions import (
+from ..problem.assumptions import (
     AssumptionError,
     check_bounded,
     check_count,

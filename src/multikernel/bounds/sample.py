@@ -16,7 +16,7 @@ from ..kernels.algebra import Composite, Power, Scaled
 from ..kernels.bank import as_bank
 from ..kernels.base import Kernel
 from ..kernels.vectors import Gaussian, Laplacian
-from .assumptions import AssumptionError
+from ..problem.assumptions import AssumptionError
 
 FIXED_KERNELS = "kernels fixed before the sample is seen"
 
@@ -51,6 +51,7 @@ def training_grams(estimator: Any, checked: Any) -> Grams:
         budget=MemoryBudget.of(estimator.memory_budget),
         dtype=np.dtype(getattr(estimator, "dtype", None) or checked.dtype),
         n_jobs=effective_n_jobs(estimator.n_jobs),
+        symmetric=estimator._needs_symmetric_kernels,
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .assumptions import (
+from ..problem.assumptions import (
     AssumptionError,
     check_bounded,
     check_count,

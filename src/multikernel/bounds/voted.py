@@ -16,68 +16,22 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 
-from .assumptions import (
+from ..problem.assumptions import (
     AssumptionError,
     check_bounded,
     check_count,
     check_delta,
-    check_eigenvalues,
     check_margin,
     check_matrix,
     check_nonnegative,
     check_positive,
     check_probability,
-    check_traces,
 )
+from ..problem.complexity import degree_penalty
 from .montecarlo import Estimate, average
 
 # -- complexity of H_k ----------------------------------------------------------------------------
-
-
-def trace_complexity(trace: float, kappa: float, m: int) -> float:
-    """``kappa sqrt(Tr K) / m`` bounds the complexity of H_k (Lemma 3); K positive semidefinite.
-
-    Parameters
-    ----------
-    trace : float
-        Trace of the kernel matrix on the m points.
-    kappa : float
-        ``sup_x sqrt(K(x, x))``; the largest over the sample serves for x' in the sample.
-    m : int
-        Number of points.
-
-    Examples
-    --------
-    >>> from multikernel.bounds import trace_complexity
-    >>> trace_complexity(trace=100.0, kappa=1.0, m=100)
-    0.1
-    """
-    m = check_count("m", m)
-    trace = float(check_traces(trace)[0])
-    return check_bounded("kappa", kappa) * math.sqrt(trace) / m
-
-
-def log_feature_dimension(degree: int, n_features: int) -> float:
-    """``log C(N + k, k)``, the dimension of the features of ``(x.z + 1)^k``, in logarithms."""
-    k = check_count("degree", degree)
-    N = check_count("n_features", n_features)
-    return float(gammaln(N + k + 1) - gammaln(k + 1) - gammaln(N + 1))
-
-
-def degree_penalty(degree: int, n_features: int, kappa: float = 1.0) -> float:
-    """``kappa^2 sqrt(d_k)``: what of Lemma 4 depends on the kernel; infinite if it overflows.
-
-    Examples
-    --------
-    >>> from multikernel.bounds import degree_penalty
-    >>> round(degree_penalty(degree=2, n_features=3) ** 2)
-    10
-    """
-    kappa = check_bounded("kappa", kappa)
-    half = 0.5 * log_feature_dimension(degree, n_features)
-    return kappa**2 * (math.exp(half) if half < 700 else math.inf)
 
 
 def degree_complexity(degree: int, n_features: int, kappa: float, m: int) -> float:
@@ -133,29 +87,6 @@ def sigmoid_complexity(
     if as_printed:
         return 4.0 * abs(a) * R
     return 2.0 * abs(a) * R + abs(math.tanh(b)) / math.sqrt(m)
-
-
-def local_complexity(eigenvalues: Any, m: int, s: float = math.inf) -> float:
-    """``sqrt((2/m) sum_j min(s, lambda_j))``: the functions with ``E h^2 <= s`` only.
-
-    Parameters
-    ----------
-    eigenvalues : array
-        Of the kernel operator; those of ``K / m`` estimate them.
-    m : int
-    s : float, default=inf
-        Radius; infinite for the whole unit ball of the kernel's space.
-
-    Examples
-    --------
-    >>> from multikernel.bounds import local_complexity
-    >>> round(local_complexity([0.5, 0.3, 0.2], m=50, s=0.25), 4)
-    0.1673
-    """
-    m = check_count("m", m)
-    if not s >= 0:
-        raise AssumptionError(f"s is a radius and not negative; got {s!r}.")
-    return math.sqrt(2.0 / m * float(np.minimum(check_eigenvalues(eigenvalues), s).sum()))
 
 
 def empirical_complexity(K: Any, *, n_draws: int = 2000, random_state: Any = 0) -> Estimate:

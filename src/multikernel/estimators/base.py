@@ -65,6 +65,8 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
     verbose: int
     grams_: Plan
     _kernel_array_shape: tuple[int, int]
+    #: whether a kernel matrix that is not symmetric is an error
+    _needs_symmetric_kernels = True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -169,6 +171,7 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
             sample_weight=weights,
             n_jobs=effective_n_jobs(self.n_jobs),
             rows=rows,
+            symmetric=self._needs_symmetric_kernels,
         )
 
     def _make_plan(self, bank: KernelBank, X: Any, budget: MemoryBudget) -> Plan:

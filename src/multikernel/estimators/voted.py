@@ -1,4 +1,4 @@
-"""Classification by a vote of kernel functions: several coefficients per point."""
+"""Classification by a sparse vote of kernel functions: one coefficient per kernel and sample."""
 
 from __future__ import annotations
 
@@ -9,19 +9,14 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
-from joblib import effective_n_jobs
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..grams.memory import MemoryBudget
-from ..grams.planning import make_plan, plan_matrices
-from ..kernels.bank import as_bank
-from ..kernels.default_bank import default_bank
 from ..problem import Target
-from ..solvers.voted.columns import KernelColumns
+from ..solvers.voted.columns import KernelColumns, planned_kernels
 from ..solvers.voted.complexity import NAMES, Complexity, complexities
 from ..solvers.voted.problem import SOLVERS, VotedProblem, VotedSolution, largest_penalty, solve
 from .classifier import ClassifierCommon
@@ -31,10 +26,10 @@ TERM = np.dtype([("machine", np.intp), ("kernel", np.intp), ("point", np.intp), 
 
 
 class VotedCommon(ClassifierCommon):
-    """What the classifier shares with its cross-validated sibling."""
+    """The parts that the classifier and its cross-validated variant have in common."""
 
     _parameter_constraints: dict[str, Any] = {
-        "kernels": "no_validation",  # as_bank says more about what came
+        "kernels": "no_validation",  # as_bank checks it and gives better messages
         "complexity": [StrOptions(set(NAMES)), "array-like"],
         "fit_intercept": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
@@ -48,53 +43,40 @@ class VotedCommon(ClassifierCommon):
         "verbose": ["verbose"],
     }
 
-    # Kernels vote as they are: their scale belongs to r_k, and a constant one is an intercept.
+    # Kernels vote as built: r_k depends on their scale, and a constant kernel is an intercept.
     center = False
     normalize = None
     weighting = None
+    dtype = np.float64
+    _needs_symmetric_kernels = False
 
     complexity: Any
     n_draws: int
 
-    def _make_columns(self, X: Any, keep: np.ndarray, weights: np.ndarray | None) -> KernelColumns:
-        """All (kernel, point) columns on the points that count."""
-        budget = MemoryBudget.of(self.memory_budget)
-        n_jobs = effective_n_jobs(self.n_jobs)
-        if self._is_precomputed:
-            self.bank_ = None
-            self.grams_ = plan_matrices(len(keep), X.shape[2])
-            return KernelColumns.given(X, keep, self.grams_.names, budget, n_jobs)
-        kept = X if len(keep) == X.shape[0] else X[keep]
-        if self.kernels is None:
-            self.bank_ = default_bank(kept, sample_weight=weights)
-        else:
-            self.bank_ = as_bank(self.kernels).adapt(kept, weights)
-        names_in = getattr(self, "feature_names_in_", None)
-        self.grams_ = make_plan(
-            self.bank_,
-            n_samples=len(keep),
-            n_features=X.shape[1],
-            feature_names=None if names_in is None else list(names_in),
-            sparse=sp.issparse(X),
-            budget=budget,
+    def _make_columns(
+        self, X: Any, keep: np.ndarray, sample_weight: np.ndarray | None
+    ) -> KernelColumns:
+        """All (kernel, sample) columns on the samples with a positive weight."""
+        grams = self._make_grams(X, keep, sample_weight)
+        return KernelColumns(
+            grams, planned_kernels(self.grams_), MemoryBudget.of(self.memory_budget)
         )
-        return KernelColumns.evaluate(self.grams_, kept, budget, n_jobs)
 
     def _complexities(
-        self, columns: KernelColumns, weights: np.ndarray | None, radius: float
+        self, columns: KernelColumns, sample_weight: np.ndarray | None, radius: float
     ) -> Complexity:
         return complexities(
             self.complexity,
             columns,
-            getattr(self, "n_features_in_", 0),  # no kernel of an (n, n, p) array asks for it
-            weights,
+            getattr(self, "n_features_in_", 0),  # no term of an (n, n, p) array depends on it
+            sample_weight,
             radius=radius,
             n_draws=self.n_draws,
             random_state=self.random_state,
         )
 
     def _problems(self, columns: KernelColumns, target: Target) -> list[VotedProblem]:
-        """One binary problem per machine."""
+        """One binary problem for two classes, else one for each class."""
         costs = target.loss_weights
         count = float(len(costs) if target.weights is None else target.weights.sum())
         return [VotedProblem(columns, y, costs / count, self.fit_intercept) for y in target.Y.T]
@@ -107,9 +89,9 @@ class VotedCommon(ClassifierCommon):
         penalties: np.ndarray,
         keep: np.ndarray,
     ) -> None:
-        """The fitted attributes, and no more of the training sample than prediction needs."""
+        """Set the fitted attributes; of the training sample, keep only what prediction needs."""
         self.complexity_ = complexity.values
-        self.__dict__.pop("complexity_interval_", None)  # of an earlier fit with other terms
+        self.__dict__.pop("complexity_interval_", None)  # from an earlier fit
         if complexity.intervals is not None:
             self.complexity_interval_ = complexity.intervals
         self.penalties_ = penalties
@@ -141,13 +123,13 @@ class VotedCommon(ClassifierCommon):
         if self.duality_gap_ > self.tol:
             warnings.warn(
                 f"{type(self).__name__} stopped after {self.n_iter_} rounds at a relative duality "
-                f"gap of {self.duality_gap_:.1e}, above tol={self.tol:g}. Raise max_iter; or, "
-                "where penalties drown in the rounding of the kernels, raise sparsity_penalty or "
-                "complexity_penalty, or scale the kernels down.",
+                f"gap of {self.duality_gap_:.1e}, above tol={self.tol:g}. Raise max_iter; or, if "
+                "the penalties are below the rounding errors of the kernels, raise "
+                "sparsity_penalty or complexity_penalty, or scale the kernels down.",
                 ConvergenceWarning,
                 stacklevel=3,
             )
-        # A machine that was stopped before its first term is spoken of above.
+        # The warning above covers classifiers that stopped before their first term.
         empty = [not len(found.terms) and found.gap <= self.tol for found in solutions]
         if any(empty):
             least = largest_penalty(problems[int(np.argmax(empty))]) / self.penalties_
@@ -170,16 +152,16 @@ class VotedKernelClassifier(VotedCommon):
         \frac1m \sum_i \max(0, 1 - y_i f(x_i))
         + \sum_k \sum_j (\lambda r_k + \beta) |\alpha_{kj}|
 
-    Unlike a combination of kernels, every point may have a coefficient for every kernel, and the
+    Unlike in a combination of kernels, each sample can have a coefficient for each kernel, and the
     penalty of a coefficient grows with the complexity :math:`r_k` of its kernel (Cortes, Goyal,
-    Kuznetsov and Mohri, eq. 1). The problem is a linear program whatever the kernels are: they need
-    not be positive semidefinite, nor symmetric. Kernels are neither centred nor normalised. With
-    more than two classes there is one vote for each class against the rest.
+    Kuznetsov and Mohri, eq. 1). The problem is a linear program for any kernels: they need not be
+    positive semidefinite, nor symmetric. Kernels are neither centred nor normalised. With more than
+    two classes there is one vote for each class against the rest.
 
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
-        What votes; None takes :func:`multikernel.default_bank`. With ``"precomputed"``, X is an
+        The kernels; None for :func:`multikernel.default_bank`. With ``"precomputed"``, X is an
         array of shape (n_samples, n_samples, n_kernels), ``X[i, j, k] = K_k(x_i, x_j)``.
     complexity : str or array of shape (n_kernels,), default="auto"
         The terms r_k: ``"trace"``, ``"degree"`` (polynomials), ``"gamma"`` (Gaussians),
@@ -190,17 +172,17 @@ class VotedKernelClassifier(VotedCommon):
     sparsity_penalty : float, default=0.001
         The parameter beta; lambda and beta must not both be zero.
     solver : {"auto", "columns", "lp", "descent"}, default="auto"
-        Column generation, the whole linear program in HiGHS, or coordinate descent that column
-        generation finishes; all lead to the same optimum. ``"auto"`` is ``"columns"``, with all
-        columns from the start where they are few (at most 400).
+        Column generation, the whole linear program in HiGHS, or coordinate descent followed by
+        column generation; all find the same optimum. ``"auto"`` is ``"columns"``, with all columns
+        from the start if there are at most 400.
     fit_intercept : bool, default=False
-        A free constant, one column without penalty; the paper has none.
+        Whether to fit an intercept, which has no penalty; the paper has none.
     class_weight : dict, "balanced" or None, default=None
-        Factors of the loss per class.
+        Factors of the loss for each class.
     local_radius : float, default=0.1
         The radius s of ``complexity="local"``.
     n_draws : int, default=100
-        Random sign vectors of ``complexity="monte-carlo"``.
+        Number of random sign vectors of ``complexity="monte-carlo"``.
     tol : float, default=1e-6
         Relative duality gap at which to stop.
     max_iter : int, default=1000
@@ -219,30 +201,32 @@ class VotedKernelClassifier(VotedCommon):
     Attributes
     ----------
     terms_ : structured array of shape (n_terms,)
-        The coefficients that are not zero, with fields ``machine``, ``kernel``, ``point`` (index of
-        a training point) and ``coef`` (:math:`\alpha_{kj} y_j`).
+        The non-zero coefficients, with fields ``machine`` (index of the classifier), ``kernel``,
+        ``point`` (index of a training sample) and ``coef`` (:math:`\alpha_{kj} y_j`).
     n_terms_ : int
+        Number of terms.
     support_ : array of shape (n_support,)
-        Indices of the training points with a term.
+        Indices of the training samples with a term.
     support_kernels_ : list of arrays
-        For each of them, which kernels it votes with.
+        For each support vector, the kernels of its terms.
     kernel_counts_ : array of shape (n_kernels,)
-        Terms of each kernel.
+        Number of terms of each kernel.
     kernel_names_ : list of str
     complexity_ : array of shape (n_kernels,)
         The terms r_k.
     complexity_interval_ : array of shape (n_kernels, 2)
-        95 % intervals of Monte-Carlo terms.
+        95 % confidence intervals of Monte-Carlo terms.
     penalties_ : array of shape (n_kernels,)
         ``lambda r_k + beta``.
     intercept_ : array of shape (n_machines,)
     objective_ : float
-        The objective, summed over machines.
+        The objective, summed over the classifiers.
     duality_gap_ : float
-        Proven relative gap, the largest over machines.
+        Proven relative gap, the largest over the classifiers.
     n_iter_ : int
+        Number of rounds, the largest over the classifiers.
     history_ : list of dict
-        What each round reached; one list for each machine where there are several.
+        Objective, bound and gap after each round; with several classifiers, one list for each.
     plan_ : Plan
         Which implementation served which kernels; print it. ``grams_`` is another name for it.
     bank_ : KernelBank or None
@@ -313,14 +297,14 @@ class VotedKernelClassifier(VotedCommon):
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> VotedKernelClassifier:
-        """Find the vote.
+        """Fit the vote to training data.
 
         Parameters
         ----------
         X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
-            How often each point counts, in the loss and in the terms r_k.
+            How often each sample counts, in the loss and in the terms r_k.
 
         Returns
         -------
@@ -333,10 +317,10 @@ class VotedKernelClassifier(VotedCommon):
                 "complexity_penalty and sparsity_penalty are both 0, which leaves the coefficients "
                 "undetermined. Use a small sparsity_penalty such as 1e-8."
             )
-        weights, keep = self._sample_weights(sample_weight, X)
-        target = self._encode_labels(y, keep, weights)
-        columns = self._make_columns(X, keep, weights)
-        complexity = self._complexities(columns, weights, self.local_radius)
+        sample_weight, keep = self._sample_weights(sample_weight, X)
+        target = self._encode_labels(y, keep, sample_weight)
+        columns = self._make_columns(X, keep, sample_weight)
+        complexity = self._complexities(columns, sample_weight, self.local_radius)
         penalties = self.complexity_penalty * complexity.values + self.sparsity_penalty
         problems = self._problems(columns, target)
         started = time.perf_counter()

@@ -1,9 +1,9 @@
 """Choosing lambda and beta of voted kernels by cross-validation.
 
-Kernels are evaluated once; every training fold is a view of them with complexity terms of its own,
-and one pool of columns serves the whole grid of penalties in a fold. Nothing about a validation
-point enters what is fitted before it is predicted. (The kernels themselves, those made
-from X included, are fixed before the folds are made; they never see targets.)
+Kernels are evaluated once. Each training fold is a view of them with complexity terms of its own,
+and one pool of columns serves the whole grid of penalties in a fold. Validation samples are not
+used in the fit that predicts them. (Kernels that are made from X are made before the folds; they
+never see the targets.)
 """
 
 from __future__ import annotations
@@ -34,24 +34,24 @@ PAPER_GRID = tuple(10.0**-i for i in range(9))
 class VotedKernelClassifierCV(VotedCommon):
     """:class:`VotedKernelClassifier` with lambda and beta chosen by cross-validation.
 
-    Among settings with the same score the one with the fewest terms is taken.
+    Of several settings with the best score, the one with the fewest terms is chosen.
 
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         As in :class:`VotedKernelClassifier`.
     complexity : str or array of shape (n_kernels,), default="auto"
-        As in :class:`VotedKernelClassifier`; terms that depend on the sample are those of each
+        As in :class:`VotedKernelClassifier`; terms that depend on the sample are computed on each
         training fold.
     complexity_penalties, sparsity_penalties : sequence of float, default=(0.1, 0.01, 0.001, 0.0001)
         The values of lambda and of beta to choose from. ``PAPER_GRID`` (1, 0.1, ..., 1e-8), in this
-        module, is the one of the paper for both.
+        module, is the grid of the paper for both.
     local_radii : sequence of float, default=(0.001, 0.01, 0.1)
         With ``complexity="local"``, the radii s to choose from.
     cv : int, splitter or iterable of splits, default=None
-        Folds; None for 5, stratified.
+        Folds; None for 5 stratified folds.
     scoring : str, callable or None, default=None
-        What to maximise; accuracy by default.
+        The score to maximise; accuracy by default.
     fit_intercept, class_weight, n_draws, tol, max_iter, memory_budget, n_jobs, \
     random_state, engine, verbose
         As in :class:`VotedKernelClassifier`.
@@ -62,16 +62,18 @@ class VotedKernelClassifierCV(VotedCommon):
     local_radius_ : float
         With ``complexity="local"``.
     best_score_ : float
-        Mean cross-validated score of the choice.
+        Mean cross-validated score of the chosen setting.
     cv_results_ : dict
         One entry per setting: ``complexity_penalty``, ``sparsity_penalty`` (``local_radius``),
-        mean, standard deviation and rank of the scores, the score of every split, and the mean
+        mean, standard deviation and rank of the scores, the score of each split, and the mean
         number of terms.
     best_index_ : int
+        Position of the chosen setting in ``cv_results_``.
     n_splits_ : int
+        Number of folds.
 
-    All fitted attributes of :class:`VotedKernelClassifier` are there as well, from a last fit on
-    the whole sample.
+    All fitted attributes of :class:`VotedKernelClassifier` are set as well, by a fit of the chosen
+    setting to the whole sample.
 
     Examples
     --------
@@ -134,14 +136,14 @@ class VotedKernelClassifierCV(VotedCommon):
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> VotedKernelClassifierCV:
-        """Search, then fit the choice on the whole sample.
+        """Search, then fit the chosen setting to the whole sample.
 
         Parameters
         ----------
         X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
-            How often each point counts, in fitting and in scoring.
+            How often each sample counts, in fitting and in scoring.
 
         Returns
         -------
@@ -150,16 +152,16 @@ class VotedKernelClassifierCV(VotedCommon):
         X, y = self._check_X(X, y, reset=True)
         check_classification_targets(y)
         settings = self._settings()
-        weights, keep = self._sample_weights(sample_weight, X)
-        target = self._encode_labels(y, keep, weights)
-        columns = self._make_columns(X, keep, weights)
+        sample_weight, keep = self._sample_weights(sample_weight, X)
+        target = self._encode_labels(y, keep, sample_weight)
+        columns = self._make_columns(X, keep, sample_weight)
         splits = kept_splits(self.cv, y, keep, classifier=True)
         radius, lam, beta = self._search(columns, target, y[keep], splits, settings)
         self.complexity_penalty_, self.sparsity_penalty_ = lam, beta
-        self.__dict__.pop("local_radius_", None)  # of an earlier fit with other terms
+        self.__dict__.pop("local_radius_", None)  # from an earlier fit
         if self._is_local:
             self.local_radius_ = radius
-        complexity = self._complexities(columns, weights, radius)
+        complexity = self._complexities(columns, sample_weight, radius)
         penalties = lam * complexity.values + beta
         problems = self._problems(columns, target)
         solutions = [
@@ -174,7 +176,7 @@ class VotedKernelClassifierCV(VotedCommon):
         return isinstance(self.complexity, str) and self.complexity == "local"
 
     def _settings(self) -> list[tuple[float, float, float]]:
-        """All (s, lambda, beta), walked so that neighbours differ little."""
+        """All (s, lambda, beta), ordered so that neighbours differ in one value, mostly."""
         lams = check_penalty_grid("complexity_penalties", self.complexity_penalties)
         betas = check_penalty_grid("sparsity_penalties", self.sparsity_penalties)
         radii = [np.inf]
@@ -200,7 +202,7 @@ class VotedKernelClassifierCV(VotedCommon):
         splits: list[tuple[np.ndarray, np.ndarray]],
         settings: list[tuple[float, float, float]],
     ) -> tuple[float, float, float]:
-        """Score every setting on every fold; fill ``cv_results_`` and pick the best."""
+        """Score each setting on each fold, set ``cv_results_`` and return the best setting."""
         scores = np.empty((len(splits), len(settings)))
         n_terms = np.empty((len(splits), len(settings)))
         steps: Iterable[int] = range(len(splits))
@@ -215,13 +217,14 @@ class VotedKernelClassifierCV(VotedCommon):
             n_terms[f] = 0
             for problem in self._problems(fold, part):
                 found = solve_grid(problem, grid, tol=self.tol, max_iter=self.max_iter)
-                # One prediction for the whole grid: settings side by side.
-                values = fold.expand([one.terms for one in found]).values(columns.points(test))
+                # One prediction for the whole grid: one output for each setting.
+                function = fold.expand([one.terms for one in found])
+                values = function.values(columns.grams.points(test))
                 outputs.append(values + np.array([one.intercept for one in found]))
                 n_terms[f] += [len(one.terms) for one in found]
-            predicted = np.stack(outputs, axis=2)  # points, settings, machines
+            predicted = np.stack(outputs, axis=2)  # samples, settings, classifiers
             if target.Y.shape[1] > 1:
-                # A class that the training part does not hold is never predicted.
+                # A class without training samples is never predicted.
                 predicted[..., ~np.any(target.Y[train] > 0, axis=0)] = -np.inf
             held = None if target.weights is None else target.weights[test]
             for s in range(len(settings)):
@@ -231,16 +234,16 @@ class VotedKernelClassifierCV(VotedCommon):
     def _penalties(
         self,
         fold: KernelColumns,
-        weights: np.ndarray | None,
+        sample_weight: np.ndarray | None,
         settings: list[tuple[float, float, float]],
     ) -> list[np.ndarray]:
-        """Lambda_k of every setting, with terms r_k that see the training part only."""
+        """Lambda_k of each setting, with terms r_k of the training fold."""
         if self._is_local:
-            own = spectra(fold, weights)
-            m = total(fold, weights)
+            own = spectra(fold, sample_weight)
+            m = total(fold, sample_weight)
             terms = {s: Complexity(local(own, m, s)) for s in {s for s, _, _ in settings}}
         else:
-            terms = {np.inf: self._complexities(fold, weights, 1.0)}
+            terms = {np.inf: self._complexities(fold, sample_weight, 1.0)}
         return [lam * terms[s].values + beta for s, lam, beta in settings]
 
     def _choose(
@@ -249,6 +252,7 @@ class VotedKernelClassifierCV(VotedCommon):
         n_terms: np.ndarray,
         settings: list[tuple[float, float, float]],
     ) -> tuple[float, float, float]:
+        """Set ``cv_results_`` from the scores; return the best setting with the fewest terms."""
         mean = scores.mean(axis=0)
         if not np.any(np.isfinite(mean)):
             raise ValueError("Every cross-validation score is NaN; check scoring and the folds.")
@@ -269,13 +273,13 @@ class VotedKernelClassifierCV(VotedCommon):
             self.cv_results_["local_radius"] = np.array([s for s, _, _ in settings])
         return settings[self.best_index_]
 
-    # Training parts and scores follow the rules of the other search.
+    # Folds and scores are those of the search over kernel combinations.
     _fold_target = MultiKernelClassifierCV._fold_target
     _score_fold = MultiKernelClassifierCV._score_fold
 
 
 def check_penalty_grid(name: str, values: Any) -> list[float]:
-    """A grid of numbers that are not negative."""
+    """The values as a list; they must be finite and not negative."""
     try:
         grid = np.asarray(values, dtype=np.float64).ravel().tolist()
     except (TypeError, ValueError):

@@ -32,6 +32,7 @@ from ..kernels.vectors import Callable
 from .archive import ModelFileError
 from .pruning import Absent
 from .registry import by_class, by_name
+from .upgrades import UPGRADES
 
 #: Tuples of numbers longer than this become arrays.
 LONG = 16
@@ -197,6 +198,7 @@ class Reader:
         self._built.append(_UNFINISHED)
         found = {key: self.build(item) for key, item in attributes.items()}
         try:
+            found = UPGRADES[name](found) if name in UPGRADES else found
             self._built[number] = known.rebuild(found)
         except ModelFileError:
             raise

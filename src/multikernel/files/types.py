@@ -9,8 +9,6 @@ attributes beside the old ones.
 
 from __future__ import annotations
 
-from typing import Any
-
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
 from .. import estimators, weighting
@@ -21,7 +19,6 @@ from ..grams.dense import DenseCross
 from ..grams.ngrams import NgramExpansion
 from ..grams.normalise import Correction
 from ..grams.planning import Part, Plan
-from ..grams.protocol import require_sizes
 from ..grams.rankone import RankOneExpansion
 from ..grams.separate import SeparateExpansions
 from ..grams.shared import Encoder, Group, SharedCross
@@ -47,11 +44,12 @@ from ..kernels.sequences.ngrams import Ngrams, PerNgram
 from ..kernels.sequences.table import Table
 from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 from ..solvers.ensemble.hypotheses import EnsembleExpansion
-from ..solvers.voted.columns import FeatureCross, VotedExpansion
+from ..solvers.voted.expansion import VotedExpansion
 from ..tables.encoding import Column, TableEncoder
 from ..tables.model import TableModel
 from .pruning import Absent
 from .registry import register
+from .upgrades import FeatureCross
 
 ESTIMATORS: tuple[type, ...] = (
     estimators.MultiKernelClassifier,
@@ -91,22 +89,8 @@ PREDICTION: tuple[type, ...] = (
 SPLITTERS: tuple[type, ...] = (KFold, StratifiedKFold, ShuffleSplit, StratifiedShuffleSplit)
 
 
-def _state_of_votes(expansion: VotedExpansion) -> dict[str, Any]:
-    votes = [
-        (k, part, cross.slim(diagonals=False), coef) for k, part, cross, coef in expansion.votes
-    ]
-    return {**vars(expansion), "votes": votes}
-
-
-def _votes_of_state(state: dict[str, Any]) -> VotedExpansion:
-    for _, _, cross, coef in state["votes"]:
-        require_sizes(coef.ndim == 2 and len(coef) == cross.n_anchors, "coefficients of a vote")
-    return VotedExpansion.from_state(state)
-
-
 TYPES: dict[str, type] = {
     cls.__name__: cls for cls in (*ESTIMATORS, *KERNELS, *WEIGHTINGS, *PREDICTION, *SPLITTERS)
 }
 for _name, _cls in TYPES.items():
     register(_cls, _name)
-register(VotedExpansion, state=_state_of_votes, from_state=_votes_of_state)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
@@ -20,6 +20,7 @@ from .matrix import MatrixGram
 from .memory import MemoryBudget
 from .normalise import Correction, check_how, inverse_root, scales
 from .protocol import (
+    CombinedGram,
     Expansion,
     Grams,
     Stateful,
@@ -85,6 +86,9 @@ class RawCross(Stateful):
         ``diagonals`` says whether `diagonals` will be called.
         """
         return self
+
+    #: the object that encodes new inputs, where several crosses may share it
+    encoder: Any = None
 
     def encode(self, X: Any) -> Any:
         raise NotImplementedError
@@ -436,7 +440,7 @@ class BlockGrams(Grams):
             combined=combined,
         )
 
-    def combine(self, weights: np.ndarray) -> BlockCombined:
+    def combine(self, weights: np.ndarray) -> CombinedGram:
         return BlockCombined(self, np.asarray(weights, dtype=np.float64))
 
     def matvecs(self, V: np.ndarray, at: np.ndarray | None = None) -> np.ndarray:
@@ -670,6 +674,10 @@ class BlockExpansion(Expansion):
         require_sizes(means is None or means.shape == (len(coef),), "weights of means")
         return super().from_state(state)
 
+    @property
+    def encoding(self) -> Hashable:
+        return id(self.cross if self.cross.encoder is None else self.cross.encoder)
+
     def encode(self, X: Any) -> Any:
         return self.cross.encode(X)
 
@@ -690,7 +698,10 @@ class BlockExpansion(Expansion):
             V = np.column_stack([V, self.mean_weights])
         out = []
         for chunk in self._chunks(points, self.cross.n_anchors):
-            f = self.cross.combined(chunk, s, V)
+            if len(s) == 1:  # a product with one kernel needs no matrix of kernel values
+                f = s[0] * self.cross.apply(chunk, V)[0]
+            else:
+                f = self.cross.combined(chunk, s, V)
             if self.mean_weights is not None:
                 f = f[:, :-1] - f[:, -1:] * self.total
             out.append(f)
@@ -716,6 +727,8 @@ class BlockExpansion(Expansion):
 
     def _spherical(self, points: Any) -> np.ndarray:
         assert self.correction is not None
+        if not len(self.active):  # constant kernels only
+            return np.zeros((0, points.shape[0], self.coef.shape[1]))
         K = np.asarray(self.cross.block(points), dtype=np.float64)
         means = None if self.mean_weights is None else K @ self.mean_weights
         K = self.correction.apply_new(K, means, self.cross.diagonals(points))

@@ -14,9 +14,10 @@ from ..kernels.base import Kernel
 from ..kernels.base import known_psd as ask_psd
 from ..kernels.precomputed import Precomputed, check_symmetric_matrix
 from . import _dense_loops as loops
+from .asymmetric import AsymmetricCombined, asymmetry_error
 from .blocks import BlockGrams, RawCross, RawStatistics
 from .memory import MemoryBudget
-from .protocol import add, require_sizes, run_in_order
+from .protocol import CombinedGram, add, require_sizes, run_in_order
 
 #: Rows that are added up in the cache while the matrices of a bank pass by.
 HALF_PANEL_BYTES = 1 << 20
@@ -35,6 +36,10 @@ class DenseGrams(BlockGrams):
         What evaluates new points.
     X : array, sparse matrix or None
         The inputs the kernels are evaluated on; None for matrices without inputs.
+    symmetric : bool, default=True
+        Whether ``K_k[i, j] = K_k[j, i]``, on which compiled passes rely: they read one half of
+        every matrix. With False only entries, products and expansions are available, and passes
+        that need symmetric matrices raise an error.
     """
 
     kind = "dense"
@@ -51,6 +56,7 @@ class DenseGrams(BlockGrams):
         known_psd: np.ndarray | None = None,
         weights: np.ndarray | None = None,
         n_jobs: int = 1,
+        symmetric: bool = True,
     ) -> None:
         single = matrices is not None and all(K.dtype == np.float32 for K in matrices)
         dtype = np.float32 if single else np.float64
@@ -62,6 +68,7 @@ class DenseGrams(BlockGrams):
         if known_psd is None:
             known_psd = np.zeros(self.p, dtype=bool) if kernels is None else ask_psd(kernels)
         self._known_psd = known_psd
+        self.symmetric = symmetric
         # What the compiled passes read: the matrices and where in them the sample is. A sample
         # that is the whole pool in order is read by plain slices, without a copy.
         self._read, self._where = matrices, rows
@@ -84,10 +91,16 @@ class DenseGrams(BlockGrams):
         known_psd: np.ndarray | None = None,
         weights: np.ndarray | None = None,
         n_jobs: int = 1,
+        symmetric: bool = True,
     ) -> DenseGrams:
         """Evaluate the kernels on X now if the matrices fit the budget, else in every pass."""
         n = X.shape[0]
-        options: dict[str, Any] = {"known_psd": known_psd, "weights": weights, "n_jobs": n_jobs}
+        options: dict[str, Any] = {
+            "known_psd": known_psd,
+            "weights": weights,
+            "n_jobs": n_jobs,
+            "symmetric": symmetric,
+        }
         rows = np.arange(n)
         if all(isinstance(kernel, Precomputed) for kernel in kernels):
             matrices = [kernel.matrix for kernel in kernels]  # type: ignore[attr-defined]
@@ -98,8 +111,9 @@ class DenseGrams(BlockGrams):
             return cls(None, rows, kernels, X, names, budget, **options)
         matrices = []
         for kernel, name in zip(kernels, names, strict=True):
-            K = kernel(X)
-            check_symmetric_matrix(K, name)
+            K = kernel(X) if symmetric else kernel(X, X)
+            if symmetric:
+                check_symmetric_matrix(K, name)
             matrices.append(K)
         return cls(matrices, rows, kernels, X, names, budget, **options)
 
@@ -113,12 +127,15 @@ class DenseGrams(BlockGrams):
         *,
         weights: np.ndarray | None = None,
         n_jobs: int = 1,
+        symmetric: bool = True,
     ) -> DenseGrams:
         """Matrices in an array (N, N, p), kernel axis last, read in place."""
         matrices = [X[:, :, k] for k in range(X.shape[2])]
-        for K, name in zip(matrices, names, strict=True):
-            check_symmetric_matrix(K, name)
-        return cls(matrices, rows, None, None, names, budget, weights=weights, n_jobs=n_jobs)
+        if symmetric:
+            for K, name in zip(matrices, names, strict=True):
+                check_symmetric_matrix(K, name)
+        options: dict[str, Any] = {"weights": weights, "n_jobs": n_jobs, "symmetric": symmetric}
+        return cls(matrices, rows, None, None, names, budget, **options)
 
     @property
     def known_psd(self) -> np.ndarray:
@@ -140,6 +157,14 @@ class DenseGrams(BlockGrams):
                 out[k] = self.matrices[k][np.ix_(self.sample[rows], self.sample)]
         return out
 
+    def entries(self, k: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """``K_k[rows][:, columns]`` of the kernel as built; no other kernel is evaluated."""
+        rows, columns = self.sample[rows], self.sample[columns]
+        if self.matrices is not None:
+            return np.asarray(self.matrices[k][np.ix_(rows, columns)], dtype=np.float64)
+        assert self.kernels is not None
+        return np.asarray(self.kernels[k](self.X[rows], self.X[columns]), dtype=np.float64)
+
     def raw_diagonals(self) -> np.ndarray:
         if self.matrices is not None:
             return np.stack([K[self.sample, self.sample] for K in self.matrices]).astype(np.float64)
@@ -147,8 +172,37 @@ class DenseGrams(BlockGrams):
         X = self.X[self.sample]
         return np.stack([kernel.diag(X) for kernel in self.kernels]).astype(np.float64)
 
+    # -- matrices that need not be symmetric ------------------------------------------------------
+
+    def corrected(self, center: bool, normalize: str | None) -> BlockGrams:
+        if not self.symmetric:
+            raise asymmetry_error("Centring or normalising")
+        return super().corrected(center, normalize)
+
+    def combine(self, weights: np.ndarray) -> CombinedGram:
+        if not self.symmetric:
+            return AsymmetricCombined(self, np.asarray(weights, dtype=np.float64))
+        return super().combine(weights)
+
+    def column_products(self, V: np.ndarray) -> np.ndarray:
+        if self.symmetric:
+            return super().column_products(V)
+        V = np.asarray(V, dtype=np.float64)
+        self._copy_sample()  # the same entries are read in every round of a solver
+        if self._whole:
+            assert self._read is not None
+            each = run_in_order(lambda K: np.asarray(K.T @ V), self._read, self.n_jobs)
+            return np.stack(each).astype(np.float64, copy=False)
+        out = np.zeros((self.p, self.n, V.shape[1]))
+        for rows in self.panels():
+            K = np.asarray(self.raw_block(rows), dtype=np.float64)
+            out += K.transpose(0, 2, 1) @ V[rows]
+        return out
+
+    # -- passes that read one half of symmetric matrices ------------------------------------------
+
     def raw_combine(self, weights: np.ndarray) -> np.ndarray:
-        if self.matrices is None:
+        if self.matrices is None or not self.symmetric:
             return super().raw_combine(weights)
         out = np.empty((self.n, self.n))
         used = np.flatnonzero(weights).tolist()
@@ -170,6 +224,8 @@ class DenseGrams(BlockGrams):
     def raw_statistics(
         self, Yc: np.ndarray | None, products: bool, also_combine: np.ndarray | None = None
     ) -> RawStatistics:
+        if not self.symmetric:
+            raise asymmetry_error("Summing up kernels for their norms and alignments")
         if self.matrices is None:
             return super().raw_statistics(Yc, products)
         omega = self._omega()
@@ -268,7 +324,7 @@ class DenseGrams(BlockGrams):
         return diagonals, parts, out
 
     def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
-        if self._read is None:
+        if self._read is None or not self.symmetric:
             return super().raw_matvecs(V)
         out = np.zeros((self.p, V.shape[1], len(self._read[0])))
 
@@ -282,7 +338,7 @@ class DenseGrams(BlockGrams):
         return np.ascontiguousarray(out.transpose(0, 2, 1))
 
     def raw_support_matvecs(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
-        if self._read is None:
+        if self._read is None or not self.symmetric:
             return super().raw_support_matvecs(V, support)
         rows, pool, place = support, np.ascontiguousarray(V.T), np.arange(len(support))
         if not self._whole:
@@ -338,6 +394,7 @@ class DenseGrams(BlockGrams):
             known_psd=self._known_psd,
             weights=weights,
             n_jobs=self.n_jobs,
+            symmetric=self.symmetric,
         )
         if copy:
             taken._copy_sample()
@@ -350,8 +407,11 @@ class DenseGrams(BlockGrams):
         if self.budget.allows(2.0 * self.p * self.n**2 * self.dtype.itemsize):
             own = np.empty((self.p, self.n, self.n), dtype=self.dtype)
             for k, K in enumerate(self.matrices):
-                loops.gather_half(K, self.sample, own[k])
-                mirror(own[k])
+                if self.symmetric:
+                    loops.gather_half(K, self.sample, own[k])
+                    mirror(own[k])
+                else:
+                    loops.gather(K, self.sample, self.sample, own[k])
             self._read, self._where, self._whole = list(own), np.arange(self.n), True
 
     def points(self, rows: np.ndarray) -> Any:

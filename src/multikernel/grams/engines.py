@@ -47,6 +47,8 @@ class BuildOptions:
     rows : array of int or None
         The samples of a given array (N, N, p) that make up the training sample; None for all.
         For other kinds X holds the training sample and nothing else.
+    symmetric : bool
+        Whether a matrix that is not symmetric is an error; votes take any matrix.
     """
 
     names: Sequence[str]
@@ -55,6 +57,7 @@ class BuildOptions:
     sample_weight: np.ndarray | None = None
     n_jobs: int = 1
     rows: np.ndarray | None = None
+    symmetric: bool = True
 
     @property
     def common(self) -> dict[str, Any]:
@@ -206,6 +209,7 @@ def build(
     sample_weight: np.ndarray | None = None,
     n_jobs: int = 1,
     rows: np.ndarray | None = None,
+    symmetric: bool = True,
 ) -> Grams:
     """The grams of a plan on its sample, neither centred nor normalised.
 
@@ -223,6 +227,8 @@ def build(
     n_jobs : int
     rows : array of shape (n,) or None
         The samples of an array (N, N, p) that make up the training sample; None for all of them.
+    symmetric : bool
+        Whether a kernel matrix that is not symmetric is an error.
     """
     if engine is not None:
         plan = assign(plan, engine)
@@ -233,7 +239,7 @@ def build(
         names: Sequence[str] = plan.names
         if not np.array_equal(part.positions, everything):
             names = [plan.names[k] for k in part.positions]
-        options = BuildOptions(names, budget, dtype, sample_weight, n_jobs, rows)
+        options = BuildOptions(names, budget, dtype, sample_weight, n_jobs, rows, symmetric)
         built.append(_builder(part)(part, X, options))
     positions = [part.positions for part in plan.parts]
     if len(built) == 1 and np.array_equal(positions[0], everything):
@@ -297,13 +303,16 @@ def _build_dense(part: Part, X: Any, options: BuildOptions) -> Grams:
         options.names,
         options.budget,
         known_psd=part.known_psd,
+        symmetric=options.symmetric,
         **options.common,
     )
 
 
 def _build_given(part: Part, X: Any, options: BuildOptions) -> Grams:
     rows = np.arange(len(X)) if options.rows is None else options.rows
-    return DenseGrams.given(X, rows, options.names, options.budget, **options.common)
+    return DenseGrams.given(
+        X, rows, options.names, options.budget, symmetric=options.symmetric, **options.common
+    )
 
 
 register(DEFAULT_ENGINE, "shared", _build_shared)

@@ -14,8 +14,7 @@ class NgramGrams(RankOneGrams):
     """As its base; ``columns`` is what makes the features of new points."""
 
     def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
-        coef = np.asarray(coef, dtype=np.float64).reshape(self.n, -1)
-        return NgramExpansion(self, weights, self.transpose_apply(coef))
+        return NgramExpansion(self, weights, self._inner(weights, coef))
 
 
 class NgramExpansion(RankOneExpansion):

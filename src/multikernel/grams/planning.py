@@ -121,11 +121,20 @@ class Plan:
         dtype: Any = np.float64,
         weights: np.ndarray | None = None,
         n_jobs: int = 1,
+        symmetric: bool = True,
     ) -> Grams:
         """Evaluate the plan on its sample; see :func:`multikernel.grams.engines.build`."""
         from .engines import build
 
-        return build(self, X, budget=budget, dtype=dtype, sample_weight=weights, n_jobs=n_jobs)
+        return build(
+            self,
+            X,
+            budget=budget,
+            dtype=dtype,
+            sample_weight=weights,
+            n_jobs=n_jobs,
+            symmetric=symmetric,
+        )
 
 
 def plan(bank: KernelBank, X: Any, *, memory_budget: Any = None) -> Plan:

@@ -18,7 +18,7 @@ and inner products are ``<K, L> = sum_ij omega_i omega_j K[i, j] L[i, j]``.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy as shallow_copy
 from dataclasses import dataclass
@@ -129,7 +129,8 @@ class CombinedGram(ABC):
         `extras` of the engine: "features" when it has them, "factor" when its `solve` is direct
         and not iterative. An engine leaves out methods that it cannot supply.
         """
-        basic = {"matvec", "diagonal", "rows", "submatrix", "solve", "lowest_eigenvalue"}
+        basic = {"matvec", "diagonal", "rows", "columns", "submatrix"}
+        basic |= {"solve", "lowest_eigenvalue"}
         return self.extras | basic | ({"dense"} if self.fits() else set())
 
     def fits(self, copies: int = 1) -> bool:
@@ -155,6 +156,10 @@ class CombinedGram(ABC):
         units = np.zeros((self.n, len(chosen)))
         units[chosen, np.arange(len(chosen))] = 1.0
         return np.ascontiguousarray(self.matvec(units).T)
+
+    def columns(self, index: slice | np.ndarray) -> np.ndarray:
+        """Columns of K, in any order, shape (n, len(index)); by default K is symmetric."""
+        return self.rows(index).T
 
     def submatrix(self, index: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         """``K[index][:, index]``, shape (len(index), len(index)); a copy."""
@@ -260,6 +265,9 @@ class ScaledGram(CombinedGram):
     def rows(self, index: slice | np.ndarray) -> np.ndarray:
         return self.factor * self.gram.rows(index)
 
+    def columns(self, index: slice | np.ndarray) -> np.ndarray:
+        return self.factor * self.gram.columns(index)
+
     def diagonal(self) -> np.ndarray:
         return self.factor * self.gram.diagonal()
 
@@ -273,6 +281,15 @@ class Expansion(Stateful, ABC):
     """
 
     n_kernels: int
+
+    @property
+    def encoding(self) -> Hashable:
+        """A key: expansions with equal keys read the same encoding of new inputs.
+
+        By default an expansion shares its encoding with no other. Keys are compared only while the
+        expansions exist, so the identity of an object that they hold will do.
+        """
+        return id(self)
 
     @abstractmethod
     def encode(self, X: Any) -> Any:
@@ -452,6 +469,13 @@ class Grams(ABC):
         """
         return streamed_summary(self, center_targets(Y, self.weights), products)
 
+    def column_products(self, V: np.ndarray) -> np.ndarray:
+        """``K_k' V`` for every kernel: the products of its columns with V, shape (p, n, t).
+
+        By default kernels are symmetric, and this is :meth:`matvecs`.
+        """
+        return self.matvecs(V)
+
     def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
         """``v' K_k v`` for every kernel and every column v of V, shape (p, t); or (p,) for 1-d."""
         V2 = np.asarray(V, dtype=np.float64).reshape(self.n, -1)
@@ -482,6 +506,15 @@ class Grams(ABC):
 
 
 # -- shared by the implementations --
+
+
+def encode_once(expansions: Sequence[Expansion], X: Any) -> list[Any]:
+    """New inputs for every expansion; expansions with the same encoding share one result."""
+    encoded: dict[Hashable, Any] = {}
+    for expansion in expansions:
+        if expansion.encoding not in encoded:
+            encoded[expansion.encoding] = expansion.encode(X)
+    return [encoded[expansion.encoding] for expansion in expansions]
 
 
 def as_positions(index: slice | np.ndarray, n: int) -> np.ndarray:

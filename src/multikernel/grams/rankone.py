@@ -7,7 +7,8 @@ more than passes over the columns, and no n x n or p x p object is formed unless
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,8 @@ from .protocol import Expansion, Grams, Summary, center_targets, require_sizes, 
 
 #: Sparse features with a mean so large against their spread are centred before they are used.
 MEAN_TO_SPREAD_LIMIT = 1e2
+#: The features of few kernels are copied, so that the others are not read: at most this share.
+MAX_COPIED_SHARE = 0.125
 
 
 class RankOneGrams(Grams):
@@ -89,6 +92,18 @@ class RankOneGrams(Grams):
         return new
 
     # -- products with the features as used, u_k ------------------------------------------------
+
+    def nonzero(self, weights: np.ndarray) -> tuple[RankOneGrams, slice | np.ndarray]:
+        """The kernels with a weight, and their positions; all kernels unless these are few."""
+        used = np.flatnonzero(weights)
+        if len(used) > MAX_COPIED_SHARE * self.p:
+            return self, slice(None)
+        few = copy.copy(self)
+        few.data = self.data[:, used]
+        few.names = [self.names[k] for k in used.tolist()]
+        for name in ("means", "spread", "power", "shift", "scale"):
+            setattr(few, name, getattr(self, name)[used])
+        return few, used
 
     def transpose_apply(self, Z: np.ndarray) -> np.ndarray:
         """``u_k' z`` for every kernel, shape (p, t)."""
@@ -211,8 +226,15 @@ class RankOneGrams(Grams):
         return forms[:, 0] if V.ndim == 1 else forms
 
     def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
+        return RankOneExpansion(self, weights, self._inner(weights, coef))
+
+    def _inner(self, weights: np.ndarray, coef: np.ndarray) -> np.ndarray:
+        """``u_k' coef``, shape (p, t); it may be left at zero for kernels without a weight."""
         coef = np.asarray(coef, dtype=np.float64).reshape(self.n, -1)
-        return RankOneExpansion(self, weights, self.transpose_apply(coef))
+        grams, used = self.nonzero(weights)
+        inner = np.zeros((self.p, coef.shape[1]))
+        inner[used] = grams.transpose_apply(coef)
+        return inner
 
     def take(
         self, rows: np.ndarray, weights: np.ndarray | None = None, *, copy: bool = False
@@ -272,8 +294,13 @@ class RankOneCombined(MatrixGram):
         return self.grams.apply(inner).reshape(np.shape(V))
 
     def _rows(self, index: np.ndarray) -> np.ndarray:
-        U = self.grams.dense_features(index)
-        return self.grams.apply((U * self.factors).T).T
+        grams, used = self._nonzero
+        U = grams.dense_features(index)
+        return grams.apply((U * self.factors[used]).T).T
+
+    @cached_property
+    def _nonzero(self) -> tuple[RankOneGrams, slice | np.ndarray]:
+        return self.grams.nonzero(self.factors)
 
     def _dense(self) -> np.ndarray:
         grams = self.grams
@@ -324,6 +351,10 @@ class RankOneExpansion(Expansion):
         n = len(state["active"])
         require_sizes(n == len(state["slopes"]) == len(state["shift"]), "slopes of the features")
         return super().from_state(state)
+
+    @property
+    def encoding(self) -> Hashable:
+        return id(self.columns)
 
     def encode(self, X: Any) -> Any:
         return take_feature_columns(X, self.columns)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .protocol import Expansion, require_sizes
+from .protocol import Expansion, encode_once, require_sizes
 
 
 class SeparateExpansions(Expansion):
@@ -24,7 +24,7 @@ class SeparateExpansions(Expansion):
         return super().from_state(state)
 
     def encode(self, X: Any) -> Any:
-        return [part.encode(X) for part in self.parts]
+        return encode_once(self.parts, X)
 
     def values(self, points: Any) -> np.ndarray:
         each = [part.values(p) for part, p in zip(self.parts, points, strict=True)]

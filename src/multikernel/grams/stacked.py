@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ from .protocol import (
     Grams,
     Summary,
     add,
+    as_positions,
     block_products,
     require_sizes,
 )
@@ -89,6 +90,9 @@ class StackedGrams(Grams):
     def matvecs(self, V: np.ndarray, at: np.ndarray | None = None) -> np.ndarray:
         return self._gather([part.matvecs(V, at) for part in self.parts])
 
+    def column_products(self, V: np.ndarray) -> np.ndarray:
+        return self._gather([part.column_products(V) for part in self.parts])
+
     def quadratic_forms(self, V: np.ndarray) -> np.ndarray:
         return self._gather([part.quadratic_forms(V) for part in self.parts])
 
@@ -132,14 +136,14 @@ class StackedGrams(Grams):
 
     def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
         weights = np.asarray(weights, dtype=np.float64)
-        parts = [
-            part.expand(weights[where], coef)
-            for part, where in zip(self.parts, self.positions, strict=True)
-        ]
         used = [bool(weights[where].any()) for where in self.positions]
         if not any(used):
             used[0] = True  # one part must tell how many new samples there are
-        return StackedExpansion(parts, self.positions, used)
+        parts = [
+            part.expand(weights[where], coef) if has_weight else None
+            for part, where, has_weight in zip(self.parts, self.positions, used, strict=True)
+        ]
+        return StackedExpansion(parts, self.positions, self.p)
 
 
 def cross_products(A: Grams, B: Grams) -> np.ndarray:
@@ -167,6 +171,12 @@ class StackedCombined(MatrixGram):
     def _rows(self, index: np.ndarray) -> np.ndarray:
         return sum((part.rows(index) for part in self.parts), start=np.zeros((len(index), self.n)))
 
+    def columns(self, index: slice | np.ndarray) -> np.ndarray:
+        if self._matrix is not None:
+            return self._matrix[:, index]
+        size = len(as_positions(index, self.n))
+        return sum((part.columns(index) for part in self.parts), start=np.zeros((self.n, size)))
+
     def _matvec(self, V: np.ndarray) -> np.ndarray:
         return sum((part.matvec(V) for part in self.parts), start=np.zeros(np.shape(V)))
 
@@ -186,45 +196,53 @@ class StackedCombined(MatrixGram):
 
 
 class StackedExpansion(Expansion):
-    """The sum of the parts' functions; parts without weight are never evaluated."""
+    """The sum of the parts' functions.
+
+    Parameters
+    ----------
+    parts : sequence of Expansion or None
+        None for parts of the bank whose kernels have no weight, but not for all of them.
+    positions : sequence of int arrays
+        Where each part's kernels stand in the bank.
+    n_kernels : int
+        The size of the bank.
+    """
 
     def __init__(
-        self, parts: Sequence[Expansion], positions: Sequence[np.ndarray], used: Sequence[bool]
+        self,
+        parts: Sequence[Expansion | None],
+        positions: Sequence[np.ndarray],
+        n_kernels: int,
     ) -> None:
-        self.parts, self.positions, self.used = list(parts), list(positions), list(used)
-        self.n_kernels = sum(part.n_kernels for part in parts)
+        self.parts, self.positions, self.n_kernels = list(parts), list(positions), n_kernels
+
+    @property
+    def encoding(self) -> Hashable:
+        return tuple(None if part is None else part.encoding for part in self.parts)
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> StackedExpansion:
         parts, positions = state["parts"], state["positions"]
-        require_sizes(len(parts) == len(positions) == len(state["used"]), "number of parts")
-        sizes = [part.n_kernels for part in parts]
-        require_sizes(sizes == [len(where) for where in positions], "kernels of the parts")
+        require_sizes(len(parts) == len(positions), "number of parts")
+        used = [part for part in parts if part is not None]
+        require_sizes(len(used) > 0, "parts with a weight")
+        sizes = [len(where) for where in positions]
+        each = zip(parts, sizes, strict=True)
+        fit = all(part is None or part.n_kernels == size for part, size in each)
+        require_sizes(fit, "kernels of the parts")
         require_sizes(sum(sizes) == state["n_kernels"], "number of kernels")
         return super().from_state(state)
 
     def encode(self, X: Any) -> Any:
-        return [
-            part.encode(X) if used else None
-            for part, used in zip(self.parts, self.used, strict=True)
-        ]
+        return [None if part is None else part.encode(X) for part in self.parts]
 
     def values(self, points: Any) -> np.ndarray:
-        used = [
-            part.values(point)
-            for part, point, used in zip(self.parts, points, self.used, strict=True)
-            if used
-        ]
-        return np.sum(used, axis=0)
+        each = zip(self.parts, points, strict=True)
+        return np.sum([part.values(own) for part, own in each if part is not None], axis=0)
 
     def shares(self, points: Any) -> np.ndarray:
-        found = [
-            (where, part.shares(point))
-            for part, where, point, used in zip(
-                self.parts, self.positions, points, self.used, strict=True
-            )
-            if used
-        ]
+        each = zip(self.parts, self.positions, points, strict=True)
+        found = [(where, part.shares(own)) for part, where, own in each if part is not None]
         n, _, t = found[0][1].shape
         out = np.zeros((n, self.n_kernels, t))
         for where, shares in found:
@@ -233,4 +251,5 @@ class StackedExpansion(Expansion):
 
     def release(self) -> None:
         for part in self.parts:
-            part.release()
+            if part is not None:
+                part.release()

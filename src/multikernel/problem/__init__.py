@@ -1,4 +1,4 @@
-"""The vocabulary of a learning problem: targets, losses, regularisers and solutions.
+"""The vocabulary of a learning problem: targets, losses, regularisers, complexities, solutions.
 
 Nothing here computes a kernel or runs an algorithm, so every other folder may import it.
 """

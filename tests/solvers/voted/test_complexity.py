@@ -10,7 +10,7 @@ import pytest
 
 import multikernel as mk
 from multikernel.solvers.voted.complexity import (
-    LONGEST_WALK,
+    MAX_WALK_STEPS,
     complexities,
     local,
     monte_carlo,
@@ -112,12 +112,12 @@ def test_weights_are_repetitions_in_any_order(how, rng):
     kernels = [mk.Gaussian(0.5), mk.Polynomial(2), mk.Linear(columns=[0])]
     counts = rng.integers(1, 4, size=m)
     repeated = rng.permutation(np.repeat(np.arange(m), counts))
-    weighted = terms(how, kernels, weights=counts.astype(float))
+    weighted = terms(how, kernels, sample_weight=counts.astype(float))
     np.testing.assert_allclose(weighted, terms(how, kernels, X[repeated]), rtol=1e-9)
     # half weights are half points: no error, and between none and one
     halves = np.ones(m)
     halves[:10] = 0.5
-    assert np.isfinite(terms(how, kernels, weights=halves)).all()
+    assert np.isfinite(terms(how, kernels, sample_weight=halves)).all()
 
 
 def test_weights_of_any_size_cost_no_more_memory():
@@ -126,7 +126,7 @@ def test_weights_of_any_size_cost_no_more_memory():
     columns = make_columns(kernels, X)
     weights = np.arange(1.0, m + 1)
     for factor in (2.0**13, 2.0**40):
-        assert factor * weights.sum() > LONGEST_WALK
+        assert factor * weights.sum() > MAX_WALK_STEPS
         few = monte_carlo(columns, weights, n_draws=4000)
         many = monte_carlo(columns, factor * weights, n_draws=4000)
         low, high = many.intervals.T * np.sqrt(factor)
@@ -139,7 +139,7 @@ def test_long_walks_by_their_sums_have_the_same_distribution(monkeypatch):
     columns = make_columns([mk.Gaussian(0.5), mk.Linear(), mk.Callable(lopsided)], X)
     weights = np.where(np.arange(m) % 3 == 0, 3.0, 1.0)
     walked = monte_carlo(columns, weights, n_draws=20_000, random_state=1)
-    monkeypatch.setattr("multikernel.solvers.voted.complexity.LONGEST_WALK", 0)
+    monkeypatch.setattr("multikernel.solvers.voted.complexity.MAX_WALK_STEPS", 0)
     summed = monte_carlo(columns, weights, n_draws=20_000, random_state=2)
     np.testing.assert_allclose(summed.values, walked.values, rtol=0.02)
 

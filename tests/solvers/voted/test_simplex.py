@@ -13,7 +13,7 @@ from multikernel.solvers.voted import master as voted_master
 from multikernel.solvers.voted import simplex as voted_simplex
 from multikernel.solvers.voted.generation import ColumnPool
 from multikernel.solvers.voted.master import DenseMaster, HighsMaster
-from multikernel.solvers.voted.simplex import Basis, DenseSimplex, equilibrate, regular_part
+from multikernel.solvers.voted.simplex import DenseSimplex, SimplexBasis, equilibrate, regular_part
 from tests.naive_voted import full_program, make_problem, sample
 
 MANY = 100_000
@@ -155,7 +155,7 @@ def test_variables_without_room_stay_at_zero():
 def test_a_singular_basis_is_cut_down():
     A, limits, box = random_program(5)
     A[3] = A[2]
-    bad = Basis(np.array([1, 2, 3, 4]), np.array([7, 8, 9, 10]))
+    bad = SimplexBasis(np.array([1, 2, 3, 4]), np.array([7, 8, 9, 10]))
     good = regular_part(A, bad, 1e-9)
     assert len(good.rows) == len(good.inner) == 3
     assert np.linalg.cond(A[np.ix_(good.rows, good.inner)]) < 1e6
@@ -212,13 +212,13 @@ def test_what_rounding_leaves_unfinished_is_said(monkeypatch):
     problem = make_problem([mk.Gaussian(1.0)], X, y)
     penalties = np.array([0.01])
     best = full_program([mk.Gaussian(1.0)(X, X)], y, penalties)
-    monkeypatch.setattr(voted_master, "PIVOTS", 0)
-    monkeypatch.setattr(voted_master, "RESCUE", 0)
+    monkeypatch.setattr(voted_master, "PIVOTS_PER_ROW", 0)
+    monkeypatch.setattr(voted_master, "MAX_RESCUE_ENTRIES", 0)
     found = ColumnPool(problem, whole=False).solve(penalties)
     assert found.gap > 1e-3
     assert found.bound <= best + 1e-12 <= found.objective + 1e-9
     # Small programs are left to HiGHS.
-    monkeypatch.setattr(voted_master, "RESCUE", 10**6)
+    monkeypatch.setattr(voted_master, "MAX_RESCUE_ENTRIES", 10**6)
     found = ColumnPool(problem, whole=False).solve(penalties)
     assert found.gap <= 1e-8
     assert found.objective == pytest.approx(best, abs=1e-7)
@@ -226,6 +226,6 @@ def test_what_rounding_leaves_unfinished_is_said(monkeypatch):
 
 def test_an_inverse_that_is_no_inverse_is_not_worked_with(monkeypatch):
     A, limits, box = random_program(0)
-    monkeypatch.setattr(voted_simplex, "ERROR", 0.0)
+    monkeypatch.setattr(voted_simplex, "MAX_INVERSE_ERROR", 0.0)
     simplex = DenseSimplex(box)
     assert not simplex.solve(A, limits, MANY)

@@ -11,10 +11,13 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 import multikernel as mk
+from multikernel.grams.dense import DenseGrams
+from multikernel.grams.memory import MemoryBudget
+from multikernel.solvers.voted.columns import KernelColumns
 from multikernel.solvers.voted.descent import best_step, descend
 from multikernel.solvers.voted.generation import ColumnPool
 from multikernel.solvers.voted.path import solve_grid
-from multikernel.solvers.voted.problem import largest_penalty, lower_bound, solve
+from multikernel.solvers.voted.problem import VotedProblem, largest_penalty, lower_bound, solve
 from tests.naive_voted import (
     MIXED,
     certificate,
@@ -79,14 +82,11 @@ def test_any_matrices_at_all(m, p, seed, level):
 
 
 def given_problem(K, y, costs=None, fit_intercept=False):
-    from multikernel.grams.memory import MemoryBudget
-    from multikernel.solvers.voted.columns import KernelColumns
-    from multikernel.solvers.voted.problem import VotedProblem
-
     m = len(y)
     stack = np.ascontiguousarray(np.stack(K, axis=-1))
-    names = [f"K{k}" for k in range(len(K))]
-    columns = KernelColumns.given(stack, np.arange(m), names, MemoryBudget.of(None))
+    names, budget = [f"K{k}" for k in range(len(K))], MemoryBudget.of(None)
+    grams = DenseGrams.given(stack, np.arange(m), names, budget, symmetric=False)
+    columns = KernelColumns(grams, [None] * len(K), budget)
     costs = np.full(m, 1.0 / m) if costs is None else costs
     return VotedProblem(columns, y, costs, fit_intercept)
 

@@ -1,1 +1,1 @@
-"""Voted Kernel Regularization: a linear program over (kernel, sample) columns."""
+"""Voted kernel regularisation: a sparse vote of kernel functions, solved as a linear program."""

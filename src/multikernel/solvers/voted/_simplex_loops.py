@@ -1,21 +1,26 @@
-"""Compiled steps of the dual simplex method of :mod:`.voted_simplex`."""
+"""Compiled pivots of the dual simplex method of :mod:`.simplex`."""
 
 from __future__ import annotations
 
 import numba
 import numpy as np
 
-#: What the steps end with.
-OPTIMAL, TIRED, STALLED, LOST = 0, 1, 2, 3
+#: Why the loop ended: all variables within their bounds, time to invert the basis again, no
+#: progress, or a basis that is singular up to rounding.
+OPTIMAL, REFRESH, STALLED, SINGULAR = 0, 1, 2, 3
 
-#: A pivot this small against the others that were passed is avoided by a shorter step.
-FAIR = 1e-2
-#: A pivot computed by row and by column may differ by so much of itself.
-AGREE = 1e-7
-#: Steps in a row that lead nowhere before the costs are perturbed.
-STALL = 60
-#: A rise of the dual objective that is none; it is one at most in the end.
-NOTHING = 1e-16
+#: Smallest pivot, relative to the largest on the ray up to it; a shorter step avoids smaller ones.
+MIN_PIVOT_SHARE = 1e-2
+#: Largest relative difference of a pivot computed by row and by column.
+PIVOT_TOLERANCE = 1e-7
+#: Entries of the tableau row below this share of the largest multiplier count as zero.
+MIN_TABLEAU_ENTRY = 1e-11
+#: Consecutive pivots without progress after which the costs are perturbed.
+MAX_IDLE_PIVOTS = 60
+#: A rise of the dual objective, which is at most one, below this is no progress.
+MIN_OBJECTIVE_RISE = 1e-16
+#: Breakpoints of the ray that are sorted first; four times as many if these are not enough.
+SORTED_BREAKPOINTS = 32
 
 
 @numba.njit(cache=True, nogil=True)
@@ -39,27 +44,27 @@ def take_steps(
     tol_r: np.ndarray,
     steps: int,
 ) -> tuple[int, int, int]:
-    """Pivots until no variable is outside its bounds, or some reason to look anew.
+    """Pivot until all variables are within their bounds or one of the other statuses applies.
 
-    Variables are z (n,), within [0, box], and the rows' values r = A z (q,), within their limits.
-    ``E`` lists the z and the complement of ``S`` the r that are basic. All arrays but A, limits,
-    box and the tolerances are changed in place; the first s entries of E, S and alpha and the
-    leading block of the inverse count.
+    Variables are z (n,), within [0, box], and the values r = A z (q,) of the rows, within their
+    limits. ``E`` lists the z that are basic, ``S`` the r that are not. All arrays except A, limits,
+    box and the tolerances are changed in place; of E, S and alpha the first s entries are in use,
+    of the inverse the leading s x s block.
 
     Parameters
     ----------
     at : int array of shape (n,)
-        -1 at zero, -2 at the upper bound, 0 basic.
+        -1 if z is at zero, -2 at its upper bound, 0 if it is basic.
     side : int array of shape (q,)
-        -1 or 1 at a limit, 0 basic.
+        -1 or 1 if r is at the lower or upper limit, 0 if it is basic.
     wz, wr : arrays of shape (n,), (q,)
-        Steepest edge weights: squared norms of the rows of the basis' inverse.
+        Steepest edge weights: squared norms of the rows of the inverse of the basis.
     tol_z, tol_r : arrays of shape (n,), (q,)
-        How far each variable may be outside.
+        How far each variable may be outside its bounds.
 
     Returns
     -------
-    s, status, steps taken
+    s, status, number of pivots
     """
     n, q = len(z), len(r)
     g = np.empty(n)
@@ -70,7 +75,7 @@ def take_steps(
     column_r, edge_r, change_r = np.empty(q), np.empty(q), np.empty(q)
     idle = 0
     for taken in range(steps):
-        # -- who leaves: the largest infeasibility in units of its edge ---------------------------
+        # -- leaving variable: the largest infeasibility in units of its edge ---------------------
         best, leaves_z, leave = 0.0, True, -1
         for e in range(s):
             i = E[e]
@@ -84,7 +89,7 @@ def take_steps(
                     best, leaves_z, leave = out * out / wr[row], False, row
         if leave < 0:
             return s, OPTIMAL, taken
-        # -- its row of the tableau ---------------------------------------------------------------
+        # -- the row of the leaving variable in the tableau ---------------------------------------
         if leaves_z:
             value = z[E[leave]]
             upper, lower = box[E[leave]], 0.0
@@ -104,11 +109,11 @@ def take_steps(
         sign = 1.0 if value > upper else -1.0
         out = value - upper if sign > 0 else lower - value
         bound = upper if sign > 0 else lower
-        # -- who enters: walk the places where reduced costs change their sign ---------------------
+        # -- entering variable: visit the breakpoints at which reduced costs change sign -----------
         largest = 1.0
         for k in range(s):
             largest = max(largest, abs(rho[k]))
-        smallest = 1e-11 * largest
+        smallest = MIN_TABLEAU_ENTRY * largest
         count = 0
         for i in range(n):
             if at[i] != 0:
@@ -125,9 +130,9 @@ def take_steps(
                 theta[count], which[count] = max(alpha[k] * side[S[k]], 0.0) / c, n + k
                 count += 1
         if count == 0:
-            return s, LOST, taken
-        # Few of them are passed: the first ones are sorted out, more of them if these do not do.
-        some = 32
+            return s, SINGULAR, taken
+        # Few breakpoints are passed: sort the first ones only, and more if these are not enough.
+        some = SORTED_BREAKPOINTS
         while True:
             near = np.arange(count)
             if some < count:
@@ -149,13 +154,13 @@ def take_steps(
         chosen = last
         while chosen > 0:
             w = which[order[chosen]]
-            if (abs(g[w]) if w < n else abs(h[w - n])) >= FAIR * big:
+            if (abs(g[w]) if w < n else abs(h[w - n])) >= MIN_PIVOT_SHARE * big:
                 break
             chosen -= 1
         enter = which[order[chosen]]
         step = sign * theta[order[chosen]]
         pivot = g[enter] if enter < n else h[enter - n]
-        # -- what moves: those passed go to their other bound, the leaving one to its own ---------
+        # -- changes: variables that were passed move to their other bound -------------------------
         change[:] = 0.0
         move[:s] = 0.0
         for t in range(chosen):
@@ -191,10 +196,10 @@ def take_steps(
                 column[E[e]] = inverse[e, enter - n]
         _apply_rows(A, side, change, column, edge, change_r, column_r, edge_r)
         found = column[E[leave]] if leaves_z else column_r[leave]
-        if abs(found - pivot) > AGREE * (abs(pivot) + 1e-3 * largest):
-            return s, TIRED if taken else LOST, taken
-        # -- do it --------------------------------------------------------------------------------
-        idle = idle + 1 if abs(step) * out < NOTHING else 0
+        if abs(found - pivot) > PIVOT_TOLERANCE * (abs(pivot) + 1e-3 * largest):
+            return s, REFRESH if taken else SINGULAR, taken
+        # -- apply the changes ---------------------------------------------------------------------
+        idle = idle + 1 if abs(step) * out < MIN_OBJECTIVE_RISE else 0
         for t in range(chosen):
             w = which[order[t]]
             if w < n:
@@ -238,8 +243,8 @@ def take_steps(
             r[row] = side[row] * limits[row] + amount
             side[row] = 0
             wr[row] = max(entered, 1.0)
-        # -- the inverse --------------------------------------------------------------------------
-        if leaves_z and enter < n:  # another column
+        # -- update the inverse --------------------------------------------------------------------
+        if leaves_z and enter < n:  # a column is replaced
             for k in range(s):
                 inverse[leave, k] /= -pivot
             for e in range(s):
@@ -249,7 +254,7 @@ def take_steps(
                         inverse[e, k] -= c * inverse[leave, k]
             E[leave] = enter
             wz[leave] = entered
-        elif leaves_z:  # a row and a column less
+        elif leaves_z:  # a row and a column are removed
             k0 = enter - n
             for e in range(s):
                 if e != leave:
@@ -261,7 +266,7 @@ def take_steps(
             inverse[leave, : s + 1] = inverse[s, : s + 1]
             S[k0], alpha[k0] = S[s], alpha[s]
             inverse[:s, k0] = inverse[:s, s]
-        elif enter < n:  # a row and a column more
+        elif enter < n:  # a row and a column are added
             for e in range(s):
                 c = -column[E[e]] / pivot
                 for k in range(s):
@@ -272,7 +277,7 @@ def take_steps(
             inverse[s, s] = 1.0 / pivot
             E[s], S[s], alpha[s], wz[s] = enter, leave, step, entered
             s += 1
-        else:  # another row
+        else:  # a row is replaced
             k0 = enter - n
             for e in range(s):
                 inverse[e, k0] /= pivot
@@ -281,9 +286,9 @@ def take_steps(
                     if k != k0:
                         inverse[e, k] -= c * rho[k]
             S[k0], alpha[k0] = leave, step
-        if idle >= STALL:
+        if idle >= MAX_IDLE_PIVOTS:
             return s, STALLED, taken + 1
-    return s, TIRED, steps
+    return s, REFRESH, steps
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
@@ -313,7 +318,7 @@ def _apply_rows(
     v_r: np.ndarray,
     w_r: np.ndarray,
 ) -> None:
-    """Products of the basic rows with three vectors, in one reading of each."""
+    """Products of the basic rows with three vectors; each row is read once."""
     n = len(u)
     for row in range(len(side)):
         if side[row] == 0:
@@ -338,7 +343,7 @@ def _apply_inverse(
     column: np.ndarray,
     edge: np.ndarray,
 ) -> None:
-    """Products of the inverse with three vectors; the second with a minus."""
+    """Products of the inverse with three vectors; the second is negated."""
     for e in range(s):
         a, b, c = 0.0, 0.0, 0.0
         row = inverse[e]
@@ -350,7 +355,7 @@ def _apply_inverse(
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
-def weigh_rows(A: np.ndarray, z: np.ndarray) -> np.ndarray:
+def absolute_row_sums(A: np.ndarray, z: np.ndarray) -> np.ndarray:
     """``sum_i |A_qi z_i|``."""
     out = np.empty(len(A))
     for q in range(len(A)):

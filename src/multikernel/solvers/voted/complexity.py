@@ -1,4 +1,4 @@
-"""What multiplies lambda: the complexity r_k of each kernel's functions ``H_k = {±K_k(., x')}``.
+"""The complexity terms r_k of the kernels' functions ``H_k = {±K_k(., x')}``; lambda scales them.
 
 ===========  =============================================  ====================================
 name         r_k                                            for
@@ -11,9 +11,9 @@ local        sqrt(2/m sum_j min(s, lambda_j))               positive semidefinit
 monte-carlo  1/m E max_j abs(sum_i sigma_i K_k(x_i, x_j))   any kernel: eq. (3), x' in the sample
 ===========  =============================================  ====================================
 
-The lemmas' terms belong to one family each and live on different scales; ``auto`` is the
-Monte-Carlo value, which compares kernels of any kind and follows their scale. With sample weights m
-is their sum and point i counts as ``omega_i`` points.
+The terms of the lemmas apply to one family of kernels each and have different scales. ``auto`` is
+the Monte-Carlo value, which is comparable across kernels of any kind and proportional to their
+scale. With sample weights, m is their sum and sample i counts as ``omega_i`` samples.
 """
 
 from __future__ import annotations
@@ -26,20 +26,23 @@ import numpy as np
 from scipy.linalg import eigvalsh
 from scipy.stats import t as student
 
-from ...bounds.voted import degree_penalty, local_complexity, trace_complexity
+from ...grams.operators import PSD_TOLERANCE
 from ...kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid, VectorKernel
+from ...problem.complexity import degree_penalty, local_complexity, trace_complexity
 from .columns import KernelColumns
 
 NAMES = ("auto", "trace", "degree", "gamma", "sigmoid", "local", "monte-carlo")
 #: Bytes of one batch of Monte-Carlo products.
 BATCH_BYTES = 64 * 2**20
-#: Steps of a random walk, the sum of the sample weights, up to which it is written down.
-LONGEST_WALK = 2**20
+#: Random walks of at most this many steps, the sum of the sample weights, are simulated.
+MAX_WALK_STEPS = 2**20
+#: Largest ``|K_ij - K_ji|``, relative to the largest entry, that counts as rounding.
+MAX_ASYMMETRY = 1e-8
 
 
 @dataclass(frozen=True)
 class Complexity:
-    """The terms r_k (p,), and for Monte-Carlo ones 95 % intervals (p, 2)."""
+    """The terms r_k (p,) and, for Monte-Carlo terms, 95 % confidence intervals (p, 2)."""
 
     values: np.ndarray
     intervals: np.ndarray | None = None
@@ -49,22 +52,21 @@ def complexities(
     how: Any,
     columns: KernelColumns,
     n_features: int,
-    weights: np.ndarray | None = None,
+    sample_weight: np.ndarray | None = None,
     *,
     radius: float = 0.1,
     n_draws: int = 100,
     random_state: Any = 0,
 ) -> Complexity:
-    """The terms by name, or a vector of them, checked.
+    """The terms of that name, or the given vector after a check.
 
     Parameters
     ----------
     how : str or array of shape (p,)
     columns : KernelColumns
     n_features : int
-        Of the inputs; a polynomial's d_k depends on how many of them it sees.
-    weights : array of shape (n,), optional
-        Sample weights.
+        Number of columns of the inputs; d_k of a polynomial depends on how many it reads.
+    sample_weight : array of shape (n,), optional
     radius : float
         The s of ``"local"``.
     n_draws : int
@@ -75,29 +77,30 @@ def complexities(
     if not isinstance(how, str):
         return Complexity(_given(how, columns))
     if how in ("auto", "monte-carlo"):
-        return monte_carlo(columns, weights, n_draws=n_draws, random_state=random_state)
+        return monte_carlo(columns, sample_weight, n_draws=n_draws, random_state=random_state)
     if how == "local":
-        return Complexity(local(spectra(columns, weights), total(columns, weights), radius))
+        m = total(columns, sample_weight)
+        return Complexity(local(spectra(columns, sample_weight), m, radius))
     if how == "trace":
-        return Complexity(trace(columns, weights))
+        return Complexity(trace(columns, sample_weight))
     values = {"degree": degree, "gamma": gamma, "sigmoid": sigmoid}[how](columns, n_features)
     return Complexity(values)
 
 
-def total(columns: KernelColumns, weights: np.ndarray | None) -> float:
-    """m, the number of points, each as often as its weight says."""
-    return float(columns.n if weights is None else weights.sum())
+def total(columns: KernelColumns, sample_weight: np.ndarray | None) -> float:
+    """m: the number of samples, or the sum of their weights."""
+    return float(columns.n if sample_weight is None else sample_weight.sum())
 
 
-def trace(columns: KernelColumns, weights: np.ndarray | None = None) -> np.ndarray:
+def trace(columns: KernelColumns, sample_weight: np.ndarray | None = None) -> np.ndarray:
     """``kappa_k sqrt(Tr K_k) / m``."""
     diagonals = _positive_diagonals(columns, "trace")
-    traces = diagonals.sum(axis=1) if weights is None else diagonals @ weights
+    traces = diagonals.sum(axis=1) if sample_weight is None else diagonals @ sample_weight
     kappas = np.sqrt(diagonals.max(axis=1))
     values = np.zeros(columns.p)
-    for k in np.flatnonzero(kappas).tolist():  # a kernel that is zero has no complexity
+    for k in np.flatnonzero(kappas).tolist():  # the complexity of the zero kernel is zero
         values[k] = trace_complexity(float(traces[k]), float(kappas[k]), 1)
-    return values / total(columns, weights)
+    return values / total(columns, sample_weight)
 
 
 def degree(columns: KernelColumns, n_features: int) -> np.ndarray:
@@ -117,12 +120,12 @@ def degree(columns: KernelColumns, n_features: int) -> np.ndarray:
         root = degree_penalty(k, size) if size else 1.0
         values.append(float(diagonal.max()) * root)
     found = np.array(values)
-    _refuse(columns, ~np.isfinite(found), "has more features than a number can say; use 'trace'")
+    _refuse(columns, ~np.isfinite(found), "has too many features for a finite term; use 'trace'")
     return found
 
 
 def gamma(columns: KernelColumns, n_features: int = 0) -> np.ndarray:
-    """``gamma_k``; Gaussians and Laplacians measure different distances and are not compared."""
+    """``gamma_k`` of Gaussians, or of Laplacians: their distances are not comparable."""
     first = type(columns.kernels[0])
     family = first if first in (Gaussian, Laplacian) else Gaussian
     kernels = _family(columns, (family,), "gamma", f"{family.__name__}s")
@@ -135,7 +138,7 @@ def sigmoid(columns: KernelColumns, n_features: int = 0) -> np.ndarray:
     return np.array([abs(kernel.gamma) for kernel in kernels])
 
 
-def spectra(columns: KernelColumns, weights: np.ndarray | None = None) -> np.ndarray:
+def spectra(columns: KernelColumns, sample_weight: np.ndarray | None = None) -> np.ndarray:
     """Eigenvalues of ``K_k / m``, shape (p, n); O(p n^3), one matrix at a time."""
     n = columns.n
     columns.budget.require(
@@ -143,19 +146,19 @@ def spectra(columns: KernelColumns, weights: np.ndarray | None = None) -> np.nda
         f"The eigenvalues of one kernel matrix of {n} samples",
         "Use complexity='trace' or 'monte-carlo', or raise memory_budget.",
     )
-    root = np.ones(n) if weights is None else np.sqrt(weights)
+    root = np.ones(n) if sample_weight is None else np.sqrt(sample_weight)
     out = np.empty((columns.p, n))
     for k in range(columns.p):
         K = columns.take(k, np.arange(n)) * np.outer(root, root)
         size = float(np.abs(K).max(initial=0.0))
-        if not np.isfinite(size) or np.abs(K - K.T).max() > 1e-8 * size:
+        if not np.isfinite(size) or np.abs(K - K.T).max() > MAX_ASYMMETRY * size:
             _refuse(columns, np.arange(columns.p) == k, "is not symmetric, so it has no spectrum")
         eigenvalues = eigvalsh(K)
-        if eigenvalues[0] < -1e-8 * max(abs(eigenvalues[-1]), size):
+        if eigenvalues[0] < -PSD_TOLERANCE * max(abs(eigenvalues[-1]), size):
             why = f"is not positive semidefinite (eigenvalue {eigenvalues[0]:.3g})"
             _refuse(columns, np.arange(columns.p) == k, why)
         out[k] = np.maximum(eigenvalues, 0.0)
-    return out / total(columns, weights)
+    return out / total(columns, sample_weight)
 
 
 def local(spectra: np.ndarray, m: float, radius: float) -> np.ndarray:
@@ -165,30 +168,30 @@ def local(spectra: np.ndarray, m: float, radius: float) -> np.ndarray:
 
 def monte_carlo(
     columns: KernelColumns,
-    weights: np.ndarray | None = None,
+    sample_weight: np.ndarray | None = None,
     *,
     n_draws: int = 100,
     random_state: Any = 0,
 ) -> Complexity:
-    """``(1/m) E_sigma max_j |sum_i sigma_i K_k(x_i, x_j)|``, mean of draws and Student's interval.
+    """``(1/m) E_sigma max_j |sum_i sigma_i K_k(x_i, x_j)|``: mean of draws, Student's interval.
 
-    The same signs serve all kernels, so that a kernel and its multiple differ by exactly that
-    factor. The estimate does not depend on the order of the points, and a weight of two is the
-    same as a repetition: signs are the steps of a random walk over the points in an order of their
-    own, and a point of weight omega has the next omega of them. Walks too long to be written down
-    have their sums over each point drawn at once.
+    All kernels are given the same signs, so that the terms of a kernel and its multiple differ by
+    exactly that factor. The estimate does not depend on the order of the samples, and a weight of
+    two is the same as a repetition: samples are sorted by their kernel values, the signs are the
+    steps of a random walk over them, and a sample of weight omega takes the next omega steps. For
+    walks of too many steps the sum over each sample is drawn at once.
     """
-    m = total(columns, weights)
-    omega = np.ones(columns.n) if weights is None else weights
+    m = total(columns, sample_weight)
+    omega = np.ones(columns.n) if sample_weight is None else sample_weight
     ends = np.empty(columns.n)
     order = _canonical_order(columns, omega)
     ends[order] = np.cumsum(omega[order])
     rng = np.random.RandomState(random_state) if _is_seed(random_state) else random_state
     draws: list[np.ndarray] = []
-    size = max(1, int(BATCH_BYTES // (8 * max(columns.p * columns.n, min(m, LONGEST_WALK)))))
+    size = max(1, int(BATCH_BYTES // (8 * max(columns.p * columns.n, min(m, MAX_WALK_STEPS)))))
     for start in range(0, n_draws, size):
         some = min(size, n_draws - start)
-        if m <= LONGEST_WALK:
+        if m <= MAX_WALK_STEPS:
             V = _walks(rng, ends, omega, some)
         else:
             V = _sums_of_signs(rng, omega, some)
@@ -207,40 +210,40 @@ def _is_seed(random_state: Any) -> bool:
 
 
 def _walks(rng: Any, ends: np.ndarray, omega: np.ndarray, draws: int) -> np.ndarray:
-    """Sums of signs over each point, shape (n, draws), as parts of one walk per draw."""
+    """Sums of signs over each sample, shape (n, draws): increments of one walk per draw."""
     steps = int(np.ceil(ends.max() * (1 - 1e-9)))
-    # One row of signs per draw, so that the draws do not depend on how they are batched.
+    # One row of signs per draw, so that draws do not depend on the size of a batch.
     signs = rng.randint(0, 2, size=(draws, steps)) * 2.0 - 1.0
     walk = np.concatenate([np.zeros((draws, 1)), np.cumsum(signs, axis=1)], axis=1)
     return np.stack([_increments(row, ends, omega) for row in walk], axis=1)
 
 
 def _sums_of_signs(rng: Any, omega: np.ndarray, draws: int) -> np.ndarray:
-    """The same in distribution, for whole weights: a binomial number of a point's signs is +1."""
+    """The same sums in distribution: the number of positive signs of a sample is binomial."""
     whole = np.floor(omega)
     few = np.minimum(whole, 2.0**31 - 1).astype(np.int64)
     sums = 2.0 * rng.binomial(few, 0.5, size=(draws, len(omega))) - few
-    # Beyond the range of the generator the sum is as good as normal: only its variance grows.
+    # Beyond the range of the generator the sum is nearly normal, so scaling it is enough.
     sums *= np.sqrt(whole / np.maximum(few, 1))
     rest = (omega - whole) * (rng.randint(0, 2, size=(draws, len(omega))) * 2.0 - 1.0)
     return np.asarray((sums + rest).T)
 
 
 def _increments(walk: np.ndarray, ends: np.ndarray, omega: np.ndarray) -> np.ndarray:
-    """The walk's rise over the stretch of each point; between whole steps it goes straight."""
+    """The increment of the walk over the steps of each sample; linear between whole steps."""
     at = np.arange(len(walk), dtype=np.float64)
     return np.asarray(np.interp(ends, at, walk) - np.interp(ends - omega, at, walk))
 
 
 def _canonical_order(columns: KernelColumns, omega: np.ndarray) -> np.ndarray:
-    """An order of the points that follows from their kernel values: by sums of their columns."""
+    """An order of the samples that depends on kernel values only: by the sums of their columns."""
     sums = columns.price(omega)
     size = np.abs(sums).max(axis=1)
     keys = sums[size > 0] / size[size > 0, None]
     return np.lexsort(keys[::-1]) if len(keys) else np.arange(columns.n)
 
 
-# -- what the names ask of the kernels -------------------------------------------------------------
+# -- conditions on the kernels --------------------------------------------------------------------
 
 
 def _given(how: Any, columns: KernelColumns) -> np.ndarray:
@@ -275,7 +278,7 @@ def _positive_diagonals(columns: KernelColumns, name: str) -> np.ndarray:
         columns,
         diagonals.min(axis=1) < 0,
         f"has a negative K(x, x), and complexity={name!r} is for positive semidefinite kernels. "
-        "Use 'auto' or 'monte-carlo', which ask nothing of a kernel",
+        "Use 'auto' or 'monte-carlo', which work with any kernel",
     )
     return diagonals
 

@@ -6,13 +6,13 @@
         take the (k, j) with the largest |delta_kj| / Lambda_k
         step to the minimum of the piecewise linear F(alpha + eta e_kj)
 
-In the text the objective after a step counts the old ``|alpha_kj|`` twice and the sub-gradient
-lacks y_j; both are put right here. Sub-gradients are compared in units of their penalties, so that
-the path does not change when a kernel and its penalty are multiplied by the same number.
+In the paper the objective after a step counts the old ``|alpha_kj|`` twice and the sub-gradient
+lacks y_j; both are corrected here. Sub-gradients are divided by their penalties, so that the path
+does not change if a kernel and its penalty are multiplied by the same number.
 
-The hinge couples the coordinates at its kinks: descent along single coordinates can stop where F is
-not smallest, and carries no guarantee. It ends here when no coordinate tried leads down, and says
-with the certificate of the linear program how far from the optimum that may be.
+The hinge loss is not smooth, so descent along single coordinates can stop at a point that is not a
+minimum of F. It stops here if none of the coordinates tried decreases F; the certificate of the
+linear program then bounds the distance from the optimum.
 """
 
 from __future__ import annotations
@@ -21,13 +21,17 @@ from typing import Any
 
 import numpy as np
 
-from .columns import Terms
 from .problem import Report, VotedProblem, VotedSolution, gap_of, lower_bound
+from .terms import Terms
 
-#: Coordinates that are tried, best first, before descent counts as stalled.
-TRIES = 30
-#: A margin this near to one is at the kink.
-KINK = 1e-12
+#: Coordinates that are tried, best first, before descent stops.
+MAX_TRIED_COORDINATES = 30
+#: A margin within this distance of one counts as one, where the hinge loss has its kink.
+MARGIN_TOLERANCE = 1e-12
+#: Relative decrease of F below which a step is rounding.
+MIN_RELATIVE_DECREASE = 1e-12
+#: A new coefficient below this share of the old one is a zero that was rounded.
+ZERO_SHARE = 1e-14
 
 
 def best_step(
@@ -35,9 +39,9 @@ def best_step(
 ) -> float:
     """``argmin_eta sum_i c_i max(0, 1 - margin_i - eta a_i) + Lambda |alpha + eta|``, exactly.
 
-    A convex piecewise linear function: its slope rises by ``c_i |a_i|`` where point i meets the
-    margin and by ``2 Lambda`` where the coefficient crosses zero. Sort these places and walk them
-    until the slope is no longer negative; O(n log n).
+    The function is convex and piecewise linear: its slope rises by ``c_i |a_i|`` where sample i
+    reaches the margin and by ``2 Lambda`` where the coefficient crosses zero. These breakpoints are
+    sorted and visited until the slope is no longer negative; O(n log n).
     """
     moved = a != 0
     places = np.append((1.0 - margins[moved]) / a[moved], -alpha)
@@ -45,7 +49,7 @@ def best_step(
     order = np.argsort(places, kind="stable")
     start = -float(costs[a > 0] @ a[a > 0]) - penalty
     slopes = start + np.cumsum(rises[order])
-    # Rounding may leave the last slope a hair below zero; the function rises there all the same.
+    # Rounding may leave the last slope slightly negative, although the function rises there.
     return float(places[order[min(int(np.argmax(slopes >= 0)), len(order) - 1)]])
 
 
@@ -57,7 +61,7 @@ def descend(
     max_iter: int = 1000,
     report: Report | None = None,
 ) -> VotedSolution:
-    """Coordinate descent from zero until the gap is below tol, or no coordinate leads down."""
+    """Coordinate descent from zero until the gap is below tol or no coordinate decreases F."""
     y, costs, columns = problem.y, problem.costs, problem.columns
     alpha: dict[tuple[int, int], float] = {}  # alpha_kj y_j
     values, intercept = np.zeros(columns.n), 0.0
@@ -72,7 +76,7 @@ def descend(
         margins = y * (values + intercept)
         terms = _terms(alpha)
         objective = problem.objective(penalties, terms, values, intercept)
-        violated = costs * (margins < 1.0 - KINK)
+        violated = costs * (margins < 1.0 - MARGIN_TOLERANCE)
         gradient = columns.price(violated * y)
         bound = lower_bound(
             problem, penalties, violated, None if problem.fit_intercept else gradient
@@ -94,14 +98,14 @@ def descend(
             report(entry)
         if gap <= tol or iteration >= max_iter:
             break
-        # minus the derivative of the loss is the gradient; the penalty pulls towards zero
+        # `gradient` is minus the derivative of the loss; the penalty pulls towards zero.
         pull = np.sign(coefficients) * penalties[:, None]
         excess = np.maximum(np.abs(gradient) - penalties[:, None], 0.0)
         delta = np.where(coefficients != 0, np.abs(gradient - pull), excess)
         delta = np.divide(
             delta, penalties[:, None], out=np.zeros_like(delta), where=penalties[:, None] > 0
         )
-        candidates = np.argsort(-delta, axis=None, kind="stable")[:TRIES]
+        candidates = np.argsort(-delta, axis=None, kind="stable")[:MAX_TRIED_COORDINATES]
         for flat in candidates.tolist():
             k, j = divmod(flat, columns.n)
             if delta[k, j] <= 0:
@@ -111,12 +115,12 @@ def descend(
             now = alpha.get((k, j), 0.0)
             eta = best_step(margins, y * known[k, j], costs, now, float(penalties[k]))
             trial = values + eta * known[k, j]
-            # The step that lands on zero does so exactly.
-            new = 0.0 if abs(now + eta) <= 1e-14 * abs(now) else now + eta
+            # A step to the breakpoint at zero gives a coefficient of exactly zero.
+            new = 0.0 if abs(now + eta) <= ZERO_SHARE * abs(now) else now + eta
             slack = np.maximum(0.0, 1.0 - y * (trial + intercept))
             rest = objective - float(costs @ np.maximum(0.0, 1.0 - margins))
             reached = float(costs @ slack) + rest + float(penalties[k]) * (abs(new) - abs(now))
-            if reached < objective * (1.0 - 1e-12):
+            if reached < objective * (1.0 - MIN_RELATIVE_DECREASE):
                 break
         else:
             break
@@ -126,7 +130,7 @@ def descend(
             del alpha[k, j]
         values = trial
         iteration += 1
-    # What was added up step by step is evaluated once more, as a prediction will be.
+    # Values were updated step by step; evaluate them again, as predictions do.
     values = problem.values(terms) if len(terms) else np.zeros(columns.n)
     objective = problem.objective(penalties, terms, values, intercept)
     gap = gap_of(problem, objective, best_bound)

@@ -4,22 +4,22 @@ The master program is kept in its dual form,
 
     max sum_i z_i,   0 <= z_i <= c_i,   |sum_i z_i y_i K_k(x_i, x_j)| <= Lambda_k, (k, j) in pool,
 
-in which a column of the vote is a row: new rows, other penalties and dropped rows all leave a basis
-from which the dual simplex method goes on, and the coefficients are the rows' multipliers. Other
-values of lambda and beta only move the rows' bounds, so that a whole grid of them is walked with
-one pool.
+in which a column of the vote is a row and its coefficient is the multiplier of the row. The dual
+simplex method can continue from its last basis after rows are added or dropped and after penalties
+change. Other values of lambda and beta only move the bounds of the rows, so that one pool serves a
+whole grid of them.
 
     pool = {}
     repeat
         z, alpha = optimum of the master
         price all (k, j) at z; bound = t sum z                  one pass over the kernels
         stop if F(alpha) - bound <= tol F(alpha), or no column is violated
-        forget columns that have been idle; add the most violated, one kernel for each point
+        drop columns that have been idle; add the most violated, one kernel for each sample
 
-**Scaling.** A row is divided by a power of two near its largest entry, and the masters scale points
-and units besides (:mod:`.voted_simplex`, :mod:`.voted_master`): polynomials of degree ten, whose
-entries spread over many orders of magnitude, and penalties of 1e-8 both reach the simplex method as
-numbers around one. Powers of two make the way back exact.
+**Scaling.** A row is divided by a power of two near its largest entry, and the masters scale
+samples and units as well (:mod:`.simplex`, :mod:`.master`). The simplex method then sees numbers
+around one, even for polynomials of degree ten, whose entries differ by many orders of magnitude,
+and for penalties of 1e-8. Scaling back by powers of two is exact.
 """
 
 from __future__ import annotations
@@ -32,10 +32,9 @@ import numpy as np
 from scipy.linalg import LinAlgError, LinAlgWarning, lu_factor, lu_solve
 
 from ..._threads import one_blas_thread
-from .columns import Terms
-from .master import DenseMaster, HighsMaster, Master, Vertex
+from .master import DenseMaster, HighsMaster, Vertex, VoteMaster
 from .problem import (
-    Bound,
+    DualBound,
     Report,
     VotedProblem,
     VotedSolution,
@@ -43,34 +42,41 @@ from .problem import (
     largest_penalty,
     lower_bound,
 )
+from .terms import Terms
 
-#: A pool row is forgotten after so many rounds without a coefficient.
-IDLE = 2
-#: Columns added in a round: at least this many, and one for so many points.
-BATCH, POINTS_PER_COLUMN = 50, 20
-#: Bytes that a pool needs for each entry: ours, and the two copies of HiGHS with their indices.
-ENTRY_BYTES = 40.0
-#: A column within this of its penalty is not worth a round.
-SLACK = 1e-10
-#: Coefficients that small against the largest are zero.
-TINY = 1e-12
-#: Steps of a way, in logarithms of penalties, with those that fail, and the gap that is small
-#: enough before its end.
-ATTEMPTS, ON_THE_WAY = 40, 1e-3
-
-#: Problems with so few columns have all of them in their pool from the start.
-FEW = 400
+#: A column is dropped from the pool after this many rounds without a coefficient.
+MAX_IDLE_ROUNDS = 2
+#: Idle columns are dropped together: at least this many, and one in this many of the pool.
+MIN_DROPPED_COLUMNS, POOL_COLUMNS_PER_DROPPED = 20, 20
+#: Columns added in a round: at least this many, and one for this many samples.
+MIN_ADDED_COLUMNS, SAMPLES_PER_ADDED_COLUMN = 50, 20
+#: Memory per entry of the pool: 8 bytes here, the rest for two copies in HiGHS with indices.
+BYTES_PER_ENTRY = 40.0
+#: A column that violates its penalty by a smaller share is not added.
+MIN_VIOLATION = 1e-10
+#: Coefficients below this share of the largest are rounding and count as zero.
+MIN_COEF_SHARE = 1e-12
+#: How far z may be outside its box, as a share of the box, when a vertex is refined.
+REFINED_BOX_TOLERANCE = 1e-7
+#: A master value that has not fallen by this share has not fallen.
+MIN_VALUE_DECREASE = 1e-9
+#: Solves on the path to difficult penalties, including those that fail.
+MAX_PATH_STEPS = 40
+#: Duality gap at which a solve on the path, before its end, may stop.
+PATH_GAP = 1e-3
+#: Problems with at most this many columns have all of them in the pool from the start.
+MAX_WHOLE_COLUMNS = 400
 
 
 class ColumnPool:
-    """The columns in play, the master program over them, and its last basis.
+    """The columns in the master program, the master itself, and its last basis.
 
     Parameters
     ----------
     problem : VotedProblem
     whole : bool or None, default=None
-        True for all columns from the start, the whole linear program, in HiGHS; None for all of
-        them if they are few.
+        True to solve the whole linear program, with all columns from the start, in HiGHS; None to
+        start with all columns if they are few.
     """
 
     def __init__(self, problem: VotedProblem, whole: bool | None = None) -> None:
@@ -80,13 +86,13 @@ class ColumnPool:
         self.points = np.empty(0, dtype=np.intp)
         self.scales = np.empty(0)
         self.idle = np.empty(0, dtype=np.intp)
-        self.alpha, self.intercept = np.empty(0), 0.0  # of the last vertex, scaled
-        self.last: np.ndarray | None = None  # penalties whose optimum was reached
+        self.alpha, self.intercept = np.empty(0), 0.0  # last vertex, coefficients scaled
+        self.last: np.ndarray | None = None  # the last penalties whose optimum was found
         self.inside = np.zeros((problem.columns.p, n), dtype=bool)
-        self.master: Master = HighsMaster(problem) if whole else DenseMaster(problem)
+        self.master: VoteMaster = HighsMaster(problem) if whole else DenseMaster(problem)
         if whole is None:
-            room = problem.columns.budget.allows(ENTRY_BYTES * n * self.inside.size)
-            whole = room and self.inside.size <= FEW
+            room = problem.columns.budget.allows(BYTES_PER_ENTRY * n * self.inside.size)
+            whole = room and self.inside.size <= MAX_WHOLE_COLUMNS
         if whole:
             self.add_all()
 
@@ -98,13 +104,13 @@ class ColumnPool:
         """``y_i K_k(x_i, x_j) / scale``, one row for each column of the vote."""
         return self.master.A[self.master.first :]
 
-    # -- columns in and out -----------------------------------------------------------------------
+    # -- adding and dropping columns --------------------------------------------------------------
 
     def add(self, kernels: np.ndarray, points: np.ndarray) -> None:
-        """Fetch columns and put them into the master; those that are zero stay out."""
+        """Compute columns and add them to the master, except those that are zero."""
         n = self.problem.columns.n
         self.problem.columns.budget.require(
-            ENTRY_BYTES * n * (len(self) + len(kernels)),
+            BYTES_PER_ENTRY * n * (len(self) + len(kernels)),
             f"A linear program with {len(self) + len(kernels)} columns on {n} samples",
             "Raise memory_budget, or use larger penalties, which need fewer columns.",
         )
@@ -125,16 +131,16 @@ class ColumnPool:
         self.alpha = np.append(self.alpha, np.zeros(len(rows)))
 
     def add_all(self) -> None:
-        """Every column there is: the whole linear program."""
+        """Add all columns: the whole linear program."""
         p, n = self.inside.shape
         self.add(np.repeat(np.arange(p), n), np.tile(np.arange(n), p))
-        self.idle[:] = np.iinfo(np.intp).min  # none is ever forgotten
+        self.idle[:] = np.iinfo(np.intp).min  # none is ever dropped
 
-    def forget(self) -> None:
-        """Drop the columns that have had no coefficient for some rounds."""
-        old = self.idle >= IDLE
+    def drop_idle(self) -> None:
+        """Drop the columns that have had no coefficient for some rounds, if there are many."""
+        old = self.idle >= MAX_IDLE_ROUNDS
         old &= ~self.master.basis()[0][self.master.first :]
-        if np.count_nonzero(old) < max(20, len(self) // 20):
+        if np.count_nonzero(old) < max(MIN_DROPPED_COLUMNS, len(self) // POOL_COLUMNS_PER_DROPPED):
             return
         self.master.drop(np.flatnonzero(old))
         self.inside[self.kernels[old], self.points[old]] = False
@@ -143,16 +149,16 @@ class ColumnPool:
         self.scales, self.idle, self.alpha = self.scales[keep], self.idle[keep], self.alpha[keep]
 
     def choose(self, ratios: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The most violated columns outside the pool, for each point that of one kernel.
+        """The most violated columns outside the pool, at most one kernel for each sample.
 
-        Columns of neighbouring kernels at one point are much alike; one of them is enough.
+        Columns of similar kernels at one sample are similar, so one of them is enough.
         """
         ratios = np.where(self.inside, 0.0, ratios)
         best = np.argmax(ratios, axis=0)
         value = ratios[best, np.arange(len(best))]
-        size = max(BATCH, len(best) // POINTS_PER_COLUMN)
+        size = max(MIN_ADDED_COLUMNS, len(best) // SAMPLES_PER_ADDED_COLUMN)
         order = np.argsort(-value, kind="stable")[:size]
-        order = order[value[order] > 1.0 + SLACK]
+        order = order[value[order] > 1.0 + MIN_VIOLATION]
         return best[order], order
 
     # -- the loop ---------------------------------------------------------------------------------
@@ -165,10 +171,10 @@ class ColumnPool:
         max_iter: int = 1000,
         report: Report | None = None,
     ) -> VotedSolution:
-        """The optimum for these Lambda_k, from the columns and the basis of the last one.
+        """The optimum for these Lambda_k, starting from the columns and the basis of the last one.
 
-        Where rounding stops the way from there it is gone in steps; the first way of all begins
-        at penalties under which no coefficient is left.
+        If rounding prevents that, intermediate penalties are solved first. Their path starts at the
+        last penalties that were solved, or at penalties so large that all coefficients are zero.
         """
         kept = self._kept()
         found, reached = self._solve(penalties, tol, max_iter, report)
@@ -181,10 +187,10 @@ class ColumnPool:
             some = penalties > 0
             start = penalties * max(float(np.max(none[some] / penalties[some], initial=1.0)), 1.0)
         done, step = 0.0, 0.5
-        for _ in range(ATTEMPTS):
+        for _ in range(MAX_PATH_STEPS):
             part = min(done + step, 1.0)
             between = start ** (1.0 - part) * penalties**part
-            goal = tol if part == 1.0 else max(tol, ON_THE_WAY)
+            goal = tol if part == 1.0 else max(tol, PATH_GAP)
             self._go_back(kept)
             other, reached = self._solve(between, goal, max_iter, report)
             if part == 1.0:
@@ -199,7 +205,7 @@ class ColumnPool:
         return found
 
     def _kept(self) -> dict[str, Any]:
-        """All there is to go back to: columns, master, basis."""
+        """A copy of the state (columns, master, basis) for :meth:`_go_back`."""
         return vars(self) | {"inside": self.inside.copy(), "master": self.master.kept()}
 
     def _go_back(self, kept: dict[str, Any]) -> None:
@@ -209,10 +215,10 @@ class ColumnPool:
     def _solve(
         self, penalties: np.ndarray, tol: float, max_iter: int, report: Report | None
     ) -> tuple[VotedSolution, bool]:
-        """The best vote that was met, and whether rounding let it come to its end."""
+        """The last vote, and whether its master was solved; rounding may prevent that."""
         history: list[dict[str, Any]] = []
-        best = Bound(np.zeros(self.problem.columns.n), 0.0, np.empty(0))
-        fallen = np.inf  # the master's value when columns were last forgotten
+        best = DualBound(np.zeros(self.problem.columns.n), 0.0, np.empty(0))
+        fallen = np.inf  # the value of the master when columns were last dropped
         for iteration in range(1, max_iter + 1):
             vertex = self._vertex(penalties[self.kernels] / self.scales)
             final = iteration == max_iter or not vertex.solved
@@ -240,10 +246,10 @@ class ColumnPool:
             if gap <= tol or not len(kernels) or final:
                 break
             self.idle = np.where(vertex.alpha != 0, np.minimum(self.idle, 0), self.idle + 1)
-            # While the value falls nothing that was forgotten can be met in a circle.
-            if self.master.value < fallen * (1.0 - 1e-9):
+            # Columns are dropped only when the value falls, so that the loop cannot cycle.
+            if self.master.value < fallen * (1.0 - MIN_VALUE_DECREASE):
                 fallen = self.master.value
-                self.forget()
+                self.drop_idle()
             self.add(kernels, points)
         found = VotedSolution(
             terms, vertex.intercept, objective, best.value, gap, best.z, iteration, history
@@ -251,7 +257,7 @@ class ColumnPool:
         return found, vertex.solved
 
     def _vertex(self, limits: np.ndarray) -> Vertex:
-        """The master's optimum; where rounding keeps it from that, the best of the last two."""
+        """The optimum of the master; if rounding prevents it, the better of the last two."""
         vertex = self.master.solve(limits)
         if not vertex.solved:
             before = replace(vertex, alpha=self.alpha, intercept=self.intercept)
@@ -260,11 +266,11 @@ class ColumnPool:
         return vertex
 
     def _judge(
-        self, penalties: np.ndarray, vertex: Vertex, best: Bound
-    ) -> tuple[Terms, float, Bound, float]:
-        """Terms, F, lower bound and gap of a vertex; the better of the two bounds counts."""
+        self, penalties: np.ndarray, vertex: Vertex, best: DualBound
+    ) -> tuple[Terms, float, DualBound, float]:
+        """Terms, F, lower bound and gap of a vertex; the gap is to the better of both bounds."""
         problem, alpha = self.problem, vertex.alpha
-        used = np.flatnonzero(np.abs(alpha) > TINY * np.abs(alpha).max(initial=0.0))
+        used = np.flatnonzero(np.abs(alpha) > MIN_COEF_SHARE * np.abs(alpha).max(initial=0.0))
         coef = alpha[used] / self.scales[used]
         terms = Terms.sorted(self.kernels[used], self.points[used], coef)
         values = problem.y * (alpha[used] @ self.A[used])
@@ -273,12 +279,12 @@ class ColumnPool:
         return terms, objective, bound, gap_of(problem, objective, max(bound.value, best.value))
 
     def _refine(self, penalties: np.ndarray, vertex: Vertex) -> Vertex:
-        """The same vertex from its basis, with all entries and in full precision.
+        """The same vertex computed from its basis, with all entries and in full precision.
 
-        The rows that hold with equality and the z inside their box belong to a square system: its
-        solution makes the margins of those points one. HiGHS leaves out tiny entries and stops at
-        a tolerance, which counts when large coefficients cancel. What comes out is taken only if
-        it is a better answer.
+        The rows that hold with equality and the z inside their box form a square system, whose
+        solution makes the margins of those samples one. HiGHS leaves out tiny entries and stops at
+        a tolerance, which matters if large coefficients cancel. The refined vertex is returned
+        only if its objective is not larger.
         """
         problem, first, z = self.problem, self.master.first, vertex.z
         limits = penalties[self.kernels] / self.scales
@@ -290,7 +296,7 @@ class ColumnPool:
         square = rows[np.ix_(tight, inner)]
         try:
             with one_blas_thread(len(square)), warnings.catch_warnings():
-                warnings.simplefilter("ignore", LinAlgWarning)  # a poor answer is not taken
+                warnings.simplefilter("ignore", LinAlgWarning)  # poor solutions are discarded
                 factors = lu_factor(square)
                 exact = lu_solve(factors, np.ones(len(square)), trans=1)
                 fixed = rows[np.ix_(tight, ~inner)] @ z[~inner]
@@ -302,14 +308,14 @@ class ColumnPool:
         new = Vertex(z, multipliers[first:], float(multipliers[0]) if first else 0.0)
         if self._value(new, limits) <= self._value(vertex, limits):
             vertex = new
-        close = 1e-7 * problem.costs[inner]
+        close = REFINED_BOX_TOLERANCE * problem.costs[inner]
         if np.all((inside >= -close) & (inside <= problem.costs[inner] + close)):
             z = z.copy()
             z[inner] = inside
         return replace(vertex, z=z)
 
     def _value(self, vertex: Vertex, limits: np.ndarray) -> float:
-        """F in scaled coefficients."""
+        """F of the scaled coefficients of a vertex."""
         margins = vertex.alpha @ self.A + self.problem.y * vertex.intercept
         slack = float(self.problem.costs @ np.maximum(0.0, 1.0 - margins))
         return slack + float(limits @ np.abs(vertex.alpha))

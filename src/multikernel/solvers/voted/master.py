@@ -1,11 +1,12 @@
-"""The master program of a vote: all columns in play, solved again as they come and go.
+"""The master program of a vote: the linear program over the columns of a pool.
 
     max sum_i z_i,   0 <= z_i <= c_i,   |sum_i z_i A_qi| <= limit_q   for the rows q of a pool
 
 (and ``sum_i z_i y_i = 0`` with an intercept); the multipliers of the rows are the coefficients of
-the vote. Two solvers do it, both from their last basis: a dense simplex method of our own
-(:mod:`.voted_simplex`), which is the fast one, and HiGHS, which has the whole linear program and
-steps in where the first gives up.
+the vote. It is solved again whenever rows are added or dropped or limits change. Two solvers do
+this, both starting from their last basis: a dense simplex method (:mod:`.simplex`), which is the
+faster one, and HiGHS, which solves the whole linear program and takes over if the dense method
+fails.
 """
 
 from __future__ import annotations
@@ -17,37 +18,41 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ..._threads import one_blas_thread
-from .simplex import Basis, DenseSimplex
+from .simplex import DenseSimplex, SimplexBasis
 
 if TYPE_CHECKING:
     from .problem import VotedProblem
 
-#: Entries that small against the largest of their column are left out of HiGHS.
-TINY = 1e-12
+#: Entries below this share of the largest of their column are left out of HiGHS.
+MIN_ENTRY_SHARE = 1e-12
 
-#: What is asked of HiGHS, one after the other, until it answers; the second is its usual self.
-ATTEMPTS: tuple[dict[str, Any], ...] = (
+#: Options of HiGHS, tried in turn until it finds the optimum; the second are its defaults.
+HIGHS_ATTEMPTS: tuple[dict[str, Any], ...] = (
     {},
     {"simplex_strategy": 1, "dual_simplex_cost_perturbation_multiplier": 1.0, "solver": "simplex"},
     {"dual_simplex_cost_perturbation_multiplier": 0.0},
     {"simplex_strategy": 4},
     {"solver": "ipm"},
 )
-#: Smallest bounds of the rows, tried in turn where HiGHS can do nothing with smaller ones.
-FLOORS = (0.0, 1e-9, 1e-8, 1e-7, 1e-6)
-#: How far the unit of z may fall at once, and how often it may move before an answer is taken.
-RESOLUTION, RESCALINGS = 2.0**-30, 4
-#: Pivots of the dense method before it gives up, for each row and point.
-PIVOTS = 4
-#: Entries of a program that is then left to HiGHS; with larger ones it takes too long.
-RESCUE = 100_000
+#: Smallest bounds of the rows, in units of z, tried in turn if HiGHS fails with smaller ones.
+MIN_ROW_BOUNDS = (0.0, 1e-9, 1e-8, 1e-7, 1e-6)
+#: Smallest factor by which the unit of z may change at once.
+MIN_UNIT_FACTOR = 2.0**-30
+#: How often the unit of z may change in one solve.
+MAX_RESCALINGS = 4
+#: The unit of z changes if the share of z in its box differs from it by more than this factor.
+UNIT_TOLERANCE = 8.0
+#: Limit on the pivots of the dense method, for each row and each sample.
+PIVOTS_PER_ROW = 4
+#: If the dense method fails, HiGHS solves programs of at most this many entries.
+MAX_RESCUE_ENTRIES = 100_000
 
 
 @dataclass(frozen=True)
 class Vertex:
     """An optimum of the master: z (n,), scaled coefficients (n_columns,), intercept.
 
-    ``solved`` is False where rounding stood in the way: then it is only the last vertex.
+    If rounding prevented the optimum, ``solved`` is False and this is the last vertex.
     """
 
     z: np.ndarray
@@ -56,17 +61,17 @@ class Vertex:
     solved: bool = True
 
 
-class Master(Protocol):
-    """What a pool of columns asks of a solver.
+class VoteMaster(Protocol):
+    """A solver of the master program, as a pool of columns uses it.
 
     Attributes
     ----------
     A : array of shape (first + n_columns, n)
-        The rows: with an intercept y comes first, then ``y_i K_k(x_i, x_j) / scale``.
+        The rows: y if there is an intercept, then ``y_i K_k(x_i, x_j) / scale``.
     first : int
-        Rows that are no columns of the vote.
+        Number of rows before those of the columns: 1 with an intercept, else 0.
     value : float
-        The last optimum.
+        The value of the last optimum.
     """
 
     A: np.ndarray
@@ -77,7 +82,7 @@ class Master(Protocol):
         """Append rows."""
 
     def drop(self, rows: np.ndarray) -> None:
-        """Take rows (their positions among the columns) away."""
+        """Remove rows, given by their positions among the columns."""
 
     def solve(self, limits: np.ndarray) -> Vertex:
         """The optimum under these limits of the columns."""
@@ -85,12 +90,12 @@ class Master(Protocol):
     def basis(self) -> tuple[np.ndarray, np.ndarray]:
         """Masks of the rows that hold with equality (n_rows,) and of the z inside their box."""
 
-    def kept(self) -> Master:
-        """The master as it is, whatever becomes of this one."""
+    def kept(self) -> VoteMaster:
+        """A copy of the master that later changes to this one do not affect."""
 
 
 class DenseMaster:
-    """The master in our own simplex method; HiGHS where that does not come to an end."""
+    """The master by the dense simplex method, or by HiGHS if that fails."""
 
     def __init__(self, problem: VotedProblem) -> None:
         self.problem = problem
@@ -111,28 +116,28 @@ class DenseMaster:
     def solve(self, limits: np.ndarray) -> Vertex:
         limits = np.append(np.zeros(self.first), limits)
         with one_blas_thread(len(limits)):
-            solved = self.simplex.solve(self.A, limits, PIVOTS * sum(self.A.shape))
-        if not solved and self.A.size <= RESCUE:
+            solved = self.simplex.solve(self.A, limits, PIVOTS_PER_ROW * sum(self.A.shape))
+        if not solved and self.A.size <= MAX_RESCUE_ENTRIES:
             return self._rescue(limits[self.first :])
         z, alpha = self.simplex.z.copy(), self.simplex.alpha
         self.value = float(z.sum())
         return Vertex(z, alpha[self.first :], float(alpha[0]) if self.first else 0.0, solved)
 
     def kept(self) -> DenseMaster:
-        # Arrays are never changed in place, only replaced.
+        # Arrays are replaced and never changed in place, so a shallow copy is enough.
         new = copy.copy(self)
         new.simplex = copy.copy(self.simplex)
         return new
 
     def _rescue(self, limits: np.ndarray) -> Vertex:
-        """The same by HiGHS, whose basis is where we go on."""
+        """The optimum by HiGHS; the dense method continues from its basis."""
         other = HighsMaster(self.problem)
         other.add(self.A[self.first :])
         vertex = other.solve(limits)
         self.value = other.value
         tight, inner = other.basis()
         if np.count_nonzero(tight) == np.count_nonzero(inner):
-            self.simplex.basis = Basis(np.flatnonzero(tight), np.flatnonzero(inner))
+            self.simplex.basis = SimplexBasis(np.flatnonzero(tight), np.flatnonzero(inner))
         return vertex
 
     def basis(self) -> tuple[np.ndarray, np.ndarray]:
@@ -143,10 +148,10 @@ class DenseMaster:
 
 
 class HighsMaster:
-    """``max sum z`` over the box and the rows of a pool, kept warm in HiGHS.
+    """The master in HiGHS, which keeps its basis between solves.
 
-    With ``u = unit mean(c)`` the variables are ``z / u``, so that they and the rows' bounds
-    ``limit / u`` stay near one as the objective falls.
+    With ``u = unit mean(c)`` the variables are ``z / u``, so that they and the bounds
+    ``limit / u`` of the rows stay near one as the objective falls.
     """
 
     def __init__(self, problem: VotedProblem) -> None:
@@ -160,10 +165,10 @@ class HighsMaster:
             "output_flag": False,
             "threads": 1,
             "solver": "simplex",
-            "presolve": "off",  # it would throw the basis away
+            "presolve": "off",  # presolving would discard the basis
             "simplex_scale_strategy": 0,  # rows and units are scaled here
-            "simplex_dual_edge_weight_strategy": 1,  # Devex: rows are dense, steepest edges dear
-            "small_matrix_value": TINY,
+            "simplex_dual_edge_weight_strategy": 1,  # Devex: steepest edge is slow on dense rows
+            "small_matrix_value": MIN_ENTRY_SHARE,
             "primal_feasibility_tolerance": 1e-10,
             "dual_feasibility_tolerance": 1e-10,
         }
@@ -186,7 +191,7 @@ class HighsMaster:
         self.rescale(1.0)
 
     def rescale(self, unit: float) -> None:
-        """Count z in other units; a power of two, so that nothing is rounded."""
+        """Change the unit of z, rounded to a power of two so that scaling is exact."""
         self.unit = float(np.exp2(np.round(np.log2(unit))))
         mean = float(np.exp2(np.round(np.log2(self.problem.costs.mean()))))
         self.u = self.unit * mean
@@ -199,7 +204,7 @@ class HighsMaster:
         if not q:
             return
         self.A = np.concatenate([self.A, rows])
-        large = np.abs(rows) > TINY
+        large = np.abs(rows) > MIN_ENTRY_SHARE
         which, index = np.nonzero(large)
         starts = np.searchsorted(which, np.arange(q)).astype(np.int32)
         free = np.full(q, self.infinity)
@@ -220,21 +225,21 @@ class HighsMaster:
         self.size -= len(rows)
 
     def solve(self, limits: np.ndarray) -> Vertex:
-        """The optimum, with z counted in good units."""
+        """The optimum, with a unit of z that fits its size."""
         vertex = self._solve(limits)
-        for _ in range(RESCALINGS):
+        for _ in range(MAX_RESCALINGS):
             share = self.value / float(self.problem.costs.sum())
-            if 0.125 * self.unit <= share <= 8.0 * self.unit:
+            if self.unit / UNIT_TOLERANCE <= share <= UNIT_TOLERANCE * self.unit:
                 break
-            # z is far from its unit, and tolerances are absolute: count in others. What is below
-            # the tolerance may be anything, and is approached in steps.
-            self.rescale(max(share, RESOLUTION * self.unit))
+            # The tolerances of HiGHS are absolute, so z should be near one in its unit. A value
+            # below the tolerance is not accurate, so the unit is reduced in steps.
+            self.rescale(max(share, MIN_UNIT_FACTOR * self.unit))
             vertex = self._solve(limits)
         return vertex
 
     def _solve(self, limits: np.ndarray) -> Vertex:
-        for floor in FLOORS:
-            # What HiGHS cannot tell from zero it is spared; the certificate is of the true limits.
+        for floor in MIN_ROW_BOUNDS:
+            # Limits too small for HiGHS are raised here; the certificate uses the true limits.
             self.limits = np.maximum(limits, floor * self.u)
             if self.size:
                 rows = np.arange(self.first, self.first + self.size, dtype=np.int32)
@@ -250,29 +255,29 @@ class HighsMaster:
             )
         solution = self.lp.getSolution()
         z = np.array(solution.col_value) * self.u
-        # The multiplier of a row is minus the coefficient of its column.
+        # The coefficient of a column is minus the multiplier of its row.
         multipliers = -np.array(solution.row_dual)
         self.value = float(z.sum())
         intercept = float(multipliers[0]) if self.first else 0.0
         return Vertex(z, multipliers[self.first :], intercept)
 
     def _run(self) -> bool:
-        """The dual simplex method from the last basis; something sturdier where it gives up."""
-        for options in ATTEMPTS:
+        """Solve from the last basis, with more robust options if HiGHS fails; True on success."""
+        for options in HIGHS_ATTEMPTS:
             for name, option in options.items():
                 self.lp.setOptionValue(name, option)
             if options:
-                self.lp.clearSolver()  # the basis may have become too badly conditioned
+                self.lp.clearSolver()  # the basis may be ill-conditioned
             self.lp.run()
             solved = self.lp.getModelStatus() == self.optimal
             if solved:
                 break
-        for name, option in ATTEMPTS[1].items():
+        for name, option in HIGHS_ATTEMPTS[1].items():
             self.lp.setOptionValue(name, option)
         return bool(solved)
 
     def kept(self) -> HighsMaster:
-        return self  # it comes to its end or raises
+        return self  # HiGHS either finds the optimum or raises, so there is nothing to restore
 
     def basis(self) -> tuple[np.ndarray, np.ndarray]:
         import highspy

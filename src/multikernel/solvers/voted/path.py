@@ -1,11 +1,11 @@
-"""Many penalties, one pool of columns: voted kernels along a grid of lambda and beta.
+"""Voted kernels along a grid of lambda and beta, with one pool of columns for all penalties.
 
-Other penalties only move the bounds of the master's rows, so every solution begins at the basis of
-the one before. And often there is nothing to solve: for a solution found at penalties ``Lambda'``
-with the feasible dual point z', ``t z'`` with ``t = min(1, min_k Lambda_k / Lambda'_k)`` is
-feasible at ``Lambda``. Where that proves the old coefficients optimal to the tolerance they are
-taken again: when the penalties are so large that no coefficient is left, and when they are so small
-that the loss is zero and only their proportion counts.
+Other penalties only move the bounds of the master's rows, so each solve starts from the basis of
+the solve before. Often there is nothing to solve: given a solution at penalties ``Lambda'`` with
+the feasible dual point z', ``t z'`` with ``t = min(1, min_k Lambda_k / Lambda'_k)`` is feasible at
+``Lambda``. If that proves the earlier coefficients optimal to the tolerance, they are reused. This
+happens if the penalties are so large that all coefficients are zero, and if they are so small that
+the loss is zero and only their proportions matter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def solve_grid(
     tol: float = 1e-6,
     max_iter: int = 1000,
 ) -> list[VotedSolution]:
-    """Solutions for many vectors of penalties Lambda (p,), in the order in which they come."""
+    """Solutions for many vectors of penalties Lambda (p,), in the order of the grid."""
     pool = ColumnPool(problem)
     Lambda = np.array(grid, dtype=np.float64).reshape(len(grid), problem.columns.p)
     found: list[VotedSolution] = []
@@ -65,10 +65,17 @@ def _known(
     bounds: np.ndarray,
     tol: float,
 ) -> VotedSolution | None:
-    """The best earlier solution, if it is good enough for these penalties too.
+    """The best earlier solution if it is optimal to the tolerance at these penalties, else None.
 
-    ``objectives`` are those of the earlier coefficients at these penalties, ``bounds`` what was
-    proven at the penalties ``before``.
+    Parameters
+    ----------
+    penalties : array of shape (p,)
+    before : array of shape (n_found, p)
+        The penalties of the earlier solutions.
+    objectives : array of shape (n_found,)
+        F of the earlier coefficients at the new penalties.
+    bounds : array of shape (n_found,)
+        Lower bounds of F at the earlier penalties.
     """
     ratios = np.divide(penalties, before, out=np.ones_like(before), where=before > 0)
     t = np.minimum(1.0, ratios.min(axis=1))

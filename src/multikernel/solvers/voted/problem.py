@@ -1,4 +1,4 @@
-"""Voted kernel regularisation: a linear program over all (kernel, point) columns.
+"""Voted kernel regularisation: a linear program over all (kernel, sample) columns.
 
 Cortes, Goyal, Kuznetsov and Mohri, *Kernel Extraction via Voted Risk Minimization*, eq. (1):
 
@@ -9,14 +9,15 @@ with b = 0 unless an intercept is asked for. Its dual is
 
     max_z  sum_i z_i   s.t.  0 <= z_i <= c_i,  |sum_i z_i y_i K_k(x_i, x_j)| <= Lambda_k  (all k, j)
 
-(and ``sum_i z_i y_i = 0`` with an intercept). Whatever z a solver ends with, ``t z`` with
-``t = min(1, min_kj Lambda_k / |sum_i z_i y_i K_k(x_i, x_j)|)`` is feasible, so that
-``t sum_i z_i`` bounds the optimum from below: the certificate of every solution here, for one pass
-over the kernels. Coefficients are kept as ``alpha_kj y_j``, with which y_j drops out of f.
+(and ``sum_i z_i y_i = 0`` with an intercept). For any z within its box, ``t z`` with
+``t = min(1, min_kj Lambda_k / |sum_i z_i y_i K_k(x_i, x_j)|)`` is feasible, so
+``t sum_i z_i`` bounds the optimum from below. This is the certificate of every solution here; it
+costs one pass over the kernels. Coefficients are stored as ``alpha_kj y_j``, so that y_j drops out
+of f.
 
-Three ways lead there: column generation (:mod:`.voted_generation`), the same program with every
-column from the start in HiGHS, and the paper's coordinate descent (:mod:`.voted_descent`), which
-may stall and is then carried to the end by column generation.
+There are three solvers: column generation (:mod:`.generation`), the same program with all columns
+from the start in HiGHS, and the paper's coordinate descent (:mod:`.descent`), which may stall;
+column generation then continues from its result.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from typing import Any
 import numpy as np
 
 from ...problem import relative_gap
-from .columns import KernelColumns, Terms
+from .columns import KernelColumns
+from .terms import Terms
 
 Report = Callable[[dict[str, Any]], None]
 SOLVERS = ("auto", "columns", "lp", "descent")
@@ -36,7 +38,7 @@ SOLVERS = ("auto", "columns", "lp", "descent")
 
 @dataclass(frozen=True)
 class VotedProblem:
-    """One binary problem: columns, labels -1/+1, and the factor c_i of each point's loss."""
+    """One binary problem: columns, labels -1/+1, and the factor c_i of each sample's loss."""
 
     columns: KernelColumns
     y: np.ndarray
@@ -46,31 +48,31 @@ class VotedProblem:
     def objective(
         self, penalties: np.ndarray, terms: Terms, values: np.ndarray, intercept: float
     ) -> float:
-        """F at a function with these values on the sample, intercept not included."""
+        """F of a function with these values on the sample; they do not include the intercept."""
         slack = np.maximum(0.0, 1.0 - self.y * (values + intercept))
         return float(self.costs @ slack + penalties[terms.kernels] @ np.abs(terms.coef))
 
     def values(self, terms: Terms) -> np.ndarray:
         """f on the sample, without the intercept."""
-        everyone = self.columns.points(np.arange(self.columns.n))
-        return self.columns.expand([terms]).values(everyone)[:, 0]
+        samples = self.columns.grams.points(np.arange(self.columns.n))
+        return self.columns.expand([terms]).values(samples)[:, 0]
 
     def feasible(self, z: np.ndarray) -> np.ndarray:
-        """The nearest multipliers that keep to their box and, with an intercept, to y'z = 0."""
+        """Multipliers near z within their box and, with an intercept, with y'z = 0."""
         z = np.clip(z, 0.0, self.costs)
         if self.fit_intercept:
             for sign in (1.0, -1.0):
                 side = self.y == sign
                 excess = sign * float(self.y @ z)
                 if excess > 0:
-                    # Points of the heavier side give way, so that nothing leaves the box.
+                    # Shrink the class with the larger sum, so that nothing leaves the box.
                     z[side] *= max(0.0, 1.0 - excess / z[side].sum())
         return z
 
 
 @dataclass(frozen=True)
-class Bound:
-    """A feasible dual point.
+class DualBound:
+    """A feasible dual point and the lower bound that it proves.
 
     Attributes
     ----------
@@ -79,7 +81,7 @@ class Bound:
     value : float
         ``t sum_i z_i``.
     ratios : array of shape (p, n)
-        ``|K_k'(z y)|_j / Lambda_k`` before z was scaled: above one, the column is worth having.
+        ``|K_k'(z y)|_j / Lambda_k`` before z was scaled; above one, the column is violated.
     """
 
     z: np.ndarray
@@ -89,7 +91,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class VotedSolution:
-    """What a solver found and what it proves.
+    """The result of a solver and its certificate.
 
     Attributes
     ----------
@@ -97,13 +99,13 @@ class VotedSolution:
         The non-zero coefficients.
     intercept : float
     objective : float
-        F of what is returned.
+        F of these terms and this intercept.
     bound : float
-        No function has a smaller F than this.
+        A lower bound of F over all functions.
     gap : float
         ``(objective - bound) / objective``.
     z : array of shape (n,)
-        The feasible dual point that proves it.
+        The feasible dual point that proves the bound.
     n_iter : int
     history : list of dict
     """
@@ -120,10 +122,11 @@ class VotedSolution:
 
 def lower_bound(
     problem: VotedProblem, penalties: np.ndarray, z: np.ndarray, prices: np.ndarray | None = None
-) -> Bound:
+) -> DualBound:
     """The dual value of z, scaled until no column is violated; one pass over the kernels.
 
-    ``prices`` are ``K_k'(z y)``, where they are known and z is within its box and balanced.
+    ``prices`` are ``K_k'(z y)`` if they are known already; z must then be feasible but for the
+    columns.
     """
     if prices is None:
         z = problem.feasible(z)
@@ -133,11 +136,11 @@ def lower_bound(
     ratios = np.divide(products, size, out=np.zeros_like(products), where=size > 0)
     ratios[(size == 0) & (products > 0)] = np.inf
     t = 1.0 / max(1.0, float(ratios.max()))
-    return Bound(t * z, t * float(z.sum()), ratios)
+    return DualBound(t * z, t * float(z.sum()), ratios)
 
 
 def gap_of(problem: VotedProblem, objective: float, bound: float) -> float:
-    """``(objective - bound) / objective``, rounding forgiven."""
+    """``(objective - bound) / objective``; differences within rounding count as zero."""
     size = np.array([float(problem.costs.sum())])
     return float(relative_gap(np.array([objective]), np.array([bound]), size)[0])
 
@@ -145,8 +148,8 @@ def gap_of(problem: VotedProblem, objective: float, bound: float) -> float:
 def largest_penalty(problem: VotedProblem) -> np.ndarray:
     """``max_j |sum_i c_i y_i K_k(x_i, x_j)|`` for every kernel, shape (p,).
 
-    ``alpha = 0`` is optimal if, and without an intercept only if, every Lambda_k is at least this.
-    (With an intercept c is scaled to balance the classes, one choice of several.)
+    ``alpha = 0`` is optimal if every Lambda_k is at least this; without an intercept, only then.
+    (With an intercept c is scaled to balance the classes, which is one choice of several.)
     """
     z = problem.feasible(problem.costs)
     return np.asarray(np.abs(problem.columns.price(z * problem.y)).max(axis=1))
@@ -169,13 +172,13 @@ def solve(
     penalties : array of shape (p,)
         Lambda_k; positive, except for kernels that are zero on the sample.
     solver : {"auto", "columns", "lp", "descent"}
-        ``"auto"`` is ``"columns"``, with all of them from the start where they are few.
+        ``"auto"`` is ``"columns"``, with all columns from the start if they are few.
     tol : float
-        Relative duality gap to stop at.
+        Relative duality gap at which to stop.
     max_iter : int
-        Rounds of column generation, and steps of coordinate descent before it.
+        Limit on rounds of column generation, and on steps of coordinate descent before it.
     report : callable, optional
-        Called with each entry of the history as it is made.
+        Called with each entry of the history when it is added.
     """
     from .descent import descend
     from .generation import ColumnPool
@@ -202,11 +205,11 @@ def solve(
 
 
 def check_penalties(problem: VotedProblem, penalties: np.ndarray) -> None:
-    """A column that costs nothing leaves the program without a certificate."""
+    """Refuse kernels without a penalty: no dual point is feasible for their columns but zero."""
     free = np.flatnonzero(~(penalties > 0))
     if not len(free):
         return
-    # Columns that are not zero may be orthogonal to one vector, but not to one at random.
+    # A random vector tells columns that are zero from columns that are not.
     products = problem.columns.price(np.random.default_rng(0).standard_normal(len(problem.y)))
     for k in free.tolist():
         if not penalties[k] == 0 or np.any(products[k] != 0):

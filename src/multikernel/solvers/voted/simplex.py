@@ -1,27 +1,27 @@
-"""A dual simplex method for dense linear programs in which everything has two bounds.
+"""A dual simplex method for dense linear programs in which rows and variables have two bounds.
 
     max sum_i z_i,   0 <= z_i <= c_i,   -L_q <= sum_i A_qi z_i <= L_q
 
-is the master of a vote: some hundred dense rows on thousands of variables, solved again and again
-with a few rows more, a few less, or other limits. A general solver treats its matrix as sparse and
-spends most of a pivot on bookkeeping; here a pivot reads the matrix once.
+is the master program of a vote: a few hundred dense rows and thousands of variables, solved many
+times with rows added or dropped or with other limits. A general solver stores the matrix as sparse
+and spends most of a pivot on bookkeeping; here a pivot reads the matrix once.
 
-A basis is a set S of rows at their limits and a set E of z between their bounds, of the same size:
-with ``B = A[S, E]`` the z in E solve ``A[S] z = ±L``, the coefficients of the vote
-``alpha B = 1`` give the points of E a margin of one, and ``d = 1 - alpha A`` are the reduced costs
-of the others. *Because everything has two bounds every basis is dual feasible*: what has the wrong
-sign goes to its other bound. There is no first phase, rows may come, go and move at will, and the
-errors of a long sequence of pivots are repaired when B is inverted anew.
+A basis is a set S of rows at their limits and a set E of z between their bounds, of the same size.
+With ``B = A[S, E]`` the z in E solve ``A[S] z = ±L``, the coefficients of the vote
+``alpha B = 1`` give the samples of E a margin of one, and ``d = 1 - alpha A`` are the reduced costs
+of the other z. *Since all bounds are finite, every basis is dual feasible*: a variable whose
+reduced cost has the wrong sign is moved to its other bound. So there is no first phase, rows can be
+added, dropped and changed at any time, and inverting B again removes the errors of many pivots.
 
     repeat
-        leaves:  the variable farthest outside its bounds, in units of its steepest edge
-        enters:  along the ray, variables whose reduced cost changes its sign go over to their other
-                 bound as long as the dual objective rises; the next one enters (long steps)
-        update   z, r = A z, d, alpha, the explicit inverse of B and the edges' exact weights
+        leaving   the variable farthest outside its bounds, in units of its steepest edge
+        entering  along the ray, variables whose reduced cost changes sign move to their other bound
+                  as long as the dual objective rises; the next one enters the basis (long steps)
+        update    z, r = A z, d, alpha, the explicit inverse of B and the steepest edge weights
 
 Rows and variables are scaled by powers of two until their largest entries are near one, and
-tolerances are parts of the bounds themselves: polynomials of degree ten on points of very different
-length, ``K_ij ~ s_i s_j`` over many orders of magnitude, become matrices of entries near one.
+tolerances are relative to the bounds. This also brings the entries of polynomials of degree ten on
+samples of very different norms, ``K_ij ~ s_i s_j`` over many orders of magnitude, near one.
 """
 
 from __future__ import annotations
@@ -33,34 +33,34 @@ from scipy.linalg import qr
 
 from . import _simplex_loops as loops
 
-#: How far a variable may be outside, as a part of its bound.
-FEASIBLE = 1e-9
-#: Rounding of a sum, as a part of the sum of absolute values.
-ROUNDING = 1e-15
+#: How far a variable may be outside its bounds, relative to the bound.
+FEASIBILITY_TOLERANCE = 1e-9
+#: Rounding error of a sum, relative to the sum of absolute values.
+ROUNDING_ERROR = 1e-15
 #: Rounds of equilibration.
-ROUNDS = 6
-#: Relative size of the perturbations that get a stalled method going.
-PERTURBATION = 1e-6
-#: Pivots between two inversions: at least this many, and one for so many rows of the basis.
-STEPS, ROWS_PER_STEP = 100, 2
-#: Largest error of an inverse that is worked with.
-ERROR = 1e-3
-#: Directions of a lost basis that are kept: less and less of it the more often it happens.
-REGULAR = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5)
-#: How often a basis may be lost to rounding.
-LOSSES = 10
+EQUILIBRATION_ROUNDS = 6
+#: Relative size of the random changes of the costs that end stalling.
+COST_PERTURBATION = 1e-6
+#: Pivots between two inversions: at least this many, and one for this many rows of the basis.
+MIN_PIVOTS_PER_INVERSION, BASIS_ROWS_PER_PIVOT = 100, 2
+#: Largest entry of ``B inverse(B) - 1`` with which an inverse is used.
+MAX_INVERSE_ERROR = 1e-3
+#: Relative size of independent directions of a singular basis; larger after each failure.
+RANK_TOLERANCES = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5)
+#: How often a basis may turn out to be singular in one solve.
+MAX_SINGULAR_BASES = 10
 
 
 @dataclass
-class Basis:
-    """Which rows are tight (positions in A) and which z are between their bounds, in one order."""
+class SimplexBasis:
+    """The rows at their limits (positions in A) and as many z between their bounds."""
 
     rows: np.ndarray
     inner: np.ndarray
 
 
 class DenseSimplex:
-    """One program, its rows and its last basis.
+    """The simplex method with the basis and the solution of its last call.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class DenseSimplex:
         self.box = np.ascontiguousarray(box, dtype=np.float64)
         self.n = len(box)
         nothing = np.empty(0, dtype=np.int64)
-        self.basis = Basis(nothing, nothing)
+        self.basis = SimplexBasis(nothing, nothing)
         self.z = self.box.copy()
         self.alpha = np.empty(0)
         self.at = np.full(self.n, -2, dtype=np.int64)
@@ -80,29 +80,30 @@ class DenseSimplex:
         self._rng = np.random.default_rng(0)
 
     def renumber(self, stay: np.ndarray) -> None:
-        """Rows, none of them tight, have been dropped; ``stay`` is the mask of the others."""
-        self.basis = Basis((np.cumsum(stay) - 1)[self.basis.rows], self.basis.inner)
+        """Renumber the basis after rows outside it were dropped; ``stay`` masks the others."""
+        self.basis = SimplexBasis((np.cumsum(stay) - 1)[self.basis.rows], self.basis.inner)
 
     def solve(self, A: np.ndarray, limits: np.ndarray, max_pivots: int) -> bool:
-        """Go to the optimum; ``z`` and ``alpha`` (q,) hold it.
+        """Find the optimum and store it in ``z`` (n,) and ``alpha`` (q,); True on success.
 
-        False if it was not reached; they then belong to the last basis, and the next call begins
-        where this one did.
+        After a failure they belong to the last basis, and the next call starts from the basis from
+        which this call started.
         """
         begin = self.basis
         rows, points = equilibrate(A)
-        program = Program.of(A * rows[:, None] * points, limits * rows, self.box / points)
+        program = ScaledProgram.of(A * rows[:, None] * points, limits * rows, self.box / points)
         exact = points.copy()  # the costs of the scaled variables
         cost, perturbed, lost, left = exact, False, 0, max_pivots
         state, solved = None, False
-        while lost <= LOSSES and left > 0:
-            new = State.of(program, self.basis, self.at, cost)
+        while lost <= MAX_SINGULAR_BASES and left > 0:
+            new = SimplexState.of(program, self.basis, self.at, cost)
             if new is None:
-                self.basis = regular_part(program.A, self.basis, REGULAR[min(lost, 4)])
+                self.basis = regular_part(program.A, self.basis, RANK_TOLERANCES[min(lost, 4)])
                 lost += 1
                 continue
             state = new
-            steps = min(left, max(STEPS, len(self.basis.rows) // ROWS_PER_STEP))
+            most = max(MIN_PIVOTS_PER_INVERSION, len(self.basis.rows) // BASIS_ROWS_PER_PIVOT)
+            steps = min(left, most)
             status, taken = state.take_steps(program, steps)
             self.basis, self.at = state.basis(), state.at
             left -= taken
@@ -110,13 +111,13 @@ class DenseSimplex:
             if status == loops.OPTIMAL and not taken and not perturbed:
                 solved = True
                 break
-            if status == loops.LOST:  # rounding has the better of this basis
-                self.basis = regular_part(program.A, self.basis, REGULAR[min(lost, 4)])
+            if status == loops.SINGULAR:
+                self.basis = regular_part(program.A, self.basis, RANK_TOLERANCES[min(lost, 4)])
                 lost += 1
             if status == loops.OPTIMAL and not taken:
                 cost, perturbed = exact, False
-            elif status in (loops.STALLED, loops.LOST) and not perturbed:
-                cost = exact * (1.0 + PERTURBATION * self._rng.random(self.n))
+            elif status in (loops.STALLED, loops.SINGULAR) and not perturbed:
+                cost = exact * (1.0 + COST_PERTURBATION * self._rng.random(self.n))
                 perturbed = True
         self.alpha = np.zeros(len(A))
         if state is not None:
@@ -129,7 +130,7 @@ class DenseSimplex:
 
 
 @dataclass(frozen=True)
-class Program:
+class ScaledProgram:
     """``max cost'z, 0 <= z <= box, |A z| <= limits``, scaled."""
 
     A: np.ndarray
@@ -138,22 +139,23 @@ class Program:
     tol_z: np.ndarray
 
     @classmethod
-    def of(cls, A: np.ndarray, limits: np.ndarray, box: np.ndarray) -> Program:
-        # A z that is cut off at its bounds must not carry a row over its limit.
+    def of(cls, A: np.ndarray, limits: np.ndarray, box: np.ndarray) -> ScaledProgram:
+        # Clipping z to its bounds must not move a row beyond its limit.
         narrow = limits > 0
         effect = (np.abs(A[narrow]) / limits[narrow, None]).max(axis=0, initial=0.0)
-        with np.errstate(divide="ignore"):  # a point without weight has no room at all
-            return cls(A, limits, box, FEASIBLE / np.maximum(effect, 1.0 / box))
+        with np.errstate(divide="ignore"):  # the box of a sample without weight is zero
+            tolerance = FEASIBILITY_TOLERANCE / np.maximum(effect, 1.0 / box)
+        return cls(A, limits, box, tolerance)
 
 
 def equilibrate(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Powers of two for rows and columns that bring their largest entries near one.
+    """Powers of two that scale the largest entries of rows and columns to about one.
 
-    Both are divided by the root of their largest entry, a few times over (Ruiz).
+    Rows and columns are divided by the root of their largest entry, several times (Ruiz).
     """
     rows, columns = np.ones(A.shape[0]), np.ones(A.shape[1])
     size = np.abs(A)
-    for _ in range(ROUNDS if len(A) else 0):
+    for _ in range(EQUILIBRATION_ROUNDS if len(A) else 0):
         by_row, by_column = size.max(axis=1), size.max(axis=0)
         r = 1.0 / np.sqrt(np.where(by_row > 0, by_row, 1.0))
         c = 1.0 / np.sqrt(np.where(by_column > 0, by_column, 1.0))
@@ -164,10 +166,10 @@ def equilibrate(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.exp2(np.round(np.log2(rows))), np.exp2(np.round(np.log2(columns)))
 
 
-def regular_part(A: np.ndarray, basis: Basis, share: float) -> Basis:
-    """The rows and variables of a singular basis that are independent; every part is a basis.
+def regular_part(A: np.ndarray, basis: SimplexBasis, share: float) -> SimplexBasis:
+    """The independent rows and variables of a singular basis, which are a basis themselves.
 
-    What is within ``share`` of the largest direction counts as independent.
+    Directions count as independent if they are longer than ``share`` times the longest.
     """
     rows, inner = basis.rows, basis.inner
     for _ in range(2):  # first the variables, then as many rows
@@ -175,12 +177,12 @@ def regular_part(A: np.ndarray, basis: Basis, share: float) -> Basis:
         size = np.abs(np.diag(R))
         rank = int(np.count_nonzero(size > share * size.max(initial=0.0)))
         inner, rows, A = np.sort(rows), inner[order[:rank]], A.T
-    return Basis(rows, inner)
+    return SimplexBasis(rows, inner)
 
 
 @dataclass
-class State:
-    """Everything that follows from a basis, in the form in which the compiled steps change it."""
+class SimplexState:
+    """The solution, the inverse and the edge weights of a basis; the compiled loop updates them."""
 
     s: int
     E: np.ndarray
@@ -198,8 +200,10 @@ class State:
     tol_r: np.ndarray
 
     @classmethod
-    def of(cls, program: Program, basis: Basis, at: np.ndarray, cost: np.ndarray) -> State | None:
-        """In full precision; None if the basis is singular."""
+    def of(
+        cls, program: ScaledProgram, basis: SimplexBasis, at: np.ndarray, cost: np.ndarray
+    ) -> SimplexState | None:
+        """The state of a basis in full precision; None if the basis is singular."""
         A, box, limits = program.A, program.box, program.limits
         S, E = basis.rows, basis.inner
         q, s = len(A), len(S)
@@ -209,13 +213,13 @@ class State:
             inner_inverse = np.linalg.inv(B)
         except np.linalg.LinAlgError:
             return None
-        if s and not np.abs(B @ inner_inverse - np.eye(s)).max() < ERROR:
+        if s and not np.abs(B @ inner_inverse - np.eye(s)).max() < MAX_INVERSE_ERROR:
             return None
         coef = cost[E] @ inner_inverse
         coef += (cost[E] - coef @ B) @ inner_inverse
         d = cost - coef @ tight
         d[E] = 0.0
-        close = ROUNDING * (cost + np.abs(coef).sum())  # entries are one at most
+        close = ROUNDING_ERROR * (cost + np.abs(coef).sum())  # entries of A are at most one
         at = np.where(d > close, -2, np.where((d < -close) | (at == 0), -1, at))
         at[E] = 0
         z = np.where(at == -2, box, 0.0)
@@ -225,14 +229,14 @@ class State:
         inside = inner_inverse @ target
         inside += inner_inverse @ (target - B @ inside)
         z[E] = inside
-        # What rounding has done to them nobody can tell from an infeasibility.
-        weights = loops.weigh_rows(A, z)
-        noise = np.abs(inner_inverse) @ (limits[S] + weights[S])
+        # Rounding errors must not be taken for infeasibility.
+        sizes = loops.absolute_row_sums(A, z)
+        noise = np.abs(inner_inverse) @ (limits[S] + sizes[S])
         tol_z = program.tol_z.copy()
-        tol_z[E] = np.maximum(tol_z[E], ROUNDING * noise)
+        tol_z[E] = np.maximum(tol_z[E], ROUNDING_ERROR * noise)
         r = A @ z
         r[S] = side[S] * limits[S]
-        tol_r = np.maximum(FEASIBLE * limits, ROUNDING * weights)
+        tol_r = np.maximum(FEASIBILITY_TOLERANCE * limits, ROUNDING_ERROR * sizes)
         free = np.flatnonzero(side == 0)
         edges = A[np.ix_(free, E)] @ inner_inverse
         wr = np.ones(q)
@@ -258,8 +262,8 @@ class State:
             tol_r,
         )
 
-    def take_steps(self, program: Program, steps: int) -> tuple[int, int]:
-        """Pivot; why it ended, and how many there were."""
+    def take_steps(self, program: ScaledProgram, steps: int) -> tuple[int, int]:
+        """At most ``steps`` pivots; the status in which they ended and their number."""
         s, status, taken = loops.take_steps(
             program.A,
             program.limits,
@@ -283,8 +287,8 @@ class State:
         self.s = int(s)
         return int(status), int(taken)
 
-    def basis(self) -> Basis:
-        return Basis(self.S[: self.s].copy(), self.E[: self.s].copy())
+    def basis(self) -> SimplexBasis:
+        return SimplexBasis(self.S[: self.s].copy(), self.E[: self.s].copy())
 
 
 def _with_room(values: np.ndarray, room: int) -> np.ndarray:
