@@ -37,7 +37,7 @@ class VotedCommon(ClassifierCommon):
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "memory_budget": [None, Real, str],
-        "engine": [StrOptions({"cpu"})],
+        "engine": [str],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -193,8 +193,9 @@ class VotedKernelClassifier(VotedCommon):
         Threads for passes over the kernels; -1 for all cores.
     random_state : int, RandomState or None, default=0
         For the signs of ``complexity="monte-carlo"``.
-    engine : {"cpu"}, default="cpu"
-        Votes read columns of kernels, which only the library's own engine offers.
+    engine : str, default="cpu"
+        The engine that evaluates the kernels. Other packages may register their own
+        (:func:`multikernel.grams.engines.register`); ``"cpu"`` is the library's.
     verbose : int, default=0
         Show rounds, gap, kernels and support vectors.
 
