@@ -20,7 +20,7 @@ from multikernel.learners.ridge import Ridge
 from multikernel.problem import Target
 from multikernel.problem.losses import Hinge, Squared
 from multikernel.solvers.ensemble.hypotheses import check_partition, out_of_fold
-from multikernel.solvers.ensemble.problem import Ball, combine_hypotheses
+from multikernel.solvers.ensemble.problem import HypothesisBall, combine_hypotheses
 from tests.estimators.cases import BANKS, NORMALIZATIONS, iris, stratified, waves
 
 BANK = mk.gaussians([0.02, 0.3, 4.0]) + KernelBank([mk.Linear()])
@@ -64,7 +64,7 @@ def test_classifier_equals_machines_trained_one_by_one(normalize, norm, signed, 
         Y = np.where(y == model.classes_[1], 1.0, -1.0)[:, None]
     else:
         Y = np.where(y[:, None] == model.classes_, 1.0, -1.0)
-    ball = Ball({"l1": 1, "l2": 2}[norm], signed)
+    ball = HypothesisBall({"l1": 1, "l2": 2}[norm], signed)
     second = combine_hypotheses(H, Y, np.ones(len(X)), Hinge(), ball)
     assert model.objective_ == pytest.approx(second.objective, rel=1e-6)
     assert model.weights_gap_ <= 1e-9 and ball.contains(model.kernel_weights_)
@@ -106,7 +106,7 @@ def test_regressor_equals_machines_trained_one_by_one(outputs, name):
             else:
                 H[test, k] = values
     np.testing.assert_allclose(model.out_of_fold_, H, atol=1e-7)
-    second = combine_hypotheses(H, Y, np.ones(40), Squared(), Ball(2, False, 0.8))
+    second = combine_hypotheses(H, Y, np.ones(40), Squared(), HypothesisBall(2, False, 0.8))
     np.testing.assert_allclose(model.kernel_weights_, second.weights, atol=1e-5)
     expected = np.einsum("nkt,k->nt", whole, model.kernel_weights_) + second.intercept
     np.testing.assert_allclose(model.predict(new).reshape(15, -1), expected, atol=1e-4)

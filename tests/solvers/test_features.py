@@ -26,7 +26,7 @@ from multikernel.solvers.joint.features import find_by_features
 from multikernel.solvers.joint.warm_start import WarmStart
 from multikernel.solvers.levels import Plane, highest, mixture
 from multikernel.solvers.spectral.lp import free_spectrum
-from multikernel.solvers.spectral.problem import Features, Labels
+from multikernel.solvers.spectral.problem import Labels, RankOneKernels
 
 LEARNERS = {"hinge": SVM, "insensitive": SVR, "squared": Ridge}
 TIGHT = mk.L1(tol=1e-8)
@@ -310,7 +310,7 @@ def test_separated_points_at_any_cost():
     X, f = sample(9, n=30, p=200)
     grams, target = columns(X), target_of(f, "hinge")
     U = grams.dense_features() * np.sqrt(grams.scale)
-    hard = free_spectrum(Features(U), Labels(target.Y[:, 0], "hard"))
+    hard = free_spectrum(RankOneKernels(U), Labels(target.Y[:, 0], "hard"))
     for C in (1e5, 1e8, 1e11):
         found = find_by_features(grams, target, mk.L1(), SVM(C=C))
         # that is what C makes of the last digit of f
@@ -325,7 +325,7 @@ def test_the_free_spectrum_at_large_costs():
     X = rng.standard_normal((60, 20))
     y = np.where(X[:, 0] + 0.5 * rng.standard_normal(60) > 0, 1.0, -1.0)
     for C in (1e3, 1e6):
-        found = free_spectrum(Features(X), Labels(y, "1-norm", C))
+        found = free_spectrum(RankOneKernels(X), Labels(y, "1-norm", C))
         assert found.gap <= 1e-8
 
 

@@ -57,7 +57,7 @@ _INDICES = ir.VectorType(_INDEX, LANES)
 _CONTRACT = ("contract",)
 
 
-class _Vectors:
+class _VectorSearch:
     """Vector instructions on the arrays that a pass reads."""
 
     def __init__(self, context: Any, builder: Any, signature: Any, args: Any) -> None:
@@ -191,7 +191,7 @@ _BEST = types.Tuple((types.float64, types.float64, types.float64, types.int64))
 @intrinsic
 def _step_and_lowest_vectors(typing, g, up, row_i, row_j, d_i, d_j):
     def code(context, builder, signature, args):
-        v = _Vectors(context, builder, signature, args)
+        v = _VectorSearch(context, builder, signature, args)
         d_i, d_j = v.scalars
 
         def body(k, state):
@@ -209,7 +209,7 @@ def _step_and_lowest_vectors(typing, g, up, row_i, row_j, d_i, d_j):
 @intrinsic
 def _partner_vectors(typing, g, down, diagonal, row, slope, d_ii, floor):
     def code(context, builder, signature, args):
-        v = _Vectors(context, builder, signature, args)
+        v = _VectorSearch(context, builder, signature, args)
         slope, d_ii, floor = v.scalars
 
         def body(k, state):
@@ -229,7 +229,7 @@ def _partner_vectors(typing, g, down, diagonal, row, slope, d_ii, floor):
 @intrinsic
 def _step_and_best_vectors(typing, g, up, down, diagonal, row, d, floor):
     def code(context, builder, signature, args):
-        v = _Vectors(context, builder, signature, args)
+        v = _VectorSearch(context, builder, signature, args)
         d, floor = v.scalars
 
         def body(k, state):

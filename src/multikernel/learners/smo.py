@@ -37,7 +37,7 @@ import numpy as np
 
 from . import _smo_loops as loops
 
-__all__ = ["Result", "Rows", "one_class", "solve", "svc", "svr"]
+__all__ = ["Result", "KernelRows", "one_class", "solve", "svc", "svr"]
 
 #: memory for rows on demand, unless the caller says how many rows to hold
 CACHE_BYTES = 256 * 2**20
@@ -49,7 +49,7 @@ EPS = float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True)
-class Rows:
+class KernelRows:
     """A kernel matrix that is never stored: its rows are computed when they are needed.
 
     Attributes
@@ -103,7 +103,7 @@ class Result:
 
 
 def svc(
-    K: np.ndarray | Rows,
+    K: np.ndarray | KernelRows,
     y: np.ndarray,
     C: float | np.ndarray = 1.0,
     *,
@@ -118,7 +118,7 @@ def svc(
 
     Parameters
     ----------
-    K : array of shape (n, n), or Rows
+    K : array of shape (n, n), or KernelRows
     y : array of shape (n,)
         Labels -1 and +1.
     C : float or array of shape (n,)
@@ -152,7 +152,7 @@ def svc(
 
 
 def svr(
-    K: np.ndarray | Rows,
+    K: np.ndarray | KernelRows,
     y: np.ndarray,
     C: float | np.ndarray = 1.0,
     epsilon: float = 0.1,
@@ -170,7 +170,7 @@ def svr(
 
     Parameters
     ----------
-    K : array of shape (n, n), or Rows
+    K : array of shape (n, n), or KernelRows
     y : array of shape (n,)
     C : float or array of shape (n,)
     epsilon : float
@@ -198,7 +198,7 @@ def svr(
 
 
 def one_class(
-    K: np.ndarray | Rows,
+    K: np.ndarray | KernelRows,
     nu: float = 0.5,
     *,
     upper: np.ndarray | None = None,
@@ -212,14 +212,14 @@ def one_class(
 
     Parameters
     ----------
-    K : array of shape (n, n), or Rows
+    K : array of shape (n, n), or KernelRows
     nu : float in (0, 1]
     upper : array of shape (n,) or None
         Bounds in place of ``1 / (nu n)``; they must sum to at least one.
 
     Other parameters are those of `solve`.
     """
-    n = len(K.diagonal) if isinstance(K, Rows) else len(K)
+    n = len(K.diagonal) if isinstance(K, KernelRows) else len(K)
     if upper is None:
         if not 0.0 < nu <= 1.0:
             raise ValueError(f"nu must lie in (0, 1], got {nu!r}.")
@@ -239,7 +239,7 @@ def one_class(
 
 
 def solve(
-    K: np.ndarray | Rows,
+    K: np.ndarray | KernelRows,
     linear: np.ndarray,
     sign: np.ndarray,
     C: float | np.ndarray,
@@ -256,7 +256,7 @@ def solve(
 
     Parameters
     ----------
-    K : array of shape (n, n), or Rows
+    K : array of shape (n, n), or KernelRows
         Float32 or float64. Sums are in float64 in either case.
     linear : array of shape (m,)
         m is n, or 2n: then the variables i and n + i belong to point i, with signs +1 and -1, and
@@ -284,7 +284,7 @@ def solve(
     """
     problem = _signed(K, linear, sign, C, delta, intercept)
     n = len(problem.lower)
-    matrix = _Fetched(K, cache_rows, shrinking) if isinstance(K, Rows) else _Stored(K)
+    matrix = _Fetched(K, cache_rows, shrinking) if isinstance(K, KernelRows) else _Stored(K)
     s = np.zeros(n) if alpha0 is None else problem.fold(np.asarray(alpha0, dtype=np.float64))
     s = _feasible(s, problem)
     limit = max_iter if max_iter >= 0 else max(10_000_000, 100 * n)
@@ -294,7 +294,7 @@ def solve(
 
 
 @dataclass(frozen=True)
-class _Problem:
+class SignedDual:
     """The problem in signed coefficients: slopes above and below zero, and bounds."""
 
     lower: np.ndarray
@@ -337,19 +337,19 @@ class _Problem:
 
 
 def _signed(
-    K: np.ndarray | Rows,
+    K: np.ndarray | KernelRows,
     linear: np.ndarray,
     sign: np.ndarray,
     C: float | np.ndarray,
     delta: float,
     intercept: bool,
-) -> _Problem:
+) -> SignedDual:
     """Check the arguments, and fold two variables of a point into one."""
     linear = np.asarray(linear, dtype=np.float64)
     sign = np.asarray(sign, dtype=np.float64)
     m = len(linear)
     C = np.broadcast_to(np.asarray(C, dtype=np.float64), (m,))
-    n = len(K.diagonal) if isinstance(K, Rows) else len(K)
+    n = len(K.diagonal) if isinstance(K, KernelRows) else len(K)
     if linear.ndim != 1 or sign.shape != (m,) or m not in (n, 2 * n) or n == 0:
         raise ValueError(
             f"linear and sign have shapes {linear.shape} and {sign.shape}; expected n or 2n "
@@ -369,10 +369,10 @@ def _signed(
         above, below = linear[:n].copy(), -linear[n:]
         if np.any(above < below):
             raise ValueError("linear[i] + linear[n + i] must not be negative (epsilon >= 0).")
-    return _Problem(lower, upper, above, below, float(delta), intercept, linear, sign)
+    return SignedDual(lower, upper, above, below, float(delta), intercept, linear, sign)
 
 
-def _feasible(s: np.ndarray, problem: _Problem) -> np.ndarray:
+def _feasible(s: np.ndarray, problem: SignedDual) -> np.ndarray:
     """The given coefficients within their bounds and with the right sum.
 
     What the sum lacks is first taken from coefficients of the other sign, all by the same factor,
@@ -430,7 +430,7 @@ class _Stored:
 class _Fetched:
     """Rows on demand: the least recently used make room for new ones."""
 
-    def __init__(self, K: Rows, cache_rows: int | None, shrinking: bool) -> None:
+    def __init__(self, K: KernelRows, cache_rows: int | None, shrinking: bool) -> None:
         self.rows = K.rows
         self.diagonal = np.array(K.diagonal, dtype=np.float64)
         n = len(self.diagonal)
@@ -492,7 +492,7 @@ class _Run:
 
     def __init__(
         self,
-        problem: _Problem,
+        problem: SignedDual,
         matrix: _Stored | _Fetched,
         s: np.ndarray,
         tol: float,

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..grams.protocol import CombinedGram
 from .polish import polish
-from .smo import Result, Rows, solve
+from .smo import KernelRows, Result, solve
 
 #: Violation of the optimality conditions to reach where no active-set method can follow.
 FINE = 1e-5
@@ -46,13 +46,13 @@ class Source:
     ----------
     matrix : array of shape (n, n) or None
         None where it does not fit.
-    kernel : array or Rows
+    kernel : array or KernelRows
     cache_rows : int or None
         How many rows may be held at a time.
     """
 
     matrix: np.ndarray | None
-    kernel: np.ndarray | Rows
+    kernel: np.ndarray | KernelRows
     cache_rows: int | None
 
     @classmethod
@@ -61,7 +61,7 @@ class Source:
             K = np.ascontiguousarray(gram.dense())
             return cls(K, K, None)
         rows = max(16, int(0.5 * gram.room / (8 * gram.n)))
-        return cls(None, Rows(gram.rows, gram.diagonal()), rows)
+        return cls(None, KernelRows(gram.rows, gram.diagonal()), rows)
 
     def solve(
         self,

@@ -150,7 +150,7 @@ class ElasticNet:
 
 
 @dataclass(frozen=True)
-class Ball:
+class WeightBall:
     """Weights in ``{theta >= 0, ||theta - mu_0||_q <= radius}`` (LKRR, Cortes et al. 2009).
 
     ``primal = 1/2 sum_k v_k^2 / theta_k = 1/2 theta'a``, ``dual = 1/2 (mu_0'a + radius ||a||_r)``
@@ -190,7 +190,7 @@ class Ball:
 
 
 @dataclass(frozen=True)
-class Alignment:
+class AlignmentPenalty:
     """``1/2 (sum_k v_k^2 / theta_k - gamma theta'c + theta'Q theta)``, theta >= 0.
 
     Cortes, Mohri & Rostamizadeh 2012, eq. (9), halved: c is the vector of products with the target

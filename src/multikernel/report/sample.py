@@ -66,7 +66,7 @@ def _spectral_members(estimator: Any, checked: Any, rows: np.ndarray) -> Grams:
     from ..grams.memory import MemoryBudget
     from ..kernels.bank import as_bank, per_feature
     from ..kernels.vectors import Linear
-    from ..solvers.spectral.spectral_class import Spectrum
+    from ..solvers.spectral.spectral_class import KernelSpectrum
 
     raw = training_grams(estimator, checked)
     budget, names = MemoryBudget.of(estimator.memory_budget), estimator.kernel_names_
@@ -75,7 +75,7 @@ def _spectral_members(estimator: Any, checked: Any, rows: np.ndarray) -> Grams:
     if not hasattr(estimator, "eigenvalues_"):
         stack = [K[np.ix_(rows, rows)] for K in scaled]
     else:
-        spectrum = Spectrum.of(scaled[0], estimator.trace_)
+        spectrum = KernelSpectrum.of(scaled[0], estimator.trace_)
         if len(spectrum.values) != len(estimator.eigenvalues_):
             raise ValueError("X is not the sample that the estimator was fitted to.")
         V = spectrum.vectors[rows]

@@ -16,12 +16,12 @@ from ..learners.base import Learner
 from ..problem import Target
 from ..problem.hierarchy import Hierarchy
 from ..problem.regularisers import (
-    Alignment,
-    Ball,
+    AlignmentPenalty,
     BlockNorm,
     ElasticNet,
     NonIsotropic,
     Regulariser,
+    WeightBall,
 )
 from .base import Weighting, summary_for
 
@@ -412,7 +412,7 @@ class L2Ball(JointWeighting):
         mu_0 = np.broadcast_to(given, (grams.p,)).astype(np.float64)
         if not np.all(np.isfinite(mu_0)) or np.any(mu_0 < 0):
             raise ValueError("L2Ball: center must be finite and not negative.")
-        return Ball(float(self.radius), mu_0, float(self.q), ~grams.degenerate)
+        return WeightBall(float(self.radius), mu_0, float(self.q), ~grams.degenerate)
 
 
 class AlignmentRegularized(JointWeighting):
@@ -481,7 +481,7 @@ class AlignmentRegularized(JointWeighting):
         summary = summary_for(self, grams, target, summary)
         assert summary.M is not None
         Q = self.gamma_norm * summary.M + self.gamma_ridge * np.eye(grams.p)
-        return Alignment(self.gamma * summary.a, Q)
+        return AlignmentPenalty(self.gamma * summary.a, Q)
 
 
 def check_exponent(owner: str, name: str, value: Any, below: float = np.inf) -> None:

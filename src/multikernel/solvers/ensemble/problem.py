@@ -35,7 +35,7 @@ ZEROS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)
 
 
 @dataclass(frozen=True)
-class Ball:
+class HypothesisBall:
     """Where weights may lie.
 
     Attributes
@@ -51,9 +51,11 @@ class Ball:
 
     def __post_init__(self) -> None:
         if self.q not in (1, 2):
-            raise ValueError(f"Ball: q must be 1 or 2; got {self.q!r}.")
+            raise ValueError(f"HypothesisBall: q must be 1 or 2; got {self.q!r}.")
         if not 0 < self.radius < np.inf:
-            raise ValueError(f"Ball: radius must be a positive finite number; got {self.radius!r}.")
+            raise ValueError(
+                f"HypothesisBall: radius must be a positive finite number; got {self.radius!r}."
+            )
 
     def support(self, g: np.ndarray) -> float:
         """The largest ``mu'g`` over the ball."""
@@ -100,7 +102,7 @@ def combine_hypotheses(
     Y: np.ndarray,
     C: np.ndarray,
     loss: Hinge | Squared,
-    ball: Ball,
+    ball: HypothesisBall,
     *,
     fit_intercept: bool = True,
     tol: float = 1e-10,
@@ -161,7 +163,7 @@ class EnsembleProblem:
         Y: np.ndarray,
         C: np.ndarray,
         loss: Hinge | Squared,
-        ball: Ball,
+        ball: HypothesisBall,
         fit_intercept: bool,
     ) -> None:
         n, self.p, self.t = H.shape

@@ -13,7 +13,7 @@ from ...problem import Target
 from ...problem.losses import EpsilonInsensitive, Hinge, Logistic, Loss, OneClass, Squared
 from ...weighting.joint import NEWTON_KERNELS
 from ..certificate import CertifiedIterate
-from .cuts import Model
+from .cuts import CutModel
 
 #: Free coefficients up to which a Newton step costs less than the training runs it saves.
 MAX_FREE_COEFFICIENTS = 5000
@@ -43,7 +43,7 @@ def has_curvature(learner: Learner, p: float, n_kernels: int) -> bool:
 
 
 def newton_point(
-    model: Model,
+    model: CutModel,
     base: TrainedIterate,
     U: np.ndarray | None,
     usable: np.ndarray,

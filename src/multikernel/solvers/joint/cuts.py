@@ -37,7 +37,7 @@ class Minimum:
     multipliers: np.ndarray
 
 
-class Master(Protocol):
+class MasterProblem(Protocol):
     """Minimises ``max_r L_r - theta'B_r`` over the ball of the q-norm."""
 
     def add(self, constant: float, slope: np.ndarray) -> None: ...
@@ -47,12 +47,12 @@ class Master(Protocol):
     def solve(self, L: np.ndarray, B: np.ndarray, theta: np.ndarray) -> Minimum: ...
 
 
-class Model:
+class CutModel:
     """The largest of all cuts, in units in which the first objective is about one."""
 
     def __init__(self, p: float) -> None:
         self.q = p / (2.0 - p) if p < 2 else np.inf
-        self.master: Master | None = None
+        self.master: MasterProblem | None = None
         self.scale = 1.0
         self.L = np.empty(0)
         self.B = np.empty((0, 0))

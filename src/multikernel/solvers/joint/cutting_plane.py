@@ -38,7 +38,7 @@ from ...problem.regularisers import Regulariser
 from ...weighting.joint import JointWeighting, regulariser_of
 from ..certificate import Found, Report, Stopped, certify
 from .curvature import TrainedIterate, curvature_root, has_curvature, newton_point
-from .cuts import TINY, Model, onto_sphere
+from .cuts import TINY, CutModel, onto_sphere
 from .definiteness import gap_allows, require_psd
 from .warm_start import WarmStart, mix_with_start
 
@@ -122,7 +122,7 @@ def find_by_cutting_planes(
     tol = weighting.tol if tol is None else tol
     max_iter = weighting.max_iter if max_iter is None else max_iter
     rule = regulariser_of(weighting, grams, target, summary)
-    model = Model(p)
+    model = CutModel(p)
     theta, gram = first_combination(grams, rule, model, warm)
     usable = theta > 0
     slack = require_psd(grams, theta, gram, warn=False, rough=True)
@@ -239,7 +239,7 @@ def newton_start(
     tell which weights are zero.
     """
     p: float = weighting.p  # type: ignore[attr-defined]
-    rule, model = regulariser_of(weighting, grams, target), Model(p)
+    rule, model = regulariser_of(weighting, grams, target), CutModel(p)
     theta, gram = first_combination(grams, rule, model, warm)
     usable = theta > 0
     if p == 1 or not has_curvature(learner, p, int(usable.sum())):
@@ -258,7 +258,7 @@ def newton_start(
 
 
 def first_combination(
-    grams: Grams, rule: Regulariser, model: Model, warm: WarmStart | None
+    grams: Grams, rule: Regulariser, model: CutModel, warm: WarmStart | None
 ) -> tuple[np.ndarray, CombinedGram]:
     """The rule's own first weights, or the warm ones, on the sphere; and their combination."""
     theta = np.array(rule.start(), dtype=np.float64)

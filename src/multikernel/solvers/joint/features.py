@@ -64,7 +64,7 @@ def is_for(grams: Grams, target: Target, weighting: Weighting, learner: Learner)
     )
 
 
-class Problem:
+class SingleOutputLosses:
     """Losses of one output."""
 
     def __init__(self, target: Target, learner: Learner) -> None:
@@ -125,7 +125,11 @@ class Levels:
     """Piecewise linear losses: a linear program at the level that the planes so far point to."""
 
     def __init__(
-        self, features: FeatureColumns, n_features: int, problem: Problem, steepest: float
+        self,
+        features: FeatureColumns,
+        n_features: int,
+        problem: SingleOutputLosses,
+        steepest: float,
     ) -> None:
         self.n_features = n_features
         n, y, loss = len(problem.y), problem.y, problem.loss
@@ -170,7 +174,9 @@ class Levels:
 class LeastSquares:
     """The squared loss: non-negative least squares over features with the sign they pull in."""
 
-    def __init__(self, features: FeatureColumns, n_features: int, problem: Problem) -> None:
+    def __init__(
+        self, features: FeatureColumns, n_features: int, problem: SingleOutputLosses
+    ) -> None:
         self.n_features = n_features
         self.features, self.problem = features, problem
         self.working = np.zeros(0, dtype=np.intp)
@@ -263,7 +269,7 @@ def find_by_features(
     """
     tol, usable = weighting.tol, ~grams.degenerate
     rule = regulariser_of(weighting, grams, target)
-    features, problem = grams.features(), Problem(target, learner)
+    features, problem = grams.features(), SingleOutputLosses(target, learner)
     assert features is not None
     pull = np.where(usable, np.abs(features.products(problem.first())), -1.0)
     restricted: Restricted

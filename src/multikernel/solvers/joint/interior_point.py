@@ -120,7 +120,7 @@ def find_by_interior_point(
             report(history[-1])
         return iterate.meets(tol)
 
-    path = Path(grams, target, weighting.p, rule, learner, tol)
+    path = CentralPath(grams, target, weighting.p, rule, learner, tol)
     best: CertifiedIterate | None = None
     wanted, tries = np.inf, 0
     reason = f"stopped after max_iter={weighting.max_iter} steps"
@@ -180,7 +180,7 @@ def far_apart(theta: np.ndarray) -> bool:
     return bool(theta.max() > FAR * theta.min())
 
 
-class Path:
+class CentralPath:
     """An iterate of the soft problem: coefficients inside their bounds, u inside the simplex."""
 
     def __init__(

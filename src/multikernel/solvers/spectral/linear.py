@@ -25,9 +25,9 @@ from scipy.optimize import linprog
 
 from ..._threads import one_blas_thread
 from .problem import (
-    Found,
+    KernelMatrices,
     Labels,
-    Matrices,
+    MarginSolution,
     NotSeparableError,
     Report,
     Trained,
@@ -110,7 +110,7 @@ def linear_combination(
     tol: float = 1e-4,
     max_iter: int = 500,
     report: Report | None = None,
-) -> Found:
+) -> MarginSolution:
     """The positive semidefinite combination of trace c with the largest margin.
 
     Parameters
@@ -125,7 +125,7 @@ def linear_combination(
 
     Returns
     -------
-    Found
+    MarginSolution
         ``weights`` sum to one and may be negative.
 
     Examples
@@ -148,7 +148,7 @@ def linear_combination(
     flat = stack[used].reshape(len(used), -1)
     c = float(np.trace(stack[0]))
     box = c * np.sqrt(np.maximum(np.diag(np.linalg.pinv(flat @ flat.T, hermitian=True)), 0.0))
-    hull = Matrices(np.ascontiguousarray(stack[:, labelled[:, None], labelled]))
+    hull = KernelMatrices(np.ascontiguousarray(stack[:, labelled[:, None], labelled]))
     centre = np.full(len(stack), 1.0 / len(stack))
     cuts: list[np.ndarray] = []  # rows (d, tau) of  cut'(d, tau) <= right
     rights: list[float] = []
@@ -197,7 +197,7 @@ def linear_combination(
     assert best is not None
     if not np.isfinite(best.primal):
         raise NotSeparableError(not_separable(len(stack)))
-    return Found(best_d, best, lower, len(history), history)
+    return MarginSolution(best_d, best, lower, len(history), history)
 
 
 def _lowest(

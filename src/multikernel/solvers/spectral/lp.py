@@ -22,7 +22,15 @@ import scipy.sparse as sp
 
 from ...problem.losses import Hinge
 from ..levels import EXACT, Plane, Programs, highest, mixture
-from .problem import Features, Found, Labels, NotSeparableError, evaluate, not_separable, train
+from .problem import (
+    Labels,
+    MarginSolution,
+    NotSeparableError,
+    RankOneKernels,
+    evaluate,
+    not_separable,
+    train,
+)
 
 
 def plane(beta: np.ndarray, V: np.ndarray, labels: Labels) -> Plane:
@@ -55,8 +63,8 @@ class Duals:
 
 
 def free_spectrum(
-    hull: Features, labels: Labels, *, tol: float = 1e-4, max_iter: int = 500
-) -> Found:
+    hull: RankOneKernels, labels: Labels, *, tol: float = 1e-4, max_iter: int = 500
+) -> MarginSolution:
     """Weights and machine over all combinations of kernels of rank one, by linear programs.
 
     Margins ``"1-norm"`` and ``"hard"``.
@@ -64,10 +72,10 @@ def free_spectrum(
     Examples
     --------
     >>> import numpy as np
-    >>> from multikernel.solvers.spectral.problem import Features, Labels
+    >>> from multikernel.solvers.spectral.problem import RankOneKernels, Labels
     >>> from multikernel.solvers.spectral.lp import free_spectrum
     >>> V = np.array([[1.0, 1.0], [1.0, -1.0]])
-    >>> found = free_spectrum(Features(V), Labels(np.array([1.0, -1.0]), "hard"))
+    >>> found = free_spectrum(RankOneKernels(V), Labels(np.array([1.0, -1.0]), "hard"))
     >>> print(found.weights, found.machine.norm)
     [0. 1.] 1.0
     """
@@ -108,12 +116,12 @@ def free_spectrum(
 
 
 def _certified(
-    hull: Features,
+    hull: RankOneKernels,
     labels: Labels,
     alpha: np.ndarray,
     beta: np.ndarray,
     history: list[dict[str, Any]],
-) -> Found:
+) -> MarginSolution:
     """Both bounds from the weights ``|beta|`` and the multipliers alone."""
     alpha = labels.feasible(alpha)
     size = float(np.abs(beta).sum())
@@ -123,4 +131,4 @@ def _certified(
     machine = evaluate(hull.combine(d), alpha, labels)
     if not np.isfinite(machine.primal):
         raise NotSeparableError(not_separable(hull.p))
-    return Found(d, machine, lower, max(len(history), 1), history)
+    return MarginSolution(d, machine, lower, max(len(history), 1), history)

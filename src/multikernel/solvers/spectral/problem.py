@@ -78,7 +78,7 @@ class Hull(Protocol):
 
 
 @dataclass(frozen=True)
-class Matrices:
+class KernelMatrices:
     """Kernels as matrices, shape (p, n, n)."""
 
     stack: np.ndarray
@@ -104,7 +104,7 @@ class Matrices:
 
 
 @dataclass(frozen=True)
-class Features:
+class RankOneKernels:
     """Kernels ``v_k v_k'`` of rank one: the columns of an array of shape (n, p)."""
 
     V: np.ndarray
@@ -239,7 +239,7 @@ def evaluate(K: np.ndarray, alpha: np.ndarray, labels: Labels) -> Trained:
 
 
 @dataclass(frozen=True)
-class Found:
+class MarginSolution:
     """Weights, machine, and bounds of the optimum from both sides.
 
     Attributes
@@ -281,7 +281,7 @@ def projected_gradient(
     tol: float = 1e-4,
     max_iter: int = 500,
     report: Report | None = None,
-) -> Found:
+) -> MarginSolution:
     """Train, step along the gradient (6), project; until the duality gap is below ``tol``.
 
     ::
@@ -304,9 +304,9 @@ def projected_gradient(
     one separates.
 
     >>> import numpy as np
-    >>> from multikernel.solvers.spectral.problem import Features, Labels, projected_gradient
+    >>> from multikernel.solvers.spectral.problem import RankOneKernels, Labels, projected_gradient
     >>> V = np.array([[1.0, 1.0], [1.0, -1.0]])
-    >>> found = projected_gradient(Features(V), Labels(np.array([1.0, -1.0]), "hard"))
+    >>> found = projected_gradient(RankOneKernels(V), Labels(np.array([1.0, -1.0]), "hard"))
     >>> print(found.weights.round(6), round(found.machine.norm, 6))
     [0. 1.] 1.0
     """
@@ -357,10 +357,12 @@ def projected_gradient(
         recent = [*recent, machine.primal][-MEMORY:]
         if machine.primal < best.primal:
             best, best_d = machine, d
-    return Found(best_d, best, lower, len(history), history)
+    return MarginSolution(best_d, best, lower, len(history), history)
 
 
-def cutting_planes(hull: Matrices, labels: Labels, *, tol: float, max_iter: int = 500) -> Found:
+def cutting_planes(
+    hull: KernelMatrices, labels: Labels, *, tol: float, max_iter: int = 500
+) -> MarginSolution:
     """The same optimum as L1-norm multiple kernel learning, by the library's cutting planes.
 
     Without an upper bound on alpha one is raised until no coefficient touches it; losses in the
@@ -405,7 +407,7 @@ def cutting_planes(hull: Matrices, labels: Labels, *, tol: float, max_iter: int 
     for alpha in (machine.alpha, np.abs(found.machine.coef[:, 0])):
         alpha = labels.feasible(alpha)
         lower = max(lower, labels.dual(alpha, float(hull.forms(labels.y * alpha).max())))
-    return Found(weights, machine, lower, count, list(found.history))
+    return MarginSolution(weights, machine, lower, count, list(found.history))
 
 
 def align(hull: Hull, y: np.ndarray) -> tuple[np.ndarray, float, float]:

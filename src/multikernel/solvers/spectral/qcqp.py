@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .problem import Found, Hull, Labels, NotSeparableError, not_separable, train
+from .problem import Hull, Labels, MarginSolution, NotSeparableError, not_separable, train
 
 #: The most non-zeros of the constraint matrix: about 300 points with ten kernels of full rank.
 QCQP_LIMIT = 2_000_000
@@ -37,7 +37,7 @@ def require_clarabel(what: str) -> Any:
     return clarabel
 
 
-class Program:
+class ConicProgram:
     """``min q'x + x'Px/2`` over ``b - Ax`` in a product of cones, row by row."""
 
     def __init__(self, clarabel: Any, size: int) -> None:
@@ -85,7 +85,7 @@ class Program:
         return np.asarray(found.x), np.asarray(found.z)
 
 
-def qcqp(hull: Hull, labels: Labels) -> Found:
+def qcqp(hull: Hull, labels: Labels) -> MarginSolution:
     """Weights and machine from the quadratically constrained program.
 
     Raises
@@ -99,9 +99,9 @@ def qcqp(hull: Hull, labels: Labels) -> Found:
     --------
     >>> import numpy as np
     >>> from multikernel.solvers.spectral.qcqp import qcqp
-    >>> from multikernel.solvers.spectral.problem import Features, Labels
+    >>> from multikernel.solvers.spectral.problem import RankOneKernels, Labels
     >>> V = np.array([[1.0, 1.0], [1.0, -1.0]])
-    >>> found = qcqp(Features(V), Labels(np.array([1.0, -1.0]), "hard"))
+    >>> found = qcqp(RankOneKernels(V), Labels(np.array([1.0, -1.0]), "hard"))
     >>> print(abs(found.weights.round(6)), round(found.machine.norm, 6))
     [0. 1.] 1.0
     """
@@ -115,7 +115,7 @@ def qcqp(hull: Hull, labels: Labels) -> Found:
             f"{entries:,} non-zeros, more than {QCQP_LIMIT:,}, for which interior points are too "
             "slow. Use solver='gradient' or 'cutting_plane', which reach the same optimum."
         )
-    program = Program(clarabel, n + 1)
+    program = ConicProgram(clarabel, n + 1)
     program.q[:n], program.q[n] = -1.0, 0.5
     if labels.ridge:
         program.P = sp.diags(np.append(np.full(n, labels.ridge), 0.0), format="csc")
@@ -139,11 +139,11 @@ def qcqp(hull: Hull, labels: Labels) -> Found:
     return certify(hull, labels, np.maximum(2.0 * d, 0.0), x[:n])
 
 
-def certify(hull: Hull, labels: Labels, d: np.ndarray, alpha: np.ndarray) -> Found:
+def certify(hull: Hull, labels: Labels, d: np.ndarray, alpha: np.ndarray) -> MarginSolution:
     """The machine with these weights, and the bound that these multipliers prove."""
     d = d / d.sum()
     machine = train(hull.combine(d), labels)
     lower = -np.inf
     for candidate in (labels.feasible(alpha), machine.alpha):
         lower = max(lower, labels.dual(candidate, float(hull.forms(labels.y * candidate).max())))
-    return Found(d, machine, lower, 1)
+    return MarginSolution(d, machine, lower, 1)

@@ -19,14 +19,16 @@ import numpy as np
 import scipy.sparse as sp
 
 from .linear import Cone
-from .problem import Found, Labels, Matrices, train
-from .qcqp import Program, certify, require_clarabel
+from .problem import KernelMatrices, Labels, MarginSolution, train
+from .qcqp import ConicProgram, certify, require_clarabel
 
 #: The most points. Measured with 60 % labelled: 60 points 4 s, 80 points 40 s and 1 GB of memory.
 SDP_LIMIT = 80
 
 
-def sdp(stack: np.ndarray, labelled: np.ndarray, labels: Labels, *, signed: bool = True) -> Found:
+def sdp(
+    stack: np.ndarray, labelled: np.ndarray, labels: Labels, *, signed: bool = True
+) -> MarginSolution:
     """Weights and machine from the semidefinite program.
 
     Parameters
@@ -57,7 +59,7 @@ def sdp(stack: np.ndarray, labelled: np.ndarray, labels: Labels, *, signed: bool
     soft = np.isfinite(labels.box)
     # x = (d, t, lambda, nu, delta)
     size = p + 2 + n + (n if soft else 0)
-    program = Program(clarabel, size)
+    program = ConicProgram(clarabel, size)
     program.q[p] = 0.5
     nu = slice(p + 2, p + 2 + n)
     delta = slice(p + 2 + n, size)
@@ -98,15 +100,20 @@ def sdp(stack: np.ndarray, labelled: np.ndarray, labels: Labels, *, signed: bool
     # t costs a half: the multiplier of the machine's cone has last column (-alpha, 1) / 2.
     alpha = -2.0 * untriangle(z[place], n + 1)[:n, n]
     d = x[:p] / x[:p].sum()
-    hull = Matrices(np.ascontiguousarray(blocks * np.outer(y, y)))
+    hull = KernelMatrices(np.ascontiguousarray(blocks * np.outer(y, y)))
     if not signed:
         return certify(hull, labels, np.maximum(d, 0.0), alpha)
     return _certify_signed(hull, cone, labels, d, alpha, untriangle(z[edge], r))
 
 
 def _certify_signed(
-    hull: Matrices, cone: Cone, labels: Labels, d: np.ndarray, alpha: np.ndarray, Z: np.ndarray
-) -> Found:
+    hull: KernelMatrices,
+    cone: Cone,
+    labels: Labels,
+    d: np.ndarray,
+    alpha: np.ndarray,
+    Z: np.ndarray,
+) -> MarginSolution:
     """Both bounds, from what the program returned made exactly feasible.
 
     For ``Z >= 0`` the dual value is ``1'alpha - l`` where ``s'K_k s / 2 + <Z, K_k> = l`` for all k;
@@ -119,11 +126,11 @@ def _certify_signed(
     lower = -np.inf
     for candidate in (labels.feasible(alpha), labels.feasible(machine.alpha)):
         lower = max(lower, signed_bound(hull, cone, labels, candidate, Z))
-    return Found(d, machine, lower, 1)
+    return MarginSolution(d, machine, lower, 1)
 
 
 def signed_bound(
-    hull: Matrices, cone: Cone, labels: Labels, alpha: np.ndarray, Z: np.ndarray
+    hull: KernelMatrices, cone: Cone, labels: Labels, alpha: np.ndarray, Z: np.ndarray
 ) -> float:
     """A lower bound over all positive semidefinite combinations, for any alpha and Z."""
     a = hull.forms(labels.y * alpha)

@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import eigh
 
 from ..._threads import one_blas_thread
-from .problem import Features, Hull, Matrices
+from .problem import Hull, KernelMatrices, RankOneKernels
 
 #: Eigenvectors with a smaller part of the largest eigenvalue are rounding, not the kernel's.
 RANK = 1e-10
@@ -32,7 +32,7 @@ class NegativeEigenvalueError(ValueError):
 
 
 @dataclass(frozen=True)
-class Spectrum:
+class KernelSpectrum:
     """Eigenvectors and eigenvalues of one kernel matrix, largest first.
 
     Attributes
@@ -50,7 +50,7 @@ class Spectrum:
     trace: float
 
     @classmethod
-    def of(cls, K: np.ndarray, trace: float, name: str = "The kernel") -> Spectrum:
+    def of(cls, K: np.ndarray, trace: float, name: str = "The kernel") -> KernelSpectrum:
         with one_blas_thread(len(K)):
             values, vectors = eigh(K)
         top = float(np.abs(values).max(initial=0.0))
@@ -81,8 +81,8 @@ class Spectrum:
         """The members on the labelled points."""
         V = self.vectors[labelled]
         if family == "spectral":
-            return Features(np.sqrt(self.trace) * V)
-        return Matrices(np.stack([(V * g) @ V.T for g in self.members(family, degree)]))
+            return RankOneKernels(np.sqrt(self.trace) * V)
+        return KernelMatrices(np.stack([(V * g) @ V.T for g in self.members(family, degree)]))
 
     def values_at(self, g: np.ndarray, labelled: np.ndarray, s: np.ndarray) -> np.ndarray:
         """``U diag(g) U'[:, labelled] s``: the machine on all points of the sample."""
