@@ -12,7 +12,8 @@ from scipy.optimize import nnls
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR, OneClassSVM
 
-from multikernel.learners import smo
+from multikernel.learners._smo_matrix import FetchedRows
+from multikernel.learners._smo_run import SmoRun
 from multikernel.learners.smo import KernelRows, Result, one_class, solve, svc, svr
 
 
@@ -301,14 +302,14 @@ def test_rows_on_demand(rng, shrinking, cache_rows, monkeypatch):
         asked.extend(index.tolist())
         return K[index]
 
-    original = smo._Run._shrink
+    original = SmoRun._shrink
 
     def spy(run):
         done = original(run)
         stores.append(run.matrix.source.size + run.packed.size)
         return done
 
-    monkeypatch.setattr(smo._Run, "_shrink", spy)
+    monkeypatch.setattr(SmoRun, "_shrink", spy)
     source = KernelRows(rows, np.diagonal(K))
     demand = svc(source, y, 10.0, tol=1e-6, shrinking=shrinking, cache_rows=cache_rows)
     prove(demand, K, -np.ones(n), y, 10.0, 1e-6)
@@ -331,7 +332,7 @@ def test_rows_on_demand(rng, shrinking, cache_rows, monkeypatch):
 
 def test_the_cache_forgets_what_was_used_longest_ago():
     K = np.arange(36.0).reshape(6, 6)
-    cache = smo._Fetched(KernelRows(lambda index: K[index], np.diagonal(K)), 4, False)
+    cache = FetchedRows(KernelRows(lambda index: K[index], np.diagonal(K)), 4, False)
     none = np.empty(0, dtype=np.int64)
     for time, row in enumerate((1, 2, 3), start=1):
         cache.fetch(row, none, time)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._matrix_loops import add_rows, gather
 from .._mirror import mirror
 from ..kernels.base import Kernel
 from ..kernels.precomputed import Precomputed, check_symmetric_matrix
@@ -266,7 +267,7 @@ class DenseGrams(BlockGrams):
         def one(k: int) -> None:
             for t in range(V.shape[1]):
                 support = np.flatnonzero(V[:, t])
-                loops.add_rows(self._floats(k), self._where[support], V[support, t], out[k, t])
+                add_rows(self._floats(k), self._where[support], V[support, t], out[k, t])
 
         run_in_order(one, range(self.p), self.n_jobs)
         out = out if self._whole else out[:, :, self._where]
@@ -310,7 +311,7 @@ class DenseGrams(BlockGrams):
             panel = K[rows]
         else:
             panel = np.empty((rows.stop - rows.start, rows.stop), dtype=K.dtype)
-            loops.gather(K, self._where[rows], self._where[: rows.stop], panel)
+            gather(K, self._where[rows], self._where[: rows.stop], panel)
         return panel if panel.dtype.kind == "f" else panel.astype(np.float64)
 
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> DenseCross:
