@@ -11,7 +11,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from ...learners.base import Learner
 from ...problem import Target
 from ...problem.losses import EpsilonInsensitive, Hinge, Logistic, Loss, OneClass, Squared
-from ...weighting.joint import NEWTON_KERNELS
+from ...weighting.lp_norm import MAX_NEWTON_KERNELS
 from ..certificate import CertifiedIterate
 from .cuts import CutModel
 
@@ -37,7 +37,7 @@ class TrainedIterate(CertifiedIterate):
 
 def has_curvature(learner: Learner, p: float, n_kernels: int) -> bool:
     """Whether a Newton step can be made, and pays."""
-    return (p == 1 or (p < 2 and n_kernels <= NEWTON_KERNELS)) and isinstance(
+    return (p == 1 or (p < 2 and n_kernels <= MAX_NEWTON_KERNELS)) and isinstance(
         learner.loss, Hinge | Squared | EpsilonInsensitive | Logistic | OneClass
     )
 

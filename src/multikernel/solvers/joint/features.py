@@ -34,7 +34,8 @@ from ...problem import Target
 from ...problem.losses import EpsilonInsensitive, Hinge, Loss, Squared
 from ...problem.regularisers import Regulariser
 from ...weighting.base import Weighting
-from ...weighting.joint import LpNorm, regulariser_of
+from ...weighting.joint import regulariser_of
+from ...weighting.lp_norm import LpNorm
 from ..certificate import CertifiedIterate, Found, Report, Stopped, certify
 from ..levels import EXACT, Plane, Programs, highest, mixture
 from .cutting_plane import find_by_cutting_planes

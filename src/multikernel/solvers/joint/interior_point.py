@@ -38,7 +38,8 @@ from ...grams.protocol import CombinedGram, Grams, Summary
 from ...learners.base import Learner
 from ...problem import Target
 from ...problem.regularisers import Regulariser
-from ...weighting.joint import LpNorm, regulariser_of
+from ...weighting.joint import regulariser_of
+from ...weighting.lp_norm import LpNorm
 from ..certificate import CertifiedIterate, Found, Report, Stopped, centred_outputs, certify
 from .alternation import find_by_alternation
 from .barriers import NoInnerPoint, inner_point, room

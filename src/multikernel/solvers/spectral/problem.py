@@ -30,7 +30,7 @@ from ...learners.svm import SVM
 from ...problem import Target
 from ...problem.losses import Hinge
 from ...weighting.alignment import alignf
-from ...weighting.joint import LpNorm
+from ...weighting.lp_norm import LpNorm
 from ..joint.cutting_plane import find_by_cutting_planes
 from ..joint.warm_start import WarmStart
 
