@@ -20,7 +20,7 @@ from multikernel.learners.svr import SVR
 from multikernel.problem import Target
 from multikernel.problem.losses import EpsilonInsensitive, Hinge, Squared
 from multikernel.solvers.certificate import Found, Stopped
-from multikernel.solvers.joint import features, subsampled_start
+from multikernel.solvers.joint import features, restricted, subsampled_start
 from multikernel.solvers.joint.cutting_plane import find_by_cutting_planes
 from multikernel.solvers.joint.features import find_by_features
 from multikernel.solvers.joint.warm_start import WarmStart
@@ -254,8 +254,8 @@ def test_features_join_a_small_working_set(loss, monkeypatch):
     X, f = sample(5, n=50, p=400)
     grams, target, learner = columns(X), target_of(f, loss), machine(loss, 50.0)
     whole = find_by_features(grams, target, TIGHT, learner)
-    monkeypatch.setattr(features, "FIRST", 3)
-    monkeypatch.setattr(features, "MORE", 5)
+    monkeypatch.setattr(features, "FIRST_FEATURES", 3)
+    monkeypatch.setattr(features, "MAX_NEW_FEATURES", 5)
     grown = find_by_features(grams, target, TIGHT, learner)
     check(grown, grams, target, learner)
     assert grown.machine.objective == pytest.approx(whole.machine.objective, rel=1e-9)
@@ -371,13 +371,13 @@ def test_cutting_planes_take_over_where_programs_fail(steps, monkeypatch):
     X, f = sample(12, n=30, p=25)
     grams, target, learner = columns(X), target_of(f, "hinge"), machine("hinge", 10.0)
     expected = find_by_features(grams, target, mk.L1(), learner).machine.objective
-    solve, calls = features.Programs.solve, []
+    solve, calls = restricted.LevelPrograms.solve, []
 
     def fail(self: Any, level: float) -> Any:
         calls.append(level)
         return solve(self, level) if len(calls) <= steps else None
 
-    monkeypatch.setattr(features.Programs, "solve", fail)
+    monkeypatch.setattr(restricted.LevelPrograms, "solve", fail)
     found = find_by_features(grams, target, mk.L1(tol=1e-5), learner)
     assert len(calls) == steps + 1
     assert found.machine.gap <= 1e-5

@@ -21,7 +21,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...problem.losses import Hinge
-from ..levels import EXACT, Plane, Programs, highest, mixture
+from ..levels import LEVEL_PRECISION, LevelPrograms, Plane, highest, mixture
 from .problem import (
     Labels,
     MarginSolution,
@@ -48,7 +48,7 @@ class Duals:
         self.y, self.p = labels.y, V.shape[1]
         self.used = np.flatnonzero(np.abs(V).max(axis=0, initial=0.0) > 0)
         signs = sp.diags_array(labels.y)
-        self.programs = Programs(np.ones(n), np.full(n, labels.box), signs, balanced=True)
+        self.programs = LevelPrograms(np.ones(n), np.full(n, labels.box), signs, balanced=True)
         self.programs.add(V[:, self.used].T)
 
     def solve(self, level: float) -> tuple[np.ndarray, np.ndarray] | None:
@@ -106,7 +106,7 @@ def free_spectrum(
         gap = max(top - best, 0.0) / max(abs(top), 1e-300)
         history.append({"objective": top, "gap": gap, "active": int(np.count_nonzero(beta))})
         # alpha and beta fit together at the same l only: steps are few, and go on to the end
-        if abs(level - last) <= EXACT * level or gap <= EXACT**2:
+        if abs(level - last) <= LEVEL_PRECISION * level or gap <= LEVEL_PRECISION**2:
             break
     found = _certified(hull, labels, alpha, mixture(planes, level), history)
     if found.gap > tol:
