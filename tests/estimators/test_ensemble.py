@@ -185,10 +185,10 @@ def test_learning_by_heart_earns_no_trust():
 def test_folds_must_hold_every_point_once():
     X, y = waves(40)
     model = KernelEnsembleRegressor(BANK, cv=ShuffleSplit(3, random_state=0))
-    with pytest.raises(ValueError, match=r"every point in exactly one test fold; .* in none"):
+    with pytest.raises(ValueError, match=r"every sample in exactly one test fold; .* in none"):
         model.fit(X, y)
     everyone = np.arange(4)
-    with pytest.raises(ValueError, match=r"Fold 0 .* trains on points that it holds out"):
+    with pytest.raises(ValueError, match=r"Fold 0 .* also test samples"):
         check_partition([(everyone, everyone)], 4)
     with pytest.raises(ValueError, match="Fold 0 has no training points"):
         check_partition([(everyone[:0], everyone)], 4)

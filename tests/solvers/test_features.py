@@ -25,8 +25,9 @@ from multikernel.solvers.joint.cutting_plane import find_by_cutting_planes
 from multikernel.solvers.joint.features import find_by_features
 from multikernel.solvers.joint.warm_start import WarmStart
 from multikernel.solvers.levels import Plane, highest, mixture
+from multikernel.solvers.spectral.hulls import RankOneKernels
 from multikernel.solvers.spectral.lp import free_spectrum
-from multikernel.solvers.spectral.problem import Labels, RankOneKernels
+from multikernel.solvers.spectral.problem import Labels
 
 LEARNERS = {"hinge": SVM, "insensitive": SVR, "squared": Ridge}
 TIGHT = mk.L1(tol=1e-8)

@@ -24,20 +24,14 @@ from multikernel.grams.memory import MemoryBudget
 from multikernel.learners.svm import SVM
 from multikernel.problem import Target
 from multikernel.solvers.joint.learn import learn
+from multikernel.solvers.spectral.best_alignment import align
+from multikernel.solvers.spectral.cutting_planes import cutting_planes
+from multikernel.solvers.spectral.gradient import onto_simplex, projected_gradient
+from multikernel.solvers.spectral.hulls import KernelMatrices, RankOneKernels
 from multikernel.solvers.spectral.linear import Cone, independent, linear_combination
 from multikernel.solvers.spectral.lp import free_spectrum
-from multikernel.solvers.spectral.problem import (
-    KernelMatrices,
-    Labels,
-    NotSeparableError,
-    RankOneKernels,
-    align,
-    cutting_planes,
-    onto_simplex,
-    projected_gradient,
-    train,
-)
-from multikernel.solvers.spectral.qcqp import QCQP_LIMIT, qcqp
+from multikernel.solvers.spectral.problem import Labels, NotSeparableError, train
+from multikernel.solvers.spectral.qcqp import MAX_QCQP_ENTRIES, qcqp
 from multikernel.solvers.spectral.sdp import sdp, triangle, untriangle
 from multikernel.solvers.spectral.spectral_class import KernelSpectrum, NegativeEigenvalueError
 from tests.solvers.test_qcqp_oracle import conic_optimum
@@ -276,10 +270,10 @@ def test_triangles_keep_inner_products(rng):
 
 def test_programs_that_are_too_large_say_so():
     labels = Labels(np.tile([1.0, -1.0], 60))
-    with pytest.raises(ValueError, match=r"Up to 80 points are taken; solver='auto'"):
+    with pytest.raises(ValueError, match=r"Up to 80 samples are possible; solver='auto'"):
         sdp(np.eye(120)[None], np.arange(120), labels)
     n = 120
-    many = KernelMatrices(np.broadcast_to(np.eye(n), (QCQP_LIMIT // n**2 + 1, n, n)))
+    many = KernelMatrices(np.broadcast_to(np.eye(n), (MAX_QCQP_ENTRIES // n**2 + 1, n, n)))
     with pytest.raises(ValueError, match="more than 2,000,000"):
         qcqp(many, labels)
 

@@ -21,20 +21,18 @@ from ..grams.protocol import Expansion, Grams
 from ..grams.separate import SeparateExpansions
 from ..kernels.bank import KernelBank, as_bank, default_bank
 from ..kernels.sequences.table import Table
+from ..solvers.spectral.best_alignment import align
+from ..solvers.spectral.cutting_planes import cutting_planes
+from ..solvers.spectral.gradient import projected_gradient
+from ..solvers.spectral.hulls import Hull, KernelMatrices, RankOneKernels
 from ..solvers.spectral.linear import linear_combination
 from ..solvers.spectral.lp import free_spectrum
 from ..solvers.spectral.problem import (
     MARGINS,
-    Hull,
-    KernelMatrices,
     Labels,
     MarginSolution,
     NotSeparableError,
-    RankOneKernels,
-    align,
-    cutting_planes,
     not_separable,
-    projected_gradient,
     train,
 )
 from ..solvers.spectral.qcqp import qcqp
