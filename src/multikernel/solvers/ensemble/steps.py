@@ -25,9 +25,8 @@ class Iterate:
 
     - x: weights v, then intercepts; z: multipliers of ``v >= 0``, if weights are not signed;
     - room: the slack of the ball, with multiplier lam;
-    - for the hinge loss, slacks ``xi >= 0`` and ``a = xi - 1 + y f >= 0`` with multipliers ``beta =
-    c
-      - alpha`` and alpha. Both are stored, since the difference would round to zero.
+    - for the hinge loss, slacks ``xi >= 0`` and ``a = xi - 1 + y f >= 0`` with multipliers beta and
+      alpha. Although ``beta = c - alpha``, both are stored: the difference would round to zero.
 
     Complementary products tend to a common mu, for samples in proportion to their cost: a sample of
     cost two gives the same result as two equal samples of cost one.
