@@ -6,24 +6,33 @@ import numpy as np
 from scipy.optimize import nnls
 
 import multikernel as mk
+from multikernel.grams.protocol import CombinedGram
 from multikernel.problem import Target
 
 
-class MatrixGram:
-    """A combined Gram operator that is just a matrix: what learners are tested on."""
+class MatrixGram(CombinedGram):
+    """A combined Gram operator that is just a matrix: learners are tested on it."""
 
-    def __init__(self, K):
+    def __init__(self, K, optional=("dense", "factor")):
         self.K = np.asarray(K, dtype=np.float64)
         self.n = len(self.K)
+        self.optional = optional
 
-    def fits(self):
-        return True
+    @property
+    def offers(self):
+        return super().offers.union(self.optional)
 
     def dense(self):
         return self.K
 
+    def diagonal(self):
+        return self.K.diagonal()
+
     def matvec(self, V):
         return self.K @ V
+
+    def solve(self, ridge, B):
+        return np.linalg.solve(self.K + np.diag(ridge), B)
 
 
 def labels(y, weights=None, costs=None):

@@ -82,7 +82,7 @@ def test_the_graph_has_no_cycle():
         done |= ready
 
 
-@pytest.mark.parametrize("folder", ["grams", "solvers", "weighting", "problem"])
+@pytest.mark.parametrize("folder", ["grams", "solvers", "learners", "weighting", "problem"])
 def test_no_private_module_of_another_folder(folder):
     """Compiled loops are read by their own folder only."""
     for path in sorted((ROOT / folder).rglob("*.py")):

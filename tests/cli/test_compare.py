@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from multikernel.cli import leaderboard
-from multikernel.cli.leaderboard import Leaderboard, Method, Row, paired_t
-from multikernel.cli.problem import Problem
+from multikernel.cli.leaderboard import Leaderboard, LeaderboardRow, Method, paired_t
+from multikernel.cli.problem import TableProblem
 from multikernel.cli.views import View
 from multikernel.tables import Frame, find_target, read_frame
 from tests.cli.helpers import answer, fail, make_columns, succeed
@@ -29,7 +29,9 @@ def test_paired_tests_are_scipys():
 
 
 def board(**scores):
-    rows = tuple(Row(name, "weighting", np.array(values), 0.1) for name, values in scores.items())
+    rows = tuple(
+        LeaderboardRow(name, "weighting", np.array(values), 0.1) for name, values in scores.items()
+    )
     return Leaderboard("accuracy", True, 5, 1, rows)
 
 
@@ -50,7 +52,10 @@ def test_verdicts_say_direction_and_level():
 
 def test_errors_count_the_other_way():
     base = np.array([1.0, 1.1, 0.9, 1.05])
-    rows = (Row("uniform", "weighting", base, 0.1), Row("b", "weighting", base * 0.5, 0.1))
+    rows = (
+        LeaderboardRow("uniform", "weighting", base, 0.1),
+        LeaderboardRow("b", "weighting", base * 0.5, 0.1),
+    )
     found = Leaderboard("RMSE", False, 4, 1, rows)
     assert found.verdict(rows[1]).startswith("better")
 
@@ -97,7 +102,7 @@ def test_compare_shows_a_table_and_writes_scores(animals, tmp_path):
 def problem(**columns):
     frame = Frame.of(columns)
     target = find_target(frame, "y")
-    return Problem(frame.without(["y"]), target, [View("", None, ("default",))], (), "median")
+    return TableProblem(frame.without(["y"]), target, [View("", None, ("default",))], (), "median")
 
 
 def test_everything_is_learned_from_the_training_part():

@@ -113,9 +113,9 @@ def test_libraries_get_as_many_threads_as_jobs():
     from threadpoolctl import threadpool_info
 
     from multikernel.cli import leaderboard
-    from multikernel.cli.problem import Problem
+    from multikernel.cli.problem import TableProblem
     from multikernel.cli.views import View
-    from multikernel.tables import Frame, Target
+    from multikernel.tables import Frame, TargetColumn
 
     seen = []
 
@@ -127,8 +127,10 @@ def test_libraries_get_as_many_threads_as_jobs():
         def predict(self, X):
             return np.zeros(len(X), dtype=int)
 
-    target = Target("y", y, "classification", "")
-    problem = Problem(Frame.of({"x": X[:, 0]}), target, [View("", None, ("default",))], (), None)
+    target = TargetColumn("y", y, "classification", "")
+    problem = TableProblem(
+        Frame.of({"x": X[:, 0]}), target, [View("", None, ("default",))], (), None
+    )
     spy = leaderboard.Method("spy", "weighting", lambda bank, X: Spy())
     leaderboard.run(problem, [spy], folds=2, repeats=1, seed=0, advance=lambda name: None)
     assert seen and all(threads == {1} for threads in seen)

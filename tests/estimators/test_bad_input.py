@@ -185,7 +185,7 @@ def test_sample_weights(Estimator):
 
 @everyone
 def test_all_kernels_constant(Estimator):
-    refuses(r"Every kernel is constant.*rows of X equal", Estimator(BANK), np.ones((75, 3)))
+    refuses(r"Every kernel is constant.*rows of X are equal", Estimator(BANK), np.ones((75, 3)))
     refuses(r"Every kernel is constant", Estimator(mk.per_feature()), np.zeros((75, 3)))
     refuses(r"Every kernel is constant", Estimator("precomputed"), np.ones((75, 75)))
 

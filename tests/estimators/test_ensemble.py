@@ -19,7 +19,7 @@ from multikernel.learners.ridge import Ridge
 from multikernel.problem import Target
 from multikernel.problem.losses import Hinge, Squared
 from multikernel.solvers.ensemble.hypotheses import check_partition, out_of_fold
-from multikernel.solvers.ensemble.problem import Ball, combine_hypotheses
+from multikernel.solvers.ensemble.problem import HypothesisBall, combine_hypotheses
 from tests.estimators.cases import BANKS, NORMALIZATIONS, iris, stratified, waves
 
 BANK = mk.gaussians([0.02, 0.3, 4.0]) + KernelBank([mk.Linear()])
@@ -63,7 +63,7 @@ def test_classifier_equals_machines_trained_one_by_one(normalize, norm, signed, 
         Y = np.where(y == model.classes_[1], 1.0, -1.0)[:, None]
     else:
         Y = np.where(y[:, None] == model.classes_, 1.0, -1.0)
-    ball = Ball({"l1": 1, "l2": 2}[norm], signed)
+    ball = HypothesisBall({"l1": 1, "l2": 2}[norm], signed)
     second = combine_hypotheses(H, Y, np.ones(len(X)), Hinge(), ball)
     assert model.objective_ == pytest.approx(second.objective, rel=1e-6)
     assert model.weights_gap_ <= 1e-9 and ball.contains(model.kernel_weights_)
@@ -105,7 +105,7 @@ def test_regressor_equals_machines_trained_one_by_one(outputs, name):
             else:
                 H[test, k] = values
     np.testing.assert_allclose(model.out_of_fold_, H, atol=1e-7)
-    second = combine_hypotheses(H, Y, np.ones(40), Squared(), Ball(2, False, 0.8))
+    second = combine_hypotheses(H, Y, np.ones(40), Squared(), HypothesisBall(2, False, 0.8))
     np.testing.assert_allclose(model.kernel_weights_, second.weights, atol=1e-5)
     expected = np.einsum("nkt,k->nt", whole, model.kernel_weights_) + second.intercept
     np.testing.assert_allclose(model.predict(new).reshape(15, -1), expected, atol=1e-4)
@@ -184,10 +184,10 @@ def test_learning_by_heart_earns_no_trust():
 def test_folds_must_hold_every_point_once():
     X, y = waves(40)
     model = KernelEnsembleRegressor(BANK, cv=ShuffleSplit(3, random_state=0))
-    with pytest.raises(ValueError, match=r"every point in exactly one test fold; .* in none"):
+    with pytest.raises(ValueError, match=r"every sample in exactly one test fold; .* in none"):
         model.fit(X, y)
     everyone = np.arange(4)
-    with pytest.raises(ValueError, match=r"Fold 0 .* trains on points that it holds out"):
+    with pytest.raises(ValueError, match=r"Fold 0 .* also test samples"):
         check_partition([(everyone, everyone)], 4)
     with pytest.raises(ValueError, match="Fold 0 has no training points"):
         check_partition([(everyone[:0], everyone)], 4)

@@ -240,7 +240,7 @@ def test_families_and_their_kernels(moons):
 def test_points_that_cannot_be_separated(moons):
     X, y, _ = moons
     for family, criterion in (("polynomial", "margin"), ("convex", "alignment")):
-        with pytest.raises(NotSeparableError, match="margin='hard' asks for that"):
+        with pytest.raises(NotSeparableError, match="margin='hard' requires it"):
             one = model(family, criterion=criterion, margin="hard")
             one.fit(np.vstack([X, X[:1]]), np.append(y, 1 - y[0]))
 

@@ -12,8 +12,9 @@ from scipy.optimize import nnls
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR, OneClassSVM
 
-from multikernel.learners import smo
-from multikernel.learners.smo import Result, Rows, one_class, solve, svc, svr
+from multikernel.learners._smo_matrix import FetchedRows
+from multikernel.learners._smo_run import SmoRun
+from multikernel.learners.smo import KernelRows, Result, one_class, solve, svc, svr
 
 
 def violation(K, linear, sign, C, alpha, intercept=True):
@@ -300,15 +301,15 @@ def test_rows_on_demand(rng, shrinking, cache_rows, monkeypatch):
         asked.extend(index.tolist())
         return K[index]
 
-    original = smo._Run._shrink
+    original = SmoRun._shrink
 
     def spy(run):
         done = original(run)
         stores.append(run.matrix.source.size + run.packed.size)
         return done
 
-    monkeypatch.setattr(smo._Run, "_shrink", spy)
-    source = Rows(rows, np.diagonal(K))
+    monkeypatch.setattr(SmoRun, "_shrink", spy)
+    source = KernelRows(rows, np.diagonal(K))
     demand = svc(source, y, 10.0, tol=1e-6, shrinking=shrinking, cache_rows=cache_rows)
     prove(demand, K, -np.ones(n), y, 10.0, 1e-6)
     held = list(stores)
@@ -330,7 +331,7 @@ def test_rows_on_demand(rng, shrinking, cache_rows, monkeypatch):
 
 def test_the_cache_forgets_what_was_used_longest_ago():
     K = np.arange(36.0).reshape(6, 6)
-    cache = smo._Fetched(Rows(lambda index: K[index], np.diagonal(K)), 4, False)
+    cache = FetchedRows(KernelRows(lambda index: K[index], np.diagonal(K)), 4, False)
     none = np.empty(0, dtype=np.int64)
     for time, row in enumerate((1, 2, 3), start=1):
         cache.fetch(row, none, time)
@@ -349,7 +350,7 @@ def test_float32_rows(rng):
         ours = svc(single, y, C, tol=1e-5)
         assert ours.objective == pytest.approx(double.objective, rel=1e-4)
         prove(ours, single, -np.ones(400), y, C, 1e-5)
-    on_demand = svc(Rows(lambda i: single[i], np.diagonal(single)), y, 10.0, tol=1e-5)
+    on_demand = svc(KernelRows(lambda i: single[i], np.diagonal(single)), y, 10.0, tol=1e-5)
     assert on_demand.objective == pytest.approx(ours.objective, rel=1e-6)
 
 
@@ -471,4 +472,4 @@ def test_wrong_input_is_refused(rng):
     with pytest.raises(ValueError, match="variables"):
         svc(K, y[:7], 1.0)
     with pytest.raises(ValueError, match="shape"):
-        svc(Rows(lambda i: K[i, :3], np.diagonal(K)), y)
+        svc(KernelRows(lambda i: K[i, :3], np.diagonal(K)), y)

@@ -7,11 +7,11 @@ import pytest
 
 from multikernel.problem.hierarchy import Hierarchy
 from multikernel.problem.regularisers import (
-    Alignment,
-    Ball,
+    AlignmentPenalty,
     BlockNorm,
     ElasticNet,
     NonIsotropic,
+    WeightBall,
 )
 
 M = 5
@@ -40,10 +40,10 @@ def make(name, keep):
     if kind == "matrix":
         return NonIsotropic(definite(M)[np.ix_(rows, rows)], usable)
     if kind == "ball":
-        return Ball(0.8, np.linspace(0.1, 0.4, M)[rows], numbers[0], usable)
+        return WeightBall(0.8, np.linspace(0.1, 0.4, M)[rows], numbers[0], usable)
     if kind == "groups":
         return Hierarchy(np.array([0, 0, 1, 1, 2])[rows], *numbers, usable)
-    return Alignment(np.linspace(-0.5, 1.0, M)[rows], definite(M)[np.ix_(rows, rows)])
+    return AlignmentPenalty(np.linspace(-0.5, 1.0, M)[rows], definite(M)[np.ix_(rows, rows)])
 
 
 NAMES = [
@@ -120,7 +120,7 @@ def test_without_a_machine_the_alignment_alone_decides():
     np.testing.assert_allclose(gradient[start > 0], 0.0, atol=1e-10)
     assert np.all(gradient <= 1e-10) and np.any(start == 0)
     # With nothing to align with, all kernels begin, by their own size.
-    lonely = Alignment(-np.ones(M), rule.Q)
+    lonely = AlignmentPenalty(-np.ones(M), rule.Q)
     np.testing.assert_allclose(lonely.start(), 1 / np.diag(rule.Q))
 
 

@@ -20,7 +20,7 @@ from ..grams.protocol import Grams, center_targets, target_norm
 from ..problem.assumptions import PSD_TOLERANCE, AssumptionError, check_count, check_delta
 from .alignment import alignment_interval
 from .certify_voted import certify_vote
-from .families import CLASSES, FOR_DRAWS, Family, Task, classify, detect, regress
+from .families import CLASSES, FOR_DRAWS, FunctionClasses, Task, classify, detect, regress
 from .montecarlo import draw_signs
 from .rademacher import not_negative
 from .results import Alignment, Bound, Certificate, MachineCertificate
@@ -228,9 +228,9 @@ class Fitted:
             return classify(self.Y[:, j] * self.values[:, j])
         return regress(self.Y[:, j] - self.values[:, j], float(self.Y[:, j].std()))
 
-    def families(self) -> list[Callable[[np.ndarray], Family]]:
+    def families(self) -> list[Callable[[np.ndarray], FunctionClasses]]:
         """Makers of the families, given the signs."""
-        out: list[Callable[[np.ndarray], Family]] = []
+        out: list[Callable[[np.ndarray], FunctionClasses]] = []
         fits = self.estimator
         prepared_is_given = self.given is not None and (
             (not fits.center and fits.normalize is None) or self.given is self.prepared
@@ -239,7 +239,7 @@ class Fitted:
         if given is not None:
             norms = np.sqrt(self.scale)[:, None] * self.prepared_norms
             out.append(
-                lambda signs: Family.of(
+                lambda signs: FunctionClasses.of(
                     given,
                     signs,
                     "as given",
@@ -261,7 +261,7 @@ class Fitted:
             name = ", ".join(done)
             note = f"{FIXED_KERNELS}; kernels {name} depend on the sample's own means and sizes"
             out.append(
-                lambda signs: Family.of(
+                lambda signs: FunctionClasses.of(
                     self.prepared,
                     signs,
                     name,

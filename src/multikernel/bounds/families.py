@@ -142,7 +142,7 @@ def signed_forms(grams: Grams, signs: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Family:
+class FunctionClasses:
     """The three classes over one set of kernels, and where the learned functions lie in them.
 
     Attributes
@@ -181,7 +181,7 @@ class Family:
         unmet: tuple[str, ...],
         *,
         shifted: bool,
-    ) -> Family:
+    ) -> FunctionClasses:
         """The classes, with a constant kernel if functions may be ``shifted`` by an intercept.
 
         Whether they may is a matter of the estimator's parameters: an intercept that comes out as

@@ -30,10 +30,10 @@ def demo(
     from sklearn.datasets import load_breast_cancer
 
     from ..estimators import MultiKernelClassifier
-    from ..tables import Frame, Target
+    from ..tables import Frame, TargetColumn
     from . import leaderboard
     from .fit import facts, summary_line, weights_table
-    from .problem import Problem
+    from .problem import TableProblem
     from .views import View
 
     say = Out(quiet, as_json)
@@ -55,8 +55,8 @@ def demo(
 
     # The same data as the other commands see them.
     frame = Frame.of(dict(zip(data.feature_names, X.T, strict=True)))
-    target = Target("kind", y, "classification", "the data's own classes")
-    problem = Problem(frame, target, [View("", None, ("default",))], (), None)
+    target = TargetColumn("kind", y, "classification", "the data's own classes")
+    problem = TableProblem(frame, target, [View("", None, ("default",))], (), None)
     methods = leaderboard.weightings(problem, ["best", "uniform", "align", "alignf"], 0, 1)
     methods += leaderboard.baselines(problem, 0, 1)
     with say.progress("Comparing with what else one would use", 5 * len(methods)) as advance:

@@ -14,7 +14,7 @@ from . import options as o
 from .common import Out, check_places, command, write_report
 
 if TYPE_CHECKING:
-    from .problem import Problem
+    from .problem import TableProblem
 
 
 @command
@@ -118,7 +118,7 @@ def fit(
 
 
 def make_estimator(
-    problem: Problem,
+    problem: TableProblem,
     bank: Any,
     rules: list[str],
     cost: float | None,

@@ -14,7 +14,7 @@ from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 from threadpoolctl import threadpool_limits
 
 from ..weighting import NAMED
-from .problem import Problem
+from .problem import TableProblem
 
 #: Levels of the one-sided paired t-test.
 LEVELS = (0.05, 0.1)
@@ -35,7 +35,7 @@ class Method:
 
 
 @dataclass(frozen=True)
-class Row:
+class LeaderboardRow:
     """One method's line of the leaderboard.
 
     Attributes
@@ -72,12 +72,14 @@ class Leaderboard:
     greater_is_better: bool
     folds: int
     repeats: int
-    rows: tuple[Row, ...]
+    rows: tuple[LeaderboardRow, ...]
 
-    def row(self, name: str) -> Row | None:
+    def row(self, name: str) -> LeaderboardRow | None:
         return next((row for row in self.rows if row.name == name and not row.error), None)
 
-    def p_value(self, row: Row, other: Row, *, corrected: bool = False) -> float:
+    def p_value(
+        self, row: LeaderboardRow, other: LeaderboardRow, *, corrected: bool = False
+    ) -> float:
         """One-sided paired t-test that ``row`` is better than ``other``.
 
         ``corrected`` enlarges the variance for the overlap of the training parts (Nadeau and
@@ -87,7 +89,7 @@ class Leaderboard:
         overlap = 1.0 / (self.folds - 1) if corrected else 0.0
         return paired_t(sign * (row.scores - other.scores), overlap)
 
-    def verdict(self, row: Row, reference: str = REFERENCE) -> str:
+    def verdict(self, row: LeaderboardRow, reference: str = REFERENCE) -> str:
         """Better or worse than the reference, and at which level; empty if neither."""
         other = self.row(reference)
         if other is None or row.error or row is other:
@@ -99,7 +101,7 @@ class Leaderboard:
                 return f"worse (p < {level:g})"
         return ""
 
-    def mark(self, row: Row, reference: str = REFERENCE) -> str:
+    def mark(self, row: LeaderboardRow, reference: str = REFERENCE) -> str:
         """The verdict in signs, two at the stricter level."""
         said = self.verdict(row, reference)
         sign = {"better": "+", "worse": "-"}.get(said.partition(" ")[0], "")
@@ -184,7 +186,7 @@ def paired_t(differences: np.ndarray, overlap: float = 0.0) -> float:
 
 
 def run(
-    problem: Problem,
+    problem: TableProblem,
     methods: Sequence[Method],
     *,
     folds: int,
@@ -209,7 +211,7 @@ def run(
 
 
 def _run(
-    problem: Problem,
+    problem: TableProblem,
     methods: Sequence[Method],
     folds: int,
     repeats: int,
@@ -245,7 +247,7 @@ def _run(
             else:
                 scores[m, s] = math.sqrt(np.mean((predicted - y[test]) ** 2))
     rows = [
-        Row(method.name, method.kind, scores[m], float(seconds[m]) / n_splits, errors[m])
+        LeaderboardRow(method.name, method.kind, scores[m], float(seconds[m]) / n_splits, errors[m])
         for m, method in enumerate(methods)
     ]
     sign = -1.0 if classifies else 1.0
@@ -257,7 +259,7 @@ def _run(
 # -- methods --------------------------------------------------------------------------------------
 
 
-def weightings(problem: Problem, rules: Sequence[Any], seed: int, n_jobs: int) -> list[Method]:
+def weightings(problem: TableProblem, rules: Sequence[Any], seed: int, n_jobs: int) -> list[Method]:
     """Our estimators, one per weighting, with C or alpha chosen on the training part."""
     from .. import estimators
 
@@ -276,7 +278,7 @@ def weightings(problem: Problem, rules: Sequence[Any], seed: int, n_jobs: int) -
     return [Method(str(rule), "weighting", maker(rule)) for rule in rules]
 
 
-def baselines(problem: Problem, seed: int, n_jobs: int) -> list[Method]:
+def baselines(problem: TableProblem, seed: int, n_jobs: int) -> list[Method]:
     """What a user of scikit-learn would take otherwise, tuned on the training part."""
     from sklearn import ensemble, linear_model, svm
     from sklearn.model_selection import GridSearchCV

@@ -15,7 +15,7 @@ from ..tables import (
     Frame,
     TableEncoder,
     TableModel,
-    Target,
+    TargetColumn,
     find_target,
     read_frame,
 )
@@ -25,11 +25,11 @@ from .views import View, build_bank, read_views
 
 
 @dataclass(frozen=True)
-class Problem:
+class TableProblem:
     """Data that are ready to learn from, and what is to be combined on them."""
 
     frame: Frame
-    target: Target | None
+    target: TargetColumn | None
     views: list[View]
     categorical: tuple[str, ...]
     impute: str | None
@@ -70,7 +70,7 @@ def load_problem(
     categories: str = "onehot",
     categorical: Sequence[str] | None = None,
     drop: Sequence[str] | None = None,
-) -> Problem:
+) -> TableProblem:
     """Read the data and say what they are."""
     with out.progress(f"Reading {data.name}"):
         frame = read_frame(data, format=format)
@@ -94,14 +94,14 @@ def load_problem(
         chosen += [View("others", alone, expressions)] if alone else []
     else:
         chosen = [View("", None, expressions)]
-    problem = Problem(frame, found, chosen, tuple(categorical or ()), impute)
+    problem = TableProblem(frame, found, chosen, tuple(categorical or ()), impute)
     if categories == "kernel" and views is None:
         problem = _with_category_kernels(problem, expressions)
     _describe(out, data, problem)
     return problem
 
 
-def _with_category_kernels(problem: Problem, expressions: tuple[str, ...]) -> Problem:
+def _with_category_kernels(problem: TableProblem, expressions: tuple[str, ...]) -> TableProblem:
     """Categories out of the common kernels, into one of their own each: equal or not."""
     encoder = problem.encoder(problem.frame)
     categories = [column.name for column in encoder.columns if column.kind == "category"]
@@ -110,10 +110,10 @@ def _with_category_kernels(problem: Problem, expressions: tuple[str, ...]) -> Pr
         return problem
     views = [View("numbers", numbers, expressions)] if numbers else []
     views += [View(name, (name,), ("Linear()",)) for name in categories]
-    return Problem(problem.frame, problem.target, views, problem.categorical, problem.impute)
+    return TableProblem(problem.frame, problem.target, views, problem.categorical, problem.impute)
 
 
-def _describe(out: Out, data: Path, problem: Problem) -> None:
+def _describe(out: Out, data: Path, problem: TableProblem) -> None:
     frame, target = problem.frame, problem.target
     d = len(frame.names) if frame.sparse is None else frame.sparse.shape[1]
     out.note(f"{data.name}: {len(frame)} rows, {d} columns to learn from.")

@@ -16,7 +16,7 @@ from ..learners.base import Learner
 from ..problem import Target
 from ..problem.losses import Hinge, Squared
 from ..solvers.ensemble.hypotheses import EnsembleExpansion, out_of_fold, train_each
-from ..solvers.ensemble.problem import Ball, EnsembleSolution, combine_hypotheses
+from ..solvers.ensemble.problem import EnsembleSolution, HypothesisBall, combine_hypotheses
 from ..solvers.joint.learn import refuse_constant_kernels
 from ..weighting import LpNorm
 from ..weighting.uniform import folds
@@ -111,7 +111,7 @@ class EnsembleMixin(MultiKernelEstimator):
             target.Y,
             target.loss_weights,
             self._second_loss,
-            Ball(NORMS[self.norm], self.signed, float(self.radius)),
+            HypothesisBall(NORMS[self.norm], self.signed, float(self.radius)),
             fit_intercept=self.fit_intercept,
         )
         weights = np.zeros(len(usable))

@@ -11,8 +11,7 @@ from sklearn.utils._param_validation import Interval
 
 from ..learners.oneclass import OneClassSVM
 from ..problem import Target
-from ..weighting import Uniform
-from ..weighting.joint import AlignmentRegularized, JointWeighting
+from ..weighting import AlignmentRegularized, JointWeighting, Uniform
 from .base import MultiKernelEstimator
 
 

@@ -22,25 +22,23 @@ from ..grams.separate import SeparateExpansions
 from ..kernels.bank import KernelBank, as_bank
 from ..kernels.default_bank import default_bank
 from ..kernels.sequences.table import Table
+from ..solvers.spectral.best_alignment import align
+from ..solvers.spectral.cutting_planes import cutting_planes
+from ..solvers.spectral.gradient import projected_gradient
+from ..solvers.spectral.hulls import Hull, KernelMatrices, RankOneKernels
 from ..solvers.spectral.linear import linear_combination
 from ..solvers.spectral.lp import free_spectrum
 from ..solvers.spectral.problem import (
     MARGINS,
-    Features,
-    Found,
-    Hull,
     Labels,
-    Matrices,
+    MarginSolution,
     NotSeparableError,
-    align,
-    cutting_planes,
     not_separable,
-    projected_gradient,
     train,
 )
 from ..solvers.spectral.qcqp import qcqp
 from ..solvers.spectral.sdp import sdp
-from ..solvers.spectral.spectral_class import Spectrum
+from ..solvers.spectral.spectral_class import KernelSpectrum
 from .classifier import ClassifierCommon, class_index
 from .progress import ProgressLine
 
@@ -55,7 +53,7 @@ class Sample:
 
     stack: np.ndarray
     labelled: np.ndarray
-    spectrum: Spectrum | None
+    spectrum: KernelSpectrum | None
     hull: Hull
     names: list[str]
 
@@ -391,16 +389,16 @@ class SpectralKernelClassifier(ClassifierCommon):
         self._scales = self.trace_ / traces
         stack *= self._scales[:, None, None]
         if self.family in ("polynomial", "spectral"):
-            spectrum = Spectrum.of(stack[0], self.trace_, f"Kernel {grams.names[0]!r}")
+            spectrum = KernelSpectrum.of(stack[0], self.trace_, f"Kernel {grams.names[0]!r}")
             hull = spectrum.hull(self.family, self.degree, labelled)
             return Sample(stack, labelled, spectrum, hull, spectrum.names(self.family, self.degree))
         for K, name, known in zip(stack, grams.names, grams.known_psd, strict=True):
             if not known:
-                Spectrum.of(K, self.trace_, f"Kernel {name!r}")
-        hull = Matrices(np.ascontiguousarray(stack[:, labelled[:, None], labelled]))
+                KernelSpectrum.of(K, self.trace_, f"Kernel {name!r}")
+        hull = KernelMatrices(np.ascontiguousarray(stack[:, labelled[:, None], labelled]))
         return Sample(stack, labelled, None, hull, list(grams.names))
 
-    def _solve(self, sample: Sample, labels: Labels, report: Any) -> Found:
+    def _solve(self, sample: Sample, labels: Labels, report: Any) -> MarginSolution:
         hull = sample.hull
         options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
         if self.criterion == "alignment":
@@ -414,9 +412,9 @@ class SpectralKernelClassifier(ClassifierCommon):
             )
         if choice == "conic":
             return qcqp(hull, labels)
-        if isinstance(hull, Features) and choice == "lp":
+        if isinstance(hull, RankOneKernels) and choice == "lp":
             return free_spectrum(hull, labels, **options)
-        if isinstance(hull, Matrices) and choice == "cutting_plane":
+        if isinstance(hull, KernelMatrices) and choice == "cutting_plane":
             return cutting_planes(hull, labels, **options)
         return projected_gradient(hull, labels, report=report, **options)
 
@@ -435,7 +433,7 @@ class SpectralKernelClassifier(ClassifierCommon):
             )
         return self.solver
 
-    def _align(self, hull: Hull, labels: Labels) -> Found:
+    def _align(self, hull: Hull, labels: Labels) -> MarginSolution:
         if self.family == "linear":
             raise ValueError(
                 "criterion='alignment' is for families with non-negative weights; for weights of "
@@ -446,11 +444,11 @@ class SpectralKernelClassifier(ClassifierCommon):
         if not np.isfinite(machine.primal):
             raise NotSeparableError(not_separable(1))
         lower = labels.dual(machine.alpha, float(d @ hull.forms(machine.s)))
-        return Found(d, machine, lower, 1)
+        return MarginSolution(d, machine, lower, 1)
 
     # -- what stays -------------------------------------------------------------------------------
 
-    def _values_on_sample(self, sample: Sample, found: list[Found]) -> np.ndarray:
+    def _values_on_sample(self, sample: Sample, found: list[MarginSolution]) -> np.ndarray:
         """The machines, without intercepts, at all points of the fit."""
         if sample.spectrum is not None:
             columns = [
@@ -465,7 +463,9 @@ class SpectralKernelClassifier(ClassifierCommon):
             ]
         return np.column_stack(columns)
 
-    def _store_found(self, grams: Grams, sample: Sample, found: list[Found], Y: np.ndarray) -> None:
+    def _store_found(
+        self, grams: Grams, sample: Sample, found: list[MarginSolution], Y: np.ndarray
+    ) -> None:
         labelled = sample.labelled
         coef = np.zeros((grams.n, len(found)))
         coef[labelled] = np.column_stack([one.machine.s for one in found])

@@ -57,15 +57,6 @@ def gather_half(matrix: Array, points: Array, out: Array) -> None:
             out[i, j] = row[points[j]]
 
 
-@njit(nogil=True, cache=True)
-def gather(matrix: Array, rows: Array, columns: Array, out: Array) -> None:
-    """``matrix[rows][:, columns]``."""
-    for i in range(len(rows)):
-        row = matrix[rows[i]]
-        for j in range(len(columns)):
-            out[i, j] = row[columns[j]]
-
-
 @_compiled
 def add_panel(panel: Array, first: int, weight: float, out: Array) -> None:
     """``out += weight * panel``, up to the diagonal."""
@@ -382,24 +373,6 @@ def support_dots(matrix: Array, rows: Array, v: Array, out: Array) -> None:
         out[a] = total
     for a in range(len(rows)):
         out[a] += column[rows[a]]
-
-
-@_compiled
-def add_rows(matrix: Array, rows: Array, v: Array, out: Array) -> None:
-    """``out += sum_a v_a matrix[rows_a]``: the product with a vector that is zero elsewhere."""
-    fours = len(rows) - len(rows) % 4
-    for a in range(0, fours, 4):
-        first, second = matrix[rows[a]], matrix[rows[a + 1]]
-        third, fourth = matrix[rows[a + 2]], matrix[rows[a + 3]]
-        for j in range(len(out)):
-            out[j] += (v[a] * first[j] + v[a + 1] * second[j]) + (
-                v[a + 2] * third[j] + v[a + 3] * fourth[j]
-            )
-    for a in range(fours, len(rows)):
-        row = matrix[rows[a]]
-        weight = v[a]
-        for j in range(len(out)):
-            out[j] += weight * row[j]
 
 
 @njit(nogil=True, cache=True)

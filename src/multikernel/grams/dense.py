@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from .._matrix_loops import add_rows, gather
 from .._mirror import mirror
 from ..kernels.base import Kernel
 from ..kernels.base import known_psd as ask_psd
@@ -331,7 +332,7 @@ class DenseGrams(BlockGrams):
         def one(k: int) -> None:
             for t in range(V.shape[1]):
                 support = np.flatnonzero(V[:, t])
-                loops.add_rows(self._floats(k), self._where[support], V[support, t], out[k, t])
+                add_rows(self._floats(k), self._where[support], V[support, t], out[k, t])
 
         run_in_order(one, range(self.p), self.n_jobs)
         out = out if self._whole else out[:, :, self._where]
@@ -375,7 +376,7 @@ class DenseGrams(BlockGrams):
             panel = K[rows]
         else:
             panel = np.empty((rows.stop - rows.start, rows.stop), dtype=K.dtype)
-            loops.gather(K, self._where[rows], self._where[: rows.stop], panel)
+            gather(K, self._where[rows], self._where[: rows.stop], panel)
         return panel if panel.dtype.kind == "f" else panel.astype(np.float64)
 
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> DenseCross:
@@ -411,7 +412,7 @@ class DenseGrams(BlockGrams):
                     loops.gather_half(K, self.sample, own[k])
                     mirror(own[k])
                 else:
-                    loops.gather(K, self.sample, self.sample, own[k])
+                    gather(K, self.sample, self.sample, own[k])
             self._read, self._where, self._whole = list(own), np.arange(self.n), True
 
     def points(self, rows: np.ndarray) -> Any:

@@ -9,7 +9,8 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigvalsh, solve
 from scipy.linalg.lapack import spotrf
 
-from ._dense_loops import gather, panel_statistics
+from .._matrix_loops import gather
+from ._dense_loops import panel_statistics
 from .operators import PSD_TOLERANCE, EigenvalueBounds, extreme_eigenvalues, rayleigh_quotient
 from .protocol import CANCELLATION_LIMIT, CombinedGram, as_positions, centred_square, norm_panels
 

@@ -1,4 +1,4 @@
-"""Learners: what predicts with one fixed kernel."""
+"""Learners: they train a predictor with one fixed kernel."""
 
 from .ridge import Ridge
 from .svm import SVM

@@ -1,4 +1,4 @@
-"""What a learner is: it predicts with one fixed kernel."""
+"""The interface of learners, which train a predictor with one fixed kernel."""
 
 from __future__ import annotations
 
@@ -12,35 +12,40 @@ from ..problem.losses import Loss
 
 
 class Learner(Protocol):
-    """Anything that trains predictors on a combined Gram operator."""
+    """Minimises ``1/2 ||f||^2 + sum_i C_i l(f(x_i) + b, y_i)`` on a combined Gram operator.
 
-    #: the methods of the operator that `fit` calls; of names in a tuple any one is enough
+    The operator must offer the methods in `needs`.
+    """
+
+    #: Methods of the operator that `fit` calls; a tuple lists alternatives.
     needs: ClassVar[tuple[str | tuple[str, ...], ...]]
     kind: str
-    #: the loss l of ``1/2 ||f||^2 + sum_i C_i l(f(x_i) + b, y_i)``
+    #: The loss l.
     loss: Loss
-
-    #: whether the intercept is free
+    #: Whether b is free; it is zero otherwise.
     fit_intercept: bool
 
     def costs(self, target: Target) -> np.ndarray:
-        """The factors C_i of the loss, shape (n,)."""
+        """The factors C_i, shape (n,)."""
         ...
 
     @property
     def unit(self) -> float:
-        """What that objective is multiplied by to give the learner's own."""
+        """The learner's own objective, divided by the objective above."""
         ...
 
     def fit(
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
-        """Train one machine per column of the target, perhaps from near coefficients."""
+        """Train one predictor per column of the target.
+
+        ``start``, of shape (n, t), holds the coefficients of a similar problem.
+        """
         ...
 
 
 def require_offers(learner: Learner, gram: CombinedGram) -> None:
-    """Raise if an operator does not offer the methods that a learner needs."""
+    """Raise TypeError if the operator lacks a method that the learner needs."""
     offers = gram.offers
     for need in learner.needs:
         any_of = (need,) if isinstance(need, str) else need

@@ -1,4 +1,4 @@
-"""Objective and duality gap of machines with a fixed kernel, for any loss."""
+"""Objective and duality gap of predictors with a fixed kernel, for any loss."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from .base import Learner
 def certified(
     learner: Learner, values: np.ndarray, coef: np.ndarray, target: Target, n_iter: int
 ) -> Machine:
-    """A machine with the best intercept for its values, and the gap of
+    """The predictor with these coefficients, its best intercept, and its duality gap for
 
         1/2 ||f||^2 + sum_i C_i l(f(x_i) + b, y_i)
 
-    computed from what is returned.
+    The gap is computed from the returned coefficients and intercept.
 
     Parameters
     ----------
     values : array of shape (n, t)
         ``K @ coef``, without the intercept.
     coef : array of shape (n, t)
-        Feasible for the dual.
+        Signed coefficients, feasible for the dual.
     """
     C, loss, Y = learner.costs(target), learner.loss, target.Y
     intercept = np.zeros(Y.shape[1])
     shift = np.zeros(Y.shape[1])
     if learner.fit_intercept:
         if target.kind == "regression":
-            shift = np.median(Y, axis=0)  # with 1's = 0 it changes nothing but rounding
+            shift = np.median(Y, axis=0)  # since 1's = 0, a shift changes only rounding errors
         intercept = loss.intercept(values, Y - shift, C)
     norm = np.einsum("nt,nt->t", coef, values)
     primal = 0.5 * norm + loss.value(values, Y - shift, C, intercept)

@@ -24,12 +24,12 @@ from .ridge import solve_directly
 
 
 class LogisticRegression(BaseEstimator):  # type: ignore[misc]
-    """One logistic machine per column of the target, all with the same kernel.
+    """One logistic classifier per column of the target, all with the same kernel.
 
     Parameters
     ----------
     C : float, default=1.0
-        Cost of the loss.
+        Factor of the loss.
     tol : float, default=1e-8
         Relative duality gap to reach.
     max_iter : int, default=100
@@ -61,7 +61,7 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
     def fit(
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
-        """Train all machines on the combined Gram operator; Newton's method needs no start."""
+        """Train all classifiers; Newton's method makes no use of ``start``."""
         require_offers(self, gram)
         C = self.costs(target)
         coef = np.zeros_like(target.Y)
@@ -74,13 +74,14 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
         if machine.gap > max(self.tol, 1e-6):
             warnings.warn(
                 f"Logistic regression stopped after {steps} Newton steps with a relative duality "
-                f"gap of {machine.gap:.2g}, above tol={self.tol:g}.",
+                f"gap of {machine.gap:.2g}, above tol={self.tol:g}. Raise max_iter, or lower C.",
                 ConvergenceWarning,
                 stacklevel=2,
             )
         return machine
 
     def _newton(self, gram: CombinedGram, y: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, int]:
+        """Signed coefficients, feasible for the dual, and the number of Newton steps."""
         c, b = np.zeros(len(y)), 0.0
         f = np.zeros(len(y))
         value = self._objective(c, f, b, y, C)
@@ -88,7 +89,7 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
         for step in range(1, self.max_iter + 1):  # noqa: B007
             r = expit(-y * (f + b))
             curvature = np.maximum(C * r * (1.0 - r), 1e-12 * C)
-            # The quadratic model of the loss is a weighted square around this target.
+            # The quadratic expansion of the loss is a weighted squared distance to this target.
             aim = f + b + C * y * r / curvature
             new, offset, values = solve_directly(
                 gram, aim[:, None], 1.0 / curvature, fit_intercept=self.fit_intercept
@@ -104,7 +105,7 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
             if value - trial <= 1e-15 * abs(value):
                 break
             value = trial
-        # The coefficients that belong to these values are exactly feasible for the dual.
+        # Coefficients computed from the values, not c, are exactly feasible for the dual.
         s = C * y * expit(-y * (f + b))
         if self.fit_intercept:
             s = s - s.sum() * np.abs(s) / np.abs(s).sum()

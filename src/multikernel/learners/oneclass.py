@@ -1,4 +1,4 @@
-"""Density level sets with one fixed kernel, in the nu-form.
+"""The one-class SVM (density level sets) with one fixed kernel, in the nu-form.
 
 min_{f, rho}  1/2 ||f||^2 - rho + sum_i C_i max(0, rho - f(x_i)),    C_i = weight_i / (nu W)
 """
@@ -17,18 +17,18 @@ from .source import Source
 
 
 class OneClassSVM(BaseEstimator):  # type: ignore[misc]
-    """A machine that is positive on most of the sample.
+    """A predictor that is positive on most of the sample.
 
     Parameters
     ----------
     nu : float in (0, 1], default=0.5
-        An upper bound on the part of the sample left outside, a lower bound on the part that are
-        support vectors.
+        An upper bound on the fraction of samples outside the level set, and a lower bound on the
+        fraction of support vectors.
     tol : float, default=1e-3
-        Tolerance on the optimality conditions, relative to the kernel's size, from which the
-        answer is carried to the exact optimum.
+        Violation of the optimality conditions, relative to the size of the kernel, at which an
+        active-set method takes over and finds the exact optimum.
     max_iter : int, default=-1
-        Limit on steps, -1 for none.
+        Limit on steps; -1 as in :class:`SVM`.
     """
 
     needs = (("dense", "rows"), "matvec", "diagonal")
@@ -43,13 +43,13 @@ class OneClassSVM(BaseEstimator):  # type: ignore[misc]
         self.max_iter = max_iter
 
     def costs(self, target: Target) -> np.ndarray:
-        weights = target.loss_weights
-        return np.asarray(weights / (self.nu * weights.sum()))
+        factors = target.loss_weights
+        return np.asarray(factors / (self.nu * factors.sum()))
 
     def fit(
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
-        """Train on the combined Gram matrix."""
+        """Train on the combined Gram operator."""
         require_offers(self, gram)
         source = Source.of(gram)
         costs, n = self.costs(target), gram.n

@@ -1,10 +1,10 @@
-"""The predictors behind the alignment theorems: a vote of all points, each as loud as it is near.
+"""The predictors of the alignment theorems: kernel-weighted averages of all targets.
 
     g(x) = E[y' K_c(x, x')]        h(x) = g(x) / sqrt(E[K_c^2])        h_S(x) = h(x) / sd(y)^2
 
 with averages over the training sample (Cortes, Mohri & Rostamizadeh 2012, section 4.2; Rostamizadeh
-2010, eqs. 2.44 and 2.45). Nothing is optimised, so these are no rivals of a support vector machine;
-they are what a high alignment is a promise about: ``E[y h] = rho Var y`` on the sample, exactly.
+2010, eqs. 2.44 and 2.45). They are not trained, so a support vector machine predicts better. The
+theorems bound their error by the alignment rho: ``E[y h] = rho Var y`` holds exactly on the sample.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ FORMS = ("g", "h", "h_S")
 class Parzen(BaseEstimator):  # type: ignore[misc]
     """Closed-form predictors of every column of the target.
 
-    ``g`` maximises ``E[y f]`` over functions of its own norm: the solution is exact, and the gap
-    of its machine zero. The kernel is centred here, whether or not it already was.
+    ``g`` maximises ``E[y f]`` over functions of the same norm; the solution is exact, so its gap is
+    zero. The kernel is centred here, whether it already was or not.
 
     Parameters
     ----------
     form : {"g", "h", "h_S"}, default="h"
-        ``h*`` and ``g*`` of the theorems, with the sample in place of the distribution; ``h_S``
-        divides by the variance of the target as well, so that ``E[y h_S]`` is the alignment. (It
-        is printed with ``E[y^2]`` in place of the variance, which is right for E y = 0 only.) The
-        three differ by positive factors: as classifiers they are the same.
+        ``"g"`` and ``"h"`` are ``g*`` and ``h*`` of the theorems, with the sample in place of the
+        distribution. ``"h_S"`` also divides by the variance of the target, so that ``E[y h_S]`` is
+        the alignment. (The thesis has ``E[y^2]`` in place of the variance, which is right only for
+        E y = 0.) The three differ by positive factors, so they classify alike.
     fit_intercept : bool, default=False
-        Add the mean of the target, which regression on targets of any mean needs. The theorems
-        are about predictors without it.
+        Whether to add the mean of the target, which regression needs unless that mean is zero. The
+        theorems are about predictors without it.
     """
 
     needs = ("matvec", "rows")
@@ -46,7 +46,7 @@ class Parzen(BaseEstimator):  # type: ignore[misc]
     def fit(
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
-        """The predictors of all columns; class weights do not enter, sample weights do."""
+        """The predictors of all columns; sample weights are used, class weights are not."""
         require_offers(self, gram)  # type: ignore[arg-type]
         if self.form not in FORMS:
             raise ValueError(
@@ -60,18 +60,21 @@ class Parzen(BaseEstimator):  # type: ignore[misc]
             norm = gram.centred_norm(target.weights) / total
             if not norm > 0:
                 raise ValueError(
-                    "Parzen: the kernel is constant on the sample, so that its alignment is "
-                    "undefined. Drop the kernel, or use form='g'."
+                    "Parzen: the kernel is constant on the sample, so its alignment is undefined. "
+                    "Drop the kernel, or use form='g'."
                 )
             size *= norm
         if self.form == "h_S":
             variance = omega @ Yc**2 / total
             if not np.all(variance > 0):
-                raise ValueError("Parzen: the target is constant; its alignment is undefined.")
+                raise ValueError(
+                    "Parzen: the target is constant, so its alignment is undefined. Use form='g' "
+                    "or 'h', or a target with at least two values."
+                )
             size *= variance
         coef = omega[:, None] * Yc / (total * size)
         values = gram.matvec(coef)
-        # Coefficients sum to zero, so that centring the kernel moves the values by a constant.
+        # Coefficients sum to zero, so centring the kernel changes the values by a constant.
         intercept = -np.asarray(omega @ values) / total
         fit = omega @ (Yc * values) / total
         if self.fit_intercept:

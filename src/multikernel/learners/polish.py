@@ -1,13 +1,13 @@
-"""From an approximate solution of a machine's dual to the exact optimum.
+"""The exact optimum of a dual problem from an approximate solution, by an active-set method.
 
 The problem is that of :mod:`multikernel.learners.smo`,
 
     min_alpha 1/2 alpha'Q alpha + linear'alpha,   0 <= alpha_i <= C_i,   sign'alpha = delta
 
-with ``Q_ij = sign_i sign_j K[point_i, point_j]``. Given signed coefficients ``s`` of the points,
-the values ``f = K s`` and the intercept b, the gradient of the Lagrangian is
-``g_i = sign_i (f_i + b) + linear_i``: zero where alpha is free, not negative where it is 0, not
-positive where it is C.
+with ``Q_ij = sign_i sign_j K[point_i, point_j]``. For signed coefficients ``s`` of the samples, the
+values ``f = K s`` and the intercept b, the gradient of the Lagrangian is ``g_i = sign_i (f_i + b) +
+linear_i``. At the optimum it is zero where alpha is free, not negative where alpha is 0, and not
+positive where alpha is C.
 """
 
 from __future__ import annotations
@@ -18,31 +18,37 @@ import numpy as np
 from scipy.linalg import lstsq
 from scipy.linalg.lapack import dgecon, dgetrf, dgetrs, dpotrf, dpotrs
 
+from .._matrix_loops import add_rows, gather
 from .._mirror import mirror
 from .._threads import one_blas_thread
-from ..grams._dense_loops import add_rows, gather
 
-#: About a second's worth of factorisations, after which the best answer so far stands.
-FLOPS = 2e10
-#: So many singular systems, and there is no corner to be found.
-SINGULAR = 20
-#: Violations of the optimality conditions below this (in units of the targets) are rounding.
-NEGLIGIBLE = 1e-10
+#: Limit on floating-point operations, about a second; the best result so far is then returned.
+MAX_FLOPS = 2e10
+#: Limit on singular systems; more of them mean that the solutions form a face without a vertex.
+MAX_SINGULAR_SYSTEMS = 20
+#: Violations of the optimality conditions below this, in units of the targets, are rounding errors.
+NEGLIGIBLE_VIOLATION = 1e-10
+#: Variables within this fraction of C from a bound are placed on the bound at the start.
+BOUND_MARGIN = 1e-9
+#: Smallest square of the ratio of pivots at which a Cholesky factor is used.
+MIN_PIVOT_RATIO = 1e-13
+#: Smallest reciprocal condition number at which an LU factor is used.
+MIN_RECIPROCAL_CONDITION = 1e-13
 
 
 @dataclass(frozen=True)
 class Polished:
-    """What an active-set method came to.
+    """The result of the active-set method.
 
     Attributes
     ----------
     alpha : array of shape (m,)
     intercept : float
     exact : bool
-        Whether the optimality conditions hold up to rounding. They may not where points repeat or
-        kernels have a low rank: a face of solutions has no corner to step to.
+        Whether the optimality conditions hold up to rounding. They may not if samples repeat or
+        kernels have low rank: then the solutions form a face, which may have no vertex.
     values : array of shape (n,) or None
-        ``K s``; None if alpha is what was given.
+        ``K s``; None if the given alpha is returned.
     """
 
     alpha: np.ndarray
@@ -62,32 +68,32 @@ def polish(
     *,
     intercept: bool = True,
 ) -> Polished:
-    """An active-set method on the dual.
+    """The optimum of the dual, by an active-set method from a nearby alpha.
 
     Free variables have gradient zero, which is a linear system in them and the intercept:
 
         K_FF s_F + b 1 = -sign_F linear_F - K_FB s_B,    1's_F = delta - 1's_B
 
-    The step towards its solution ends at the first bound it meets, and that variable is fixed
-    there. After a full step, variables whose gradient contradicts their bound are freed. The
-    result is taken only if it violates the optimality conditions less.
+    The step towards its solution ends at the first bound, where that variable is fixed. After a
+    full step, variables whose gradient contradicts their bound are freed. The given alpha is
+    returned if the result violates the optimality conditions more.
 
     Parameters
     ----------
     K : array of shape (n, n)
     alpha : array of shape (m,), m = n or 2 n
-        Variable i belongs to point ``i % n``.
+        Variable i belongs to sample ``i % n``.
     b : float
     sign, linear, C : arrays of shape (m,)
     delta : float
     intercept : bool, default=True
-        Without one there is no equality constraint, and b stays zero.
+        Without an intercept there is no equality constraint, and b stays zero.
     """
     n, m = len(K), len(alpha)
     point = np.arange(m) % n
     # The largest entry of a positive semidefinite matrix is on its diagonal.
     size = max(float(np.abs(linear).max(initial=0.0)), 1e-3 * float(K.diagonal().max(initial=0.0)))
-    negligible = NEGLIGIBLE * size
+    negligible = NEGLIGIBLE_VIOLATION * size
 
     def product(s: np.ndarray) -> np.ndarray:
         out, support = np.zeros(n), np.flatnonzero(s)
@@ -101,14 +107,15 @@ def polish(
         g = sign * (f[point] + offset) + linear
         return np.where(a <= 0, -g, np.where(a >= C, g, np.abs(g)))
 
-    found = alpha
-    alpha = np.where(alpha < 1e-9 * C, 0.0, np.where(alpha > C * (1 - 1e-9), C, alpha))
+    given = alpha
+    at_upper_bound = alpha > C * (1 - BOUND_MARGIN)
+    alpha = np.where(alpha < BOUND_MARGIN * C, 0.0, np.where(at_upper_bound, C, alpha))
     free = (alpha > 0) & (alpha < C)
     started = alpha.copy()
     best: tuple[np.ndarray, float, np.ndarray] | None = None
     worst = np.inf
     work, releases, singular = 0.0, 0, 0
-    while work < FLOPS and singular < SINGULAR:
+    while work < MAX_FLOPS and singular < MAX_SINGULAR_SYSTEMS:
         if not np.any(free):
             f = values(alpha)
             gradient = sign * linear + f[point]
@@ -146,12 +153,12 @@ def polish(
             best, worst = (alpha.copy(), offset, f), now
         if against.max() <= negligible:
             break
-        # All at once is quick; one at a time cannot go round in circles.
+        # Freeing all violating variables at once is fast; freeing one at a time cannot cycle.
         releases += 1
         free |= against > (negligible if releases <= 3 else against.max() * (1 - 1e-12))
     exact = worst <= 1e3 * negligible
     if best is None or not (exact or violation(started, values(started), b).max() > worst):
-        return Polished(found, b, False, None)
+        return Polished(given, b, False, None)
     alpha, offset, f = best
     return Polished(alpha, offset, exact, f)
 
@@ -159,27 +166,28 @@ def polish(
 def _entering(
     gradient: np.ndarray, upper: np.ndarray, sign: np.ndarray, intercept: bool, negligible: float
 ) -> tuple[list[int], float]:
-    """Which variables to free when none is, none at the optimum; and the intercept then.
+    """The variables to free when all are at bounds (none at the optimum), and the intercept.
 
-    ``gradient`` is ``f_i + sign_i linear_i``: minus the intercept that variable i would like.
+    ``gradient`` is ``f_i + sign_i linear_i``; minus this is the intercept at which the gradient of
+    variable i would be zero.
     """
     if not intercept:
         against = np.where(upper, sign * gradient, -sign * gradient)
         worst = int(np.argmax(against))
         return ([worst] if against[worst] > negligible else []), 0.0
-    wish = -gradient
+    offset = -gradient
     rising = np.flatnonzero(np.where(upper, sign < 0, sign > 0))
     falling = np.flatnonzero(np.where(upper, sign > 0, sign < 0))
     if not len(rising) or not len(falling):
-        return [], float(wish[rising].max() if len(rising) else wish[falling].min())
-    i, j = rising[np.argmax(wish[rising])], falling[np.argmin(wish[falling])]
-    if wish[i] - wish[j] <= negligible:
-        return [], float(0.5 * (wish[i] + wish[j]))
+        return [], float(offset[rising].max() if len(rising) else offset[falling].min())
+    i, j = rising[np.argmax(offset[rising])], falling[np.argmin(offset[falling])]
+    if offset[i] - offset[j] <= negligible:
+        return [], float(0.5 * (offset[i] + offset[j]))
     return [int(i), int(j)], 0.0
 
 
 def _first_bound(alpha: np.ndarray, step: np.ndarray, C: np.ndarray) -> tuple[float, int]:
-    """How far one can go before a variable leaves its box, and which one it is."""
+    """The part of the step, at most one, up to the first bound; and the variable that meets it."""
     room = np.where(step > 0, C - alpha, alpha)
     moving = np.abs(step) > 1e-14 * C
     limits = np.divide(room, np.abs(step), out=np.full_like(room, np.inf), where=moving)
@@ -190,32 +198,33 @@ def _first_bound(alpha: np.ndarray, step: np.ndarray, C: np.ndarray) -> tuple[fl
 def solve_free(
     K: np.ndarray, right: np.ndarray, total: float | None
 ) -> tuple[np.ndarray, float, bool]:
-    """``K s + b 1 = right, 1's = total``, or without b and sum where there is no total.
+    """The solution s, b of ``K s + b 1 = right, 1's = total``, and whether K is definite.
 
-    K is written over.
-    A definite K has a Cholesky factor; points that repeat need the whole system, or, where that
-    is singular as well, its smallest solution. The last of what is returned says which it was.
+    If ``total`` is None, b is zero and there is no condition on the sum. K is overwritten. A
+    definite K has a Cholesky factor. If samples repeat, K is singular and the whole system is
+    solved; if that is singular too, its solution of smallest norm is returned.
     """
     with one_blas_thread(len(K)):
         diagonal = K.diagonal().copy()
         factor, info = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
         size = factor.diagonal()
-        # What comes out is checked against the optimality conditions: a cheap look will do.
-        if info == 0 and size.min() ** 2 > 1e-13 * size.max() ** 2:
+        # The caller checks the solution against the optimality conditions, so a rough estimate of
+        # the condition number is enough.
+        if info == 0 and size.min() ** 2 > MIN_PIVOT_RATIO * size.max() ** 2:
             sides = right if total is None else np.column_stack([right, np.ones(len(K))])
             found = np.asarray(dpotrs(factor, sides, lower=1)[0])
             if total is None:
                 return found, 0.0, True
             b = (float(found[:, 0].sum()) - total) / float(found[:, 1].sum())
             return found[:, 0] - b * found[:, 1], b, True
-        mirror(K)  # the factor stands above the diagonal and on it
+        mirror(K)  # the factor has overwritten the upper triangle and the diagonal
         K[np.diag_indices(len(K))] = diagonal
         if total is not None:
             K = np.pad(K, ((0, 1), (0, 1)), constant_values=1.0)
             K[-1, -1] = 0.0
             right = np.append(right, total)
         factors, pivots, info = dgetrf(K)
-        if info == 0 and dgecon(factors, np.abs(K).sum(axis=0).max())[0] > 1e-13:
+        if info == 0 and dgecon(factors, np.abs(K).sum(axis=0).max())[0] > MIN_RECIPROCAL_CONDITION:
             found = np.asarray(dgetrs(factors, pivots, right)[0])
         else:
             found = np.asarray(lstsq(K, right, check_finite=False, lapack_driver="gelsy")[0])

@@ -3,8 +3,8 @@
     min_{f, b}  lam ||f||^2 + sum_i omega_i (y_i - f(x_i) - b)^2
 
 With ``f = sum_j c_j K(x_j, .)`` the optimum solves ``(K + lam Omega^-1) c + b 1 = y, 1'c = 0``.
-On a centred kernel this is ridge regression of the centred target, with the mean added back; the
-intercept makes the solution the same whether or not the kernel is centred.
+With a centred kernel this is ridge regression on the centred target, with the mean added back.
+Because of the intercept the predictions are the same with and without centring.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
     alpha : float, default=1.0
         The ridge ``lam``.
     solver : {"auto", "cholesky", "cg"}, default="auto"
-        ``"cholesky"`` asks the combined kernel to solve the linear system: by a Cholesky factor
-        if the matrix fits the memory budget. ``"cg"`` never forms the matrix: conjugate gradients
-        ask for products with the combined kernel. ``"auto"`` factors if the matrix fits.
+        ``"cholesky"`` solves the linear system with a Cholesky factor of the kernel matrix.
+        ``"cg"``, conjugate gradients, needs only products with the combined kernel and never forms
+        the matrix. ``"auto"`` factors the matrix if it fits the memory budget.
     tol : float, default=1e-6
         Relative duality gap at which conjugate gradients stop.
     max_iter : int, default=1000
@@ -70,13 +70,13 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
     def fit(
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
-        """Solve for all outputs together; no start is better than any other."""
+        """Solve for all outputs together, without use of ``start``."""
         require_offers(self, gram)
         solver = self.solver
         if solver == "auto":
             solver = "cholesky" if "factor" in gram.offers else "cg"
         elif solver == "cholesky" and not gram.offers & {"factor", "dense"}:
-            gram.dense()  # raises, and says how much memory the matrix needs
+            gram.dense()  # raises an error that states the memory needed for the matrix
         ridge = self.alpha / target.loss_weights
         if solver == "cholesky":
             with one_blas_thread(gram.n):
@@ -113,7 +113,7 @@ def solve_directly(
     gram: CombinedGram, Y: np.ndarray, ridge: np.ndarray, *, fit_intercept: bool = True
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Coefficients, intercepts and fitted values (without intercept) by one linear solve."""
-    # The intercept takes up the mean; left in, it would cost the coefficients its digits.
+    # The intercept absorbs the mean. A large mean would cost the coefficients digits.
     mean = Y.mean(axis=0) if fit_intercept else np.zeros(Y.shape[1])
     S = gram.solve(ridge, np.column_stack([Y - mean, np.ones(gram.n)]))
     if not fit_intercept:
@@ -121,7 +121,7 @@ def solve_directly(
     ones = S[:, -1]
     intercept = S[:, :-1].sum(axis=0) / ones.sum()
     coef = S[:, :-1] - np.outer(ones, intercept)
-    coef -= coef.mean(axis=0)  # exactly feasible for the dual, up to rounding
+    coef -= coef.mean(axis=0)  # feasible for the dual up to rounding
     return coef, intercept + mean, gram.matvec(coef)
 
 
@@ -135,7 +135,7 @@ def objectives(
     *,
     fit_intercept: bool = True,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Primal and dual objective of each output, and the size rounding errors are relative to.
+    """Primal and dual objective of each output, and the scale of their rounding errors.
 
     For any c, with ``1'c = 0`` if the intercept is free, the dual is
     ``lam (2 c'y - c'Kc - c' diag(ridge) c)``.
@@ -160,12 +160,12 @@ def conjugate_gradients(
     *,
     fit_intercept: bool = True,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-    """The same by conjugate gradients, in the space of coefficients that sum to zero.
+    """Coefficients, intercepts, fitted values and number of steps, by conjugate gradients.
 
         minimise 1/2 x'Ax - x'y over 1'x = 0,   A = K + diag(ridge)
 
-    All outputs share one product with the kernel per step. The gap is known in every step without
-    further products, since ``Ax`` is at hand; it is what stops the iteration.
+    Each step needs one product with the kernel for all outputs together. The duality gap, which
+    ends the iteration, needs no further product, since ``Ax`` is known.
     """
     n, t = Y.shape
 

@@ -1,4 +1,4 @@
-"""Where a machine reads its kernel: the whole matrix, or rows when there is no room for that."""
+"""The kernel as support vector machines read it: the whole matrix, or rows on demand."""
 
 from __future__ import annotations
 
@@ -8,28 +8,35 @@ import numpy as np
 
 from ..grams.protocol import CombinedGram
 from .polish import polish
-from .smo import Result, Rows, solve
+from .smo import KernelRows, Result, solve
 
-#: Violation of the optimality conditions to reach where no active-set method can follow.
-FINE = 1e-5
-#: The same for a matrix at hand, where steps are cheap, and the most steps to spend on it.
-FINEST, STEPS = 1e-7, 1_000_000
+#: Violation of the optimality conditions to reach without the matrix: the active-set method, which
+#: would find the exact optimum, cannot be used.
+SMO_TOLERANCE_WITHOUT_MATRIX = 1e-5
+#: Violation to reach with the matrix, where steps are cheap, if the active-set method fails.
+SMO_TOLERANCE_WITH_MATRIX = 1e-7
+#: Limit on the steps for this tolerance.
+MAX_EXTRA_STEPS = 1_000_000
+#: Share of the free memory that the cache of rows may use.
+CACHE_SHARE = 0.5
+#: Smallest number of rows in the cache.
+MIN_CACHE_ROWS = 16
 
 
 @dataclass(frozen=True)
 class Solved:
-    """The dual variables of a machine.
+    """The solution of a dual problem.
 
     Attributes
     ----------
     alpha : array of shape (m,)
     steps : int
-        Of SMO.
+        Steps of SMO.
     finished : bool
-        Whether it got there within ``max_iter``.
+        Whether the tolerance was reached within ``max_iter`` steps.
     values : array of shape (n,) or None
-        ``K s``, where it is as good as a product with the matrix, or good enough for an answer
-        that need not be exact.
+        ``K s``, if it is as accurate as a new product with the matrix, or if the solution need not
+        be exact.
     """
 
     alpha: np.ndarray
@@ -40,28 +47,29 @@ class Solved:
 
 @dataclass(frozen=True)
 class Source:
-    """What :mod:`multikernel.learners.smo` is given.
+    """The kernel in the form that :mod:`multikernel.learners.smo` reads.
 
     Attributes
     ----------
     matrix : array of shape (n, n) or None
-        None where it does not fit.
-    kernel : array or Rows
+        None if the matrix does not fit in memory.
+    kernel : array or KernelRows
     cache_rows : int or None
-        How many rows may be held at a time.
+        Size of the cache, in rows.
     """
 
     matrix: np.ndarray | None
-    kernel: np.ndarray | Rows
+    kernel: np.ndarray | KernelRows
     cache_rows: int | None
 
     @classmethod
     def of(cls, gram: CombinedGram) -> Source:
+        """The matrix of the operator, or its rows if it does not offer the matrix."""
         if "dense" in gram.offers:
             K = np.ascontiguousarray(gram.dense())
             return cls(K, K, None)
-        rows = max(16, int(0.5 * gram.room / (8 * gram.n)))
-        return cls(None, Rows(gram.rows, gram.diagonal()), rows)
+        rows = max(MIN_CACHE_ROWS, int(CACHE_SHARE * gram.room / (8 * gram.n)))
+        return cls(None, KernelRows(gram.rows, gram.diagonal()), rows)
 
     def solve(
         self,
@@ -77,13 +85,17 @@ class Source:
         max_iter: int = -1,
         exact: bool = True,
     ) -> Solved:
-        """SMO to a tolerance in units of the gradient, then an active-set method to the optimum.
+        """Solve the dual by SMO to a tolerance; if ``exact``, continue to the exact optimum.
 
-        The second only if the answer is to be ``exact``.
+        An active-set method finds the exact optimum. Without the matrix, or if the active-set
+        method fails, SMO continues to a smaller tolerance instead.
 
-        Where the matrix is not at hand, or where the optimum is no corner that the active-set
-        method could find, SMO goes on alone to a finer tolerance. Other parameters are those of
-        :func:`multikernel.learners.smo.solve`.
+        Parameters
+        ----------
+        unit : float
+            The tolerance is ``tol * unit``, in units of the gradient.
+
+        Other parameters are those of :func:`multikernel.learners.smo.solve`.
         """
 
         def smo(tol: float, start: np.ndarray | None, max_iter: int) -> Result:
@@ -100,7 +112,8 @@ class Source:
                 cache_rows=self.cache_rows,
             )
 
-        found = smo(tol if self.matrix is not None else min(tol, FINE), start, max_iter)
+        first_tol = tol if self.matrix is not None else min(tol, SMO_TOLERANCE_WITHOUT_MATRIX)
+        found = smo(first_tol, start, max_iter)
         finished = found.status != "max_iter"
         if not exact:
             return Solved(found.alpha, found.n_iter, finished, found.values)
@@ -118,5 +131,5 @@ class Source:
         )
         if polished.exact or not finished:
             return Solved(polished.alpha, found.n_iter, polished.exact, polished.values)
-        finer = smo(min(tol, FINEST), polished.alpha, STEPS)
+        finer = smo(min(tol, SMO_TOLERANCE_WITH_MATRIX), polished.alpha, MAX_EXTRA_STEPS)
         return Solved(finer.alpha, found.n_iter + finer.n_iter, True, None)

@@ -2,7 +2,8 @@
 
     min_{f, b}  1/2 ||f||^2 + sum_i C_i max(0, 1 - y_i (f(x_i) + b)),     C_i = C * loss weight
 
-Sequential minimal optimisation comes near the optimum of the dual, an active-set method reaches it.
+Sequential minimal optimisation solves the dual approximately; an active-set method then finds the
+exact optimum.
 """
 
 from __future__ import annotations
@@ -27,17 +28,17 @@ class SVM(BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     C : float, default=1.0
-        Cost of the hinge loss.
+        Factor of the hinge loss.
     tol : float, default=1e-3
         Violation of the optimality conditions at which the active-set method takes over.
     max_iter : int, default=-1
-        Limit on steps before that; -1 for ten million, or a hundred per point if that is more.
+        Limit on steps before that; -1 for ten million, or a hundred per sample if that is more.
     n_jobs : int, default=1
-        Threads over the machines of a multiclass problem.
+        Number of threads, each of which trains some of the columns.
     fit_intercept : bool, default=True
         Whether b is free, or zero.
     exact : bool, default=True
-        Whether the active-set method takes over at all.
+        Whether the active-set method is used.
     """
 
     needs = (("dense", "rows"), "matvec")
@@ -68,12 +69,12 @@ class SVM(BaseEstimator):  # type: ignore[misc]
     def fit(
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
-        """Train all machines on the combined Gram matrix.
+        """Train the classifiers of all columns on the combined Gram operator.
 
         Parameters
         ----------
         start : array of shape (n, t) or None
-            Coefficients of a similar problem to begin with.
+            Coefficients of a similar problem.
         """
         require_offers(self, gram)
         source = Source.of(gram)
@@ -83,7 +84,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         def train(j: int) -> Solved:
             y = target.Y[:, j]
             if self.fit_intercept and np.all(y == y[0]):
-                # A fold may lack a class: nothing to separate, and the intercept says it all.
+                # A fold may lack a class: then the best predictor is a constant.
                 return Solved(np.zeros(len(y)), 0, True, np.zeros(len(y)))
             return source.solve(
                 minus,
@@ -104,7 +105,8 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         if not all(one.finished for one in solved) and machine.gap > self.tol:
             warnings.warn(
                 f"The SVM stopped after max_iter={self.max_iter} iterations with a relative "
-                f"duality gap of {machine.gap:.2g}. Raise max_iter, or normalise the data.",
+                f"duality gap of {machine.gap:.2g}, above tol={self.tol:g}. Raise max_iter, or "
+                "standardise the data.",
                 ConvergenceWarning,
                 stacklevel=2,
             )

@@ -17,19 +17,19 @@ from .source import Source
 
 
 class SVR(BaseEstimator):  # type: ignore[misc]
-    """One regression machine per column of the target, all with the same kernel.
+    """One support vector regression per column of the target, all with the same kernel.
 
     Parameters
     ----------
     alpha : float, default=1.0
-        Regularisation; the cost of the loss is ``1 / alpha``.
+        Regularisation; the factor of the loss is ``1 / alpha``.
     epsilon : float, default=0.1
-        Errors up to this size cost nothing.
+        The loss of errors up to this size is zero.
     tol : float, default=1e-3
-        Tolerance on the optimality conditions, relative to the size of the target, from which the
-        answer is carried to the exact optimum.
+        Violation of the optimality conditions, relative to the size of the target, at which an
+        active-set method takes over and finds the exact optimum.
     max_iter : int, default=-1
-        Limit on steps, -1 for none.
+        Limit on steps; -1 as in :class:`SVM`.
     fit_intercept : bool, default=True
     """
 
@@ -65,11 +65,11 @@ class SVR(BaseEstimator):  # type: ignore[misc]
     def fit(
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
-        """Train all machines on the combined Gram matrix."""
+        """Train the regressions of all columns on the combined Gram operator."""
         require_offers(self, gram)
         source = Source.of(gram)
         C = self.costs(target)
-        # The intercept takes up the middle of the targets.
+        # The intercept absorbs the median of the targets.
         middle = np.median(target.Y, axis=0) if self.fit_intercept else np.zeros(target.Y.shape[1])
         coef = np.zeros_like(target.Y)
         steps = 0

@@ -1,6 +1,6 @@
 """The vocabulary of a learning problem: targets, losses, regularisers, complexities, solutions.
 
-Nothing here computes a kernel or runs an algorithm, so every other folder may import it.
+No kernel is computed and no algorithm runs here, so every other folder may import this one.
 """
 
 from .solution import Machine, Solution, relative_gap

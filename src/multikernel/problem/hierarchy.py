@@ -1,29 +1,32 @@
 """Two-level block norms: groups of kernels compete with exponent p, kernels of a group with q.
 
-``1/2 U^2`` with ``U = ||u||_p`` over groups and ``u_j = ||v of group j||_q`` within, conjugate
-``1/2 Z^2`` with ``Z = ||z||_{p*}``, ``z_j = ||zeta of group j||_{q*}`` of the roots ``zeta_k =
-sqrt(a_k)`` (Kloft 2011, section 2.3.5). Weights are products ``theta_k = eta_j kappa_k``, and its
-exponent says what a level does to the value of the machine:
+``1/2 U^2`` with ``U = ||u||_p`` over groups and ``u_j = ||v of group j||_q`` within; the conjugate
+is ``1/2 Z^2`` with ``Z = ||z||_{p*}``, ``z_j = ||zeta of group j||_{q*}`` and ``zeta_k =
+sqrt(a_k)`` (Kloft 2011, section 2.3.5). Kernel weights are products ``theta_k = eta_j kappa_k`` of
+a group weight eta and a weight kappa within the group. The exponent of a level decides its step:
 
-- at most 2: a minimum over weights, reached from w: ``kappa = (v/u)^(2-q)``, ``eta = (u/U)^(2-p)``;
-- at least 2: a maximum, reached from the dual: ``kappa = (zeta/z)^(q*-2)``, ``eta = (z/Z)^(p*-2)``.
+- at most 2: a minimum over weights, from the primal: ``kappa = (v/u)^(2-q)``,
+  ``eta = (u/U)^(2-p)``;
+- at least 2: a maximum over weights, from the dual: ``kappa = (zeta/z)^(q*-2)``,
+  ``eta = (z/Z)^(p*-2)``.
 
-With both exponents on the same side of 2 the levels are one minimum or one maximum, and the
-formulas together its exact step. With 2 between them the optimum is a saddle point, convex in the
-weights of one level and concave in the inverses of the other's. There each level takes its own step
-*as if the weights of the other were fixed*: groups are kernels ``sum_k kappa_k K_k`` with ``b_j =
-sum_k kappa_k a_k``, so that ``sqrt(b_j)`` takes the place of z_j, and ``eta_j sqrt(b_j)`` that of
-u_j. (With z_j and u_j, which belong to the new kappa, the iteration may run in circles.)
+If both exponents are on the same side of 2, both levels are one minimisation or one maximisation,
+and the two formulas together are its exact step. If 2 lies between them, the optimum is a saddle
+point: convex in the weights of one level, concave in the inverse weights of the other. Then each
+level takes its step *with the weights of the other level fixed*: group j is the kernel ``sum_k
+kappa_k K_k`` with ``b_j = sum_k kappa_k a_k``, so ``sqrt(b_j)`` replaces z_j and ``eta_j
+sqrt(b_j)`` replaces u_j. (With the z_j and u_j of the new kappa the iteration can cycle.)
 
-Near the optimum these steps contract. Take logarithms of weights in the metric of ``theta_k a_k``.
-The machine responds by ``d log a = -2 R d log theta``; ``R >= 0`` since its value is convex in
-theta, ``R <= I`` since that value is the minimum over w of ``sum_k v_k^2 / (2 theta_k)`` + loss.
-Shares within groups and weights of groups are orthogonal; let E project onto the level that is
-minimised, and turn the sign of the other. Then a step is ``D (E - R)``, where D is ``2 - q`` within
-and ``2 - p`` between groups, with the conjugate for an exponent beyond 2. Since ``||E - R|| <= 1``,
-errors shrink at least by the larger of the two numbers, as they do by ``2 - p`` in the lp-norm. (At
-1 and infinity that number is 1: convergence may be slow.) Far from the optimum nothing is promised
-but the duality gap, which is proven in every step.
+Near the optimum these steps contract. Consider logarithms of weights in the metric of ``theta_k
+a_k``. The optimal predictor responds by ``d log a = -2 R d log theta``. ``R >= 0``, since the
+optimal value is convex in theta; ``R <= I``, since that value is the minimum over w of
+``sum_k v_k^2 / (2 theta_k)`` + loss. Weights within groups and of groups are orthogonal; let E be
+the projection on the level that is minimised, with the sign of the other level reversed. Then a
+step is ``D (E - R)``, where D is ``2 - q`` within and ``2 - p`` between groups (with the conjugate
+of an exponent above 2). Since ``||E - R|| <= 1``, errors shrink at least by the larger of these two
+factors, as they do by ``2 - p`` for the lp-norm. (For exponents 1 and infinity the factor is 1, and
+convergence may be slow.) Far from the optimum convergence is not proven, but the duality gap is
+valid in every step.
 """
 
 from __future__ import annotations
@@ -33,17 +36,28 @@ from functools import cached_property
 
 import numpy as np
 
-from .regularisers import FLOOR, conjugate, floored_roots, norm
+from .regularisers import MIN_FORM_RATIO, conjugate, floored_roots, norm
 
-#: Least share of a kernel or a group at a saddle point: nothing that has left can underflow.
-LEAST = 1e-100
+#: Smallest weight of a kernel or a group at a saddle point: weights never underflow to zero, from
+#: which they could not grow again.
+MIN_SADDLE_WEIGHT = 1e-100
 
 
 @dataclass(frozen=True)
 class Hierarchy:
-    """``1/2 U^2`` for any p, q >= 1; see the module's text."""
+    """The regulariser ``1/2 U^2`` for any p, q >= 1; formulas at the top of this module.
 
-    labels: np.ndarray  # the group of each kernel, 0, 1, ...
+    Attributes
+    ----------
+    labels : int array of shape (n_kernels,)
+        The group of each kernel, numbered from 0.
+    p, q : float
+        Exponents between groups and within groups.
+    usable : bool array of shape (n_kernels,)
+        False for kernels that are constant on the sample.
+    """
+
+    labels: np.ndarray
     p: float
     q: float
     usable: np.ndarray
@@ -51,7 +65,7 @@ class Hierarchy:
 
     @cached_property
     def group(self) -> np.ndarray:
-        """The group of each usable kernel; groups without any are left out."""
+        """The group of each usable kernel; groups without usable kernels are left out."""
         return np.asarray(np.unique(self.labels[self.usable], return_inverse=True)[1])
 
     def start(self) -> np.ndarray:
@@ -75,7 +89,7 @@ class Hierarchy:
         return 0.5 * norm(z, conjugate(self.p)) ** 2
 
     def _weights(self, v: np.ndarray, zeta: np.ndarray) -> np.ndarray:
-        """The exact step where both exponents are on the same side of 2."""
+        """The exact step, if both exponents are on the same side of 2."""
         kappa = shares(v if self.q <= 2 else zeta, self.group, self.q)
         if self.p <= 2:
             size = norms(v, self.group, self.q)
@@ -84,24 +98,27 @@ class Hierarchy:
         return self._product(shares(size, np.zeros(len(size), dtype=int), self.p), kappa)
 
     def _saddle_step(self, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """Each level's own step, with the weights of the other where they are."""
+        """One step of each level with the weights of the other level fixed."""
         group, theta_, a = self.group, theta[self.usable], a[self.usable]
         if not np.any(a > 0):
             return theta
-        # The weights of a group with their normalisation, sum_k kappa_k^(q/(2-q)) = 1, taken out.
+        # eta from the normalisation sum_k kappa_k^(q/(2-q)) = 1 within each group.
         if self.q < 2:
             eta = norms(theta_, group, self.q / (2.0 - self.q))
         else:
             eta = 1.0 / norms(1.0 / theta_, group, conjugate(self.q / 2.0))
         kappa = theta_ / eta[group]
-        # Within a group its own largest a_k is what counts: all of them may be tiny.
+        # The floor of a_k is relative to the largest of its group: a whole group may be small.
         top = norms(a, group, np.inf)
-        zeta = np.sqrt(np.maximum(a, FLOOR * np.maximum(top, FLOOR * top.max())[group]))
+        floor = MIN_FORM_RATIO * np.maximum(top, MIN_FORM_RATIO * top.max())[group]
+        zeta = np.sqrt(np.maximum(a, floor))
         size = np.sqrt(np.bincount(group, kappa * a))
-        size = eta * size if self.p < 2 else np.maximum(size, np.sqrt(FLOOR) * size.max())
+        size = eta * size if self.p < 2 else np.maximum(size, np.sqrt(MIN_FORM_RATIO) * size.max())
         outer = shares(size, np.zeros(len(size), dtype=int), self.p)
         inner = shares(kappa * zeta if self.q < 2 else zeta, group, self.q)
-        return self._product(np.maximum(outer, LEAST), np.maximum(inner, LEAST))
+        return self._product(
+            np.maximum(outer, MIN_SADDLE_WEIGHT), np.maximum(inner, MIN_SADDLE_WEIGHT)
+        )
 
     def _product(self, eta: np.ndarray, kappa: np.ndarray) -> np.ndarray:
         theta = np.zeros(len(self.usable))
@@ -110,7 +127,7 @@ class Hierarchy:
 
 
 def norms(values: np.ndarray, group: np.ndarray, p: float) -> np.ndarray:
-    """``||values of group j||_p`` for every group, with the largest entry taken out."""
+    """``||values of group j||_p`` for every group; scaled by the largest entry of the group."""
     top = np.zeros(int(group.max(initial=-1)) + 1)
     np.maximum.at(top, group, values)
     if np.isinf(p):
@@ -120,7 +137,7 @@ def norms(values: np.ndarray, group: np.ndarray, p: float) -> np.ndarray:
 
 
 def shares(values: np.ndarray, group: np.ndarray, p: float) -> np.ndarray:
-    """``(value / p-norm of its group)^(2-p)``; for p > 2, from the dual, with p* and ``p* - 2``."""
+    """``(value / p-norm of its group)^(2-p)``; for p > 2, the dual form with p* and ``p* - 2``."""
     r = p if p <= 2 else conjugate(p)
     size = norms(values, group, r)[group]
     part = np.divide(values, size, out=np.zeros_like(values), where=size > 0)

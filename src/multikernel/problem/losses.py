@@ -1,10 +1,10 @@
-"""Losses with their conjugates: what primal, dual and gap of every joint problem are made of.
+"""Losses with their conjugates, from which primal value, dual value and gap are computed.
 
 A problem is ``min Omega(w) + sum_i C_i l(f(x_i) + b, y_i)`` (Kloft 2011, chapter 2), its dual
 
     max  - sum_i C_i l*(-s_i / C_i, y_i) - Omega*(sum_i s_i phi(x_i)),    1's = 0
 
-with signed coefficients s: ``f = sum_i s_i K(x_i, .)``. Arrays have one column per machine.
+with signed coefficients s: ``f = sum_i s_i K(x_i, .)``. Arrays have one column per output.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Hinge:
         return np.einsum("nt,nt->t", S, Y)
 
     def intercept(self, F: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
-        # Every point adds C_i to the slope in b where b passes y_i - f_i.
+        # The slope in b grows by C_i at b = y_i - f_i.
         return np.array(
             [kink(Y[:, j] - F[:, j], C, float(C[Y[:, j] > 0].sum())) for j in range(Y.shape[1])]
         )
@@ -114,7 +114,7 @@ class Logistic:
             r = expit(-Y * (F + b))
             slope = -C @ (Y * r)
             step = slope / np.maximum(C @ (r * (1.0 - r)), 1e-300)
-            b = b - np.clip(step, -1.0, 1.0)  # far out the curvature vanishes
+            b = b - np.clip(step, -1.0, 1.0)  # the curvature vanishes far from the minimum
             if np.all(np.abs(step) <= 1e-14 * (1.0 + np.abs(b))):
                 break
         return b
@@ -124,8 +124,8 @@ class Logistic:
 class OneClass:
     """The nu-form of density level sets: ``-rho + sum_i C_i max(0, rho - f(x_i))``, b = -rho.
 
-    With ``C_i = 1 / (nu n)`` the dual variables sum to one. (With a free intercept *and* the plain
-    unsigned hinge loss the optimum would be w = 0: that form is not offered.)
+    With ``C_i = 1 / (nu n)`` the dual variables sum to one. (The plain hinge loss with a free
+    intercept is not offered: its optimum is w = 0.)
     """
 
     def value(
@@ -137,14 +137,15 @@ class OneClass:
         return np.zeros(S.shape[1])
 
     def intercept(self, F: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
-        # In b the slope is 1 - sum of C_i over f_i < -b: kinks at -f_i, where it grows by C_i.
+        # The slope in b is 1 - sum of C_i over f_i < -b: it grows by C_i at b = -f_i.
         return np.array([kink(-f, C, float(C.sum()) - 1.0) for f in F.T])
 
 
 def kink(positions: np.ndarray, slopes: np.ndarray, start: float) -> float:
-    """Where a convex piecewise linear function with first slope ``-start`` has its minimum.
+    """The minimiser of a convex piecewise linear function whose first slope is ``-start``.
 
-    The slope grows by ``slopes[i]`` at ``positions[i]``. A flat bottom gives its middle.
+    The slope grows by ``slopes[i]`` at ``positions[i]``. If the minimum is attained on an interval,
+    its middle is returned.
     """
     order = np.argsort(positions, kind="stable")
     slope = np.cumsum(slopes[order]) - start

@@ -1,16 +1,17 @@
 """Regularisers of joint problems, with their conjugates and weight updates.
 
 A joint problem is ``min_{theta, w, b}  R(theta, w) + sum_i C_i l(f(x_i) + b, y_i)`` with one part
-``w_k`` of the machine per kernel. For signed coefficients s let ``a_k = s'K_k s`` and ``w_k =
-theta_k sum_i s_i phi_k(x_i)``, so that ``v_k = ||w_k|| = theta_k sqrt(a_k)``. A regulariser knows
+``w_k`` of the predictor per kernel. For signed coefficients s let ``a_k = s'K_k s`` and ``w_k =
+theta_k sum_i s_i phi_k(x_i)``, so that ``v_k = ||w_k|| = theta_k sqrt(a_k)``. A regulariser has
 
-* ``primal(theta, a)``: its value at w, from above,
-* ``dual(theta, a)``: its conjugate at ``sum_i s_i phi(x_i)``, from above, so that
-  ``loss dual - dual(theta, a)`` bounds the optimum from below whatever theta is,
-* ``update(theta, a)``: the next weights.
+* ``primal(theta, a)``: an upper bound of its value at w,
+* ``dual(theta, a)``: an upper bound of its conjugate at ``sum_i s_i phi(x_i)``, so that
+  ``loss dual - dual(theta, a)`` is a lower bound of the optimum for every theta,
+* ``update(theta, a)``: the next kernel weights.
 
-With the loss's own two values (:mod:`multikernel.problem.losses`) that is primal, dual and gap of
-every pair. Formulas: Kloft 2011, chapters 2 and 3; Cortes, Mohri & Rostamizadeh 2012, section 3.4.
+Together with the loss and its dual (:mod:`multikernel.problem.losses`) they give the primal value,
+dual value and gap of every pair (theta, s). Formulas: Kloft 2011, chapters 2 and 3; Cortes, Mohri &
+Rostamizadeh 2012, section 3.4.
 """
 
 from __future__ import annotations
@@ -24,28 +25,34 @@ from scipy.optimize import nnls
 
 from .._threads import one_blas_thread
 
-#: Where weights are ratios of a_k to a power, a kernel that hardly matters would get an infinite
-#: one; this part of the largest a_k is the least that counts. P is off by about its root.
-FLOOR = 1e-12
+#: Smallest a_k, relative to the largest, in updates that divide by powers of a_k: kernel weights
+#: stay finite. The primal value changes by about the root of this number, relative to itself.
+MIN_FORM_RATIO = 1e-12
 
 
 class Regulariser(Protocol):
-    """See the module's text."""
+    """A regulariser R of kernel weights theta and norms v, with its conjugate and its update."""
 
     @property
     def mixing(self) -> float:
-        """How much of the old coefficients to keep in the a that ``update`` is given."""
+        """Share of the previous coefficients in the average from which ``update`` gets its a."""
         ...
 
     def start(self) -> np.ndarray:
-        """Weights to begin with, all positive except those of kernels that take no part."""
+        """The first kernel weights: positive, and zero for kernels that are not usable."""
         ...
 
-    def update(self, theta: np.ndarray, a: np.ndarray) -> np.ndarray: ...
+    def update(self, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
+        """The next kernel weights, shape (p,)."""
+        ...
 
-    def primal(self, theta: np.ndarray, a: np.ndarray) -> float: ...
+    def primal(self, theta: np.ndarray, a: np.ndarray) -> float:
+        """An upper bound of the regulariser at the predictor with weights theta."""
+        ...
 
-    def dual(self, theta: np.ndarray, a: np.ndarray) -> float: ...
+    def dual(self, theta: np.ndarray, a: np.ndarray) -> float:
+        """An upper bound of the conjugate."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -67,19 +74,19 @@ class BlockNorm:
         return 0.5 * norm(np.sqrt(a[self.usable]), conjugate(self.p)) ** 2
 
     def update(self, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
-        """The best weights for this machine (Kloft 2011, Proposition 3.1)."""
+        """The best kernel weights for this predictor (Kloft 2011, Proposition 3.1)."""
         p = self.p
         if p == 2:
-            return self.start()  # nothing to learn, wherever one began
+            return self.start()  # all weights are one
         if p < 2:
-            # From w: the formula from a would be a best response that runs in circles.
+            # From w: the best response to a alone can cycle.
             v = theta * np.sqrt(a)
             size = norm(v, p)
             return theta if size == 0 else (v / size) ** (2.0 - p)
         zeta = floored_roots(a, self.usable)
         if zeta is None:
             return theta
-        # theta_k = zeta_k^(p*-2) ||zeta||_{p*}^(2-p*), from the dual
+        # From the dual: theta_k = zeta_k^(p*-2) ||zeta||_{p*}^(2-p*).
         r = conjugate(p)
         size = norm(zeta[self.usable], r)
         return np.where(self.usable, (zeta / size) ** (r - 2.0), 0.0)
@@ -120,7 +127,10 @@ class NonIsotropic:
 
 @dataclass(frozen=True)
 class ElasticNet:
-    """``1/2 ||v||_p^2 + mu/2 ||v||_2^2``: weights ``t / (1 + mu t)`` of lp-norm weights t."""
+    """``1/2 ||v||_p^2 + mu/2 ||v||_2^2``: kernel weights ``t / (1 + mu t)`` of lp-norm weights t.
+
+    ``norm`` is the block norm ``1/2 ||v||_p^2``.
+    """
 
     norm: BlockNorm
     mu: float
@@ -150,12 +160,12 @@ class ElasticNet:
 
 
 @dataclass(frozen=True)
-class Ball:
-    """Weights in ``{theta >= 0, ||theta - mu_0||_q <= radius}`` (LKRR, Cortes et al. 2009).
+class WeightBall:
+    """Kernel weights in ``{theta >= 0, ||theta - mu_0||_q <= radius}`` (LKRR, Cortes et al. 2009).
 
     ``primal = 1/2 sum_k v_k^2 / theta_k = 1/2 theta'a``, ``dual = 1/2 (mu_0'a + radius ||a||_r)``
-    with 1/q + 1/r = 1. The update is the best response of the weights, to coefficients of which the
-    part ``mixing = 1/q`` is kept from before: without that the iteration runs in circles.
+    with 1/q + 1/r = 1. The update is the best response of the weights to averaged coefficients, of
+    which the share ``mixing = 1/q`` is old: without averaging the iteration can cycle.
     """
 
     radius: float
@@ -168,9 +178,10 @@ class Ball:
         return 1.0 / self.q
 
     def start(self) -> np.ndarray:
-        return self._move(np.ones(len(self.usable)))
+        return self._best_response(np.ones(len(self.usable)))
 
-    def _move(self, a: np.ndarray) -> np.ndarray:
+    def _best_response(self, a: np.ndarray) -> np.ndarray:
+        """``argmax theta'a`` over the ball."""
         t = np.where(self.usable, a, 0.0)
         top = t.max(initial=0.0)
         if top == 0:
@@ -179,7 +190,7 @@ class Ball:
         return np.where(self.usable, self.mu_0 + self.radius * t / norm(t, self.q), 0.0)
 
     def update(self, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
-        return self._move(a)
+        return self._best_response(a)
 
     def primal(self, theta: np.ndarray, a: np.ndarray) -> float:
         return 0.5 * float(theta @ a)
@@ -190,12 +201,12 @@ class Ball:
 
 
 @dataclass(frozen=True)
-class Alignment:
+class AlignmentPenalty:
     """``1/2 (sum_k v_k^2 / theta_k - gamma theta'c + theta'Q theta)``, theta >= 0.
 
-    Cortes, Mohri & Rostamizadeh 2012, eq. (9), halved: c is the vector of products with the target
-    and ``Q = gamma'' M + gamma' I``. The conjugate is ``1/2 max_{theta >= 0} theta'(a + gamma c) -
-    theta'Q theta``, and its maximiser the update.
+    Half of eq. (9) in Cortes, Mohri & Rostamizadeh 2012, with ``c_k = <K_kc, YY'>`` and
+    ``Q = gamma'' M + gamma' I``. The conjugate is ``1/2 max_{theta >= 0} theta'(a + gamma c) -
+    theta'Q theta``; its maximiser is the update.
     """
 
     linear: np.ndarray  # gamma c
@@ -217,7 +228,7 @@ class Alignment:
 
 
 def norm(v: np.ndarray, p: float) -> float:
-    """``||v||_p`` with the largest entry taken out, so that high powers do not overflow."""
+    """``||v||_p``, scaled by the largest entry, so that high powers do not overflow."""
     top = float(np.abs(v).max(initial=0.0))
     if top == 0 or np.isinf(p):
         return top
@@ -232,13 +243,13 @@ def conjugate(p: float) -> float:
 
 
 def floored_roots(a: np.ndarray, usable: np.ndarray) -> np.ndarray | None:
-    """``sqrt(a)``, none below the root of FLOOR times the largest; None if all are zero."""
+    """``sqrt(a)`` with a raised to at least MIN_FORM_RATIO times the largest; None if a is zero."""
     top = float(a[usable].max(initial=0.0))
-    return None if top == 0 else np.sqrt(np.maximum(a, FLOOR * top))
+    return None if top == 0 else np.sqrt(np.maximum(a, MIN_FORM_RATIO * top))
 
 
 def best_response(Q: np.ndarray, c: np.ndarray) -> tuple[np.ndarray, float]:
-    """Maximiser and maximum of ``c'x - 1/2 x'Qx`` over x >= 0, Q positive definite."""
+    """Maximiser and maximum of ``c'x - 1/2 x'Qx`` over x >= 0, for positive definite Q."""
     with one_blas_thread(len(Q)):
         scale = max(float(np.abs(c).max(initial=0.0)), 1e-300)
         jitter = 1e-14 * float(np.trace(Q)) / max(len(Q), 1)

@@ -1,4 +1,4 @@
-"""The answer of every method: one predictor, the kernel weights, and the proof."""
+"""The result of every method: a predictor, kernel weights, and the duality gap of both."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Machine:
-    """A predictor with one fixed kernel, ``f(x) = K(x, .) coef + intercept``.
+    """A predictor with one fixed kernel, ``f(x) = K(x, .) coef + intercept``, for t outputs.
 
     Attributes
     ----------
     coef : array of shape (n, t)
-        Signed coefficients; zero off the support vectors.
+        Signed coefficients; zero except at the support vectors.
     intercept : array of shape (t,)
     objective : float
         Primal objective, summed over outputs.
     gap : float
-        Relative duality gap, the largest over outputs.
+        Largest relative duality gap of the outputs.
     n_iter : int
     values : array of shape (n, t) or None
-        ``K coef`` where it was computed anyway.
+        ``K coef``, if the learner has computed it.
     """
 
     coef: np.ndarray
@@ -37,9 +37,10 @@ class Machine:
 
 @dataclass(frozen=True)
 class Solution:
-    """The answer of every method: kernel weights, machine, and what is proven about them.
+    """The result of every method: kernel weights, a predictor with its gap, and alignments.
 
-    Weights and alignments have a leading axis when every output has kernel weights of its own.
+    Weights and alignments have a leading axis for outputs if each output has its own kernel
+    weights.
     """
 
     weights: np.ndarray
@@ -50,7 +51,7 @@ class Solution:
 
     @classmethod
     def stack(cls, solutions: Sequence[Solution]) -> Solution:
-        """Separate problems, one per output, as one."""
+        """One solution from the solutions of separate problems, one per output."""
         machines = [solution.machine for solution in solutions]
         return cls(
             np.stack([solution.weights for solution in solutions]),
@@ -68,7 +69,7 @@ class Solution:
 
 
 def relative_gap(primal: np.ndarray, dual: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """``(P - D) / |P|``, with rounding of size ``eps * scale`` forgiven."""
+    """``(P - D) / |P|``; differences up to the rounding error ``64 eps scale`` count as zero."""
     noise = 64 * np.finfo(np.float64).eps * np.abs(scale)
     gap = np.maximum(primal - dual, 0.0)
     gap = np.where(gap <= noise, 0.0, gap)

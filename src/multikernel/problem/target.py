@@ -1,4 +1,4 @@
-"""The training targets, in the form that learners and weightings read."""
+"""The training targets, in the form that learners and weighting rules read."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Target:
-    """What is to be predicted, in the form learners and weightings read.
+    """Labels or outputs of the training sample, with sample weights and class weights.
 
     Attributes
     ----------
     Y : array of shape (n, t), float64
-        One column per machine: -1/+1 for classification (one column for two classes, one per
-        class for more), the outputs themselves for regression.
-    kind : {"classification", "regression"}
+        One column per predictor. Classification: labels -1 and +1, in one column for two classes
+        and one column per class for more. Regression: the outputs.
+    kind : {"classification", "regression", "one-class"}
     weights : array of shape (n,) or None
-        How often each point counts. They multiply losses, and centre and weigh the kernels.
+        Sample weights. They multiply the losses and weigh the samples when kernels are centred.
     costs : array of shape (n,) or None
-        Further factors of the loss alone (class weights).
+        Further factors of the losses only (class weights).
     """
 
     Y: np.ndarray
@@ -31,7 +31,7 @@ class Target:
 
     @property
     def labels(self) -> np.ndarray:
-        """The class of each point as a number, for stratified splits."""
+        """The class of each sample as an integer, for stratified splits."""
         return np.argmax(self.Y, axis=1) if self.Y.shape[1] > 1 else (self.Y[:, 0] > 0).astype(int)
 
     @cached_property
@@ -45,6 +45,7 @@ class Target:
         return factors
 
     def take(self, rows: np.ndarray) -> Target:
+        """The target of some of the samples."""
         return Target(
             self.Y[rows],
             self.kind,
@@ -53,7 +54,7 @@ class Target:
         )
 
     def column(self, j: int) -> Target:
-        """One output of several."""
+        """The target of output j alone."""
         return replace(self, Y=self.Y[:, j : j + 1])
 
     def score(self, values: np.ndarray) -> float:

@@ -230,7 +230,7 @@ def _embed(title: str, K: np.ndarray) -> Embedding:
 
 
 @dataclass(frozen=True)
-class Path:
+class SearchPath:
     """Cross-validated scores along a grid.
 
     Attributes
@@ -256,7 +256,7 @@ class Path:
     best: tuple[int, int]
 
 
-def find_path(estimator: Any) -> Path | None:
+def find_path(estimator: Any) -> SearchPath | None:
     """The grid of a fitted search; None for other estimators."""
     results = getattr(estimator, "cv_results_", None)
     if results is None:
@@ -285,7 +285,7 @@ def find_path(estimator: Any) -> Path | None:
     norms: list[float] | None = [getattr(each[line], "p", None) for line in lines]  # type: ignore[misc]
     if len(lines) < 2 or any(p is None for p in norms or ()) or len(set(norms or ())) < len(lines):
         norms = None
-    return Path(name, grid, lines, norms, means, deviations, chosen)
+    return SearchPath(name, grid, lines, norms, means, deviations, chosen)
 
 
 @dataclass(frozen=True)

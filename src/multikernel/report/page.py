@@ -16,14 +16,14 @@ from .._version import __version__
 from ..estimators.weights import Weights
 from . import sections, svg, validation
 from .sample import n_rows, unlabelled
-from .sections import Model
+from .sections import ReportedModel
 
 #: The browser itself refuses to fetch anything for the page.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
 #: Anchor, name in the list of sections, heading, and what writes it.
-SECTIONS: tuple[tuple[str, str, str, Callable[[Model], str]], ...] = (
+SECTIONS: tuple[tuple[str, str, str, Callable[[ReportedModel], str]], ...] = (
     ("weights", "Weights", "What was learned", sections.weights_section),
     ("alignments", "Alignments", "Which kernels say the same", sections.alignments_section),
     ("spectrum", "Spectrum", "How complex the kernels are", sections.spectrum_section),
@@ -87,12 +87,12 @@ def write_report(
         raise ValueError(
             f"X and y must have the same number of points; got {n_rows(X)} and {len(y)}."
         )
-    model = Model(estimator, X, y, weights, board)
+    model = ReportedModel(estimator, X, y, weights, board)
     path.write_text(render(model, title), encoding="utf-8")
     return path
 
 
-def render(model: Model, title: str | None) -> str:
+def render(model: ReportedModel, title: str | None) -> str:
     """The page as text."""
     body = "".join(_section(model, name, heading, make) for name, _, heading, make in SECTIONS)
     links = "".join(f'<li><a href="#{name}">{short}</a></li>' for name, short, _, _ in SECTIONS)
@@ -120,7 +120,9 @@ def _template(name: str) -> str:
     return (resources.files(__package__) / "templates" / name).read_text(encoding="utf-8")
 
 
-def _section(model: Model, name: str, heading: str, make: Callable[[Model], str]) -> str:
+def _section(
+    model: ReportedModel, name: str, heading: str, make: Callable[[ReportedModel], str]
+) -> str:
     try:
         body = make(model)
     except (ValueError, TypeError, NotImplementedError, np.linalg.LinAlgError) as error:
@@ -130,7 +132,7 @@ def _section(model: Model, name: str, heading: str, make: Callable[[Model], str]
     return f'<section id="{name}" aria-labelledby="{name}-h">{head}{body}</section>\n'
 
 
-def _lead(model: Model) -> str:
+def _lead(model: ReportedModel) -> str:
     weights = model.weights
     p, used = len(weights.names), weights.n_used
     rule = getattr(model.estimator, "weighting_", getattr(model.estimator, "weighting", None))
@@ -152,7 +154,7 @@ def _lead(model: Model) -> str:
     return text + "."
 
 
-def _tiles(model: Model) -> str:
+def _tiles(model: ReportedModel) -> str:
     fits, weights = model.estimator, model.weights
     tiles = [
         (
@@ -187,7 +189,7 @@ def _tiles(model: Model) -> str:
     return f'<dl class="tiles">{cells}</dl>'
 
 
-def _score(model: Model) -> float:
+def _score(model: ReportedModel) -> float:
     """On the points that came with a target."""
     known = np.flatnonzero(~unlabelled(model.estimator, model.y))
     if len(known) == n_rows(model.X):
@@ -195,7 +197,7 @@ def _score(model: Model) -> float:
     return float(np.mean(model.estimator.predict(model.X)[known] == np.asarray(model.y)[known]))
 
 
-def _parameters(model: Model) -> str:
+def _parameters(model: ReportedModel) -> str:
     """How to make the model again."""
     options = model.estimator.get_params(deep=False)
     rows = "".join(

@@ -68,7 +68,7 @@ def _spectral_members(estimator: Any, checked: Any, rows: np.ndarray) -> Grams:
     from ..kernels.bank import as_bank
     from ..kernels.make_banks import per_feature
     from ..kernels.vectors import Linear
-    from ..solvers.spectral.spectral_class import Spectrum
+    from ..solvers.spectral.spectral_class import KernelSpectrum
 
     raw = training_grams(estimator, checked)
     budget, names = MemoryBudget.of(estimator.memory_budget), estimator.kernel_names_
@@ -77,7 +77,7 @@ def _spectral_members(estimator: Any, checked: Any, rows: np.ndarray) -> Grams:
     if not hasattr(estimator, "eigenvalues_"):
         stack = [K[np.ix_(rows, rows)] for K in scaled]
     else:
-        spectrum = Spectrum.of(scaled[0], estimator.trace_)
+        spectrum = KernelSpectrum.of(scaled[0], estimator.trace_)
         if len(spectrum.values) != len(estimator.eigenvalues_):
             raise ValueError("X is not the sample that the estimator was fitted to.")
         V = spectrum.vectors[rows]

@@ -25,7 +25,7 @@ FIRST_KERNELS, FEW_KERNELS, LISTED_KERNELS = 40, 12, 1000
 
 
 @dataclass(frozen=True)
-class Model:
+class ReportedModel:
     """What the sections are about: a fitted estimator, its sample, its weights, a comparison."""
 
     estimator: Any
@@ -64,7 +64,7 @@ def percent(share: float) -> str:
 # -- weights --------------------------------------------------------------------------------------
 
 
-def weights_section(model: Model) -> str:
+def weights_section(model: ReportedModel) -> str:
     weights = model.weights
     beside = _beside(model.estimator)
     order = weights.order
@@ -123,7 +123,7 @@ def _weight_table(rows: list[str], what: str, beside: tuple[str, np.ndarray] | N
     )
 
 
-def _weight_row(model: Model, k: int, beside: tuple[str, np.ndarray] | None) -> str:
+def _weight_row(model: ReportedModel, k: int, beside: tuple[str, np.ndarray] | None) -> str:
     weights = model.weights
     share, top = float(weights.shares[k]), float(weights.shares.max())
     name = escape(weights.names[k])
@@ -142,7 +142,7 @@ def _weight_row(model: Model, k: int, beside: tuple[str, np.ndarray] | None) -> 
     )
 
 
-def _other_kernels(model: Model, beside: tuple[str, np.ndarray] | None) -> str:
+def _other_kernels(model: ReportedModel, beside: tuple[str, np.ndarray] | None) -> str:
     weights = model.weights
     rest = weights.order[_n_first(weights) :]
     if not len(rest):
@@ -182,7 +182,7 @@ def _view_table(weights: Weights) -> str:
     )
 
 
-def _machines(model: Model) -> str:
+def _machines(model: ReportedModel) -> str:
     """Where every class has weights of its own."""
     weights = model.weights
     shown = weights.order[:20]
@@ -206,7 +206,7 @@ def _machines(model: Model) -> str:
 # -- kernels --------------------------------------------------------------------------------------
 
 
-def alignments_section(model: Model) -> str:
+def alignments_section(model: ReportedModel) -> str:
     Y = target_columns(model.estimator, model.y)
     found = find_alignments(model.estimator, model.X, Y, model.weights.order)
     groups = [i for i in range(1, len(found.groups)) if found.groups[i] != found.groups[i - 1]]
@@ -245,7 +245,7 @@ def alignments_section(model: Model) -> str:
     return "".join(parts)
 
 
-def spectrum_section(model: Model) -> str:
+def spectrum_section(model: ReportedModel) -> str:
     found = find_spectra(model.estimator, model.X)
     least = 1e-8
     chart = svg.Chart(
@@ -314,7 +314,7 @@ def _rank_row(name: str, values: np.ndarray) -> str:
 # -- points ---------------------------------------------------------------------------------------
 
 
-def embedding_section(model: Model) -> str:
+def embedding_section(model: ReportedModel) -> str:
     rows, found = find_embeddings(model.estimator, model.X)
     classes, keys, said, key = _colours(model, rows)
     figures = []
@@ -343,7 +343,9 @@ def embedding_section(model: Model) -> str:
     return f'<p>{text}</p><div class="three">{"".join(figures)}</div>{key}'
 
 
-def _colours(model: Model, rows: np.ndarray) -> tuple[list[str], list[str | None], list[str], str]:
+def _colours(
+    model: ReportedModel, rows: np.ndarray
+) -> tuple[list[str], list[str | None], list[str], str]:
     """Classes, series and texts of the points, and what the colours mean."""
     if model.y is None or hasattr(model.estimator, "offset_"):
         inside = np.asarray(model.estimator.predict(model.X))[rows] > 0

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from . import svg
-from .findings import Path, find_certificate, find_histories, find_path, find_stability
+from .findings import SearchPath, find_certificate, find_histories, find_path, find_stability
 from .sample import n_rows
-from .sections import Model, figure, percent, sampled
+from .sections import ReportedModel, figure, percent, sampled
 
 #: Sign vectors behind the certificate's complexities; the error that they leave is in the bounds.
 CERTIFICATE_DRAWS = 200
@@ -23,7 +23,7 @@ CERTIFICATE_POINTS = 10_000
 # -- the grid -------------------------------------------------------------------------------------
 
 
-def path_section(model: Model) -> str:
+def path_section(model: ReportedModel) -> str:
     path = find_path(model.estimator)
     if path is None:
         name = type(model.estimator).__name__
@@ -49,7 +49,7 @@ def _symbol(name: str) -> str:
     return {"alpha": "α", "sparsity_penalty": "β"}.get(name, name)
 
 
-def _path_chart(path: Path) -> str:
+def _path_chart(path: SearchPath) -> str:
     low = float(np.nanmin(path.means - path.deviations))
     high = float(np.nanmax(path.means + path.deviations))
     room = 0.05 * (high - low) + 1e-12
@@ -86,7 +86,7 @@ def _path_chart(path: Path) -> str:
     return figure(chart.close(), caption, svg.legend(entries, "Weightings"))
 
 
-def _norm_map(path: Path) -> str:
+def _norm_map(path: SearchPath) -> str:
     """Scores over the norm p and the grid."""
     assert path.norms is not None
     order = np.argsort(path.norms)
@@ -112,7 +112,7 @@ def _norm_map(path: Path) -> str:
 # -- folds ----------------------------------------------------------------------------------------
 
 
-def stability_section(model: Model) -> str:
+def stability_section(model: ReportedModel) -> str:
     found = find_stability(model.estimator, model.X, model.y)
     n_folds = len(found.values)
     pairs = [(a, b) for a in range(n_folds) for b in range(a)]
@@ -164,7 +164,7 @@ def check_leaderboard(cv_results: Any) -> dict[str, Any] | None:
     return dict(board)
 
 
-def leaderboard_section(model: Model) -> str:
+def leaderboard_section(model: ReportedModel) -> str:
     board = model.board
     if board is None:
         return (
@@ -254,7 +254,7 @@ def _verdict(row: Mapping[str, Any], against: str, verdict: str | None) -> str:
 # -- gap and bounds -------------------------------------------------------------------------------
 
 
-def convergence_section(model: Model) -> str:
+def convergence_section(model: ReportedModel) -> str:
     histories = find_histories(model.estimator)
     gap = float(model.estimator.duality_gap_)
     reached = f"The proven relative duality gap of the machine is {gap:.2g}."
@@ -301,7 +301,7 @@ def convergence_section(model: Model) -> str:
     return f"<p>{reached}</p>" + figure(chart.close(), caption, key_list)
 
 
-def certificate_section(model: Model) -> str:
+def certificate_section(model: ReportedModel) -> str:
     if hasattr(model.estimator, "bound_"):
         return _margins(model.estimator)
     n = n_rows(model.X)

@@ -1,12 +1,12 @@
-"""The one place where primal value, dual value and duality gap of a joint problem are computed.
+"""Primal value, dual value and duality gap of joint problems, for all solvers.
 
-Kernel weights theta and signed coefficients s, found in any way, bound the optimum from both sides:
+Any kernel weights theta and feasible signed coefficients s bound the optimum from both sides:
 
     primal = R(theta, a) + sum_i C_i l(f(x_i) + b, y_i),      f = sum_k theta_k K_k s
     dual   = - sum_i C_i l*(-s_i / C_i, y_i) - R*(theta, a),   a_k = s'K_k s
 
 (:mod:`multikernel.problem.regularisers`, :mod:`multikernel.problem.losses`). Every solver certifies
-its iterates here, and returns the best of them as `Found`.
+its iterates with `certify` and returns the best of them as `Found`.
 """
 
 from __future__ import annotations
@@ -22,17 +22,18 @@ from ..learners.base import Learner
 from ..problem import Machine, Target
 from ..problem.regularisers import Regulariser
 
-#: Receives every entry of a solver's history.
+#: A callback that receives every entry of a solver's history.
 Report = Callable[[dict[str, Any]], None]
 
-#: The gap must also be below this many times ``tol`` of the regulariser: where nearly all of the
-#: objective is loss, a small part of it says little about the kernel weights.
+#: The gap must also be below this many times ``tol`` relative to the regulariser. If the objective
+#: is nearly all loss, a gap that is small relative to the objective can leave the kernel weights
+#: undetermined.
 REGULARISER_FACTOR = 10.0
 
 
 @dataclass(frozen=True)
 class Found:
-    """The answer of a solver: kernel weights, and the predictor that was trained with them."""
+    """The result of a solver: kernel weights, and the predictor that was trained with them."""
 
     weights: np.ndarray
     machine: Machine
@@ -41,7 +42,7 @@ class Found:
 
 
 class Stopped(KeyboardInterrupt):
-    """An interrupt on its way up, with the best certified iterate so far."""
+    """An interrupt that carries the best certified iterate so far."""
 
     def __init__(self, found: Found) -> None:
         super().__init__()
@@ -50,7 +51,7 @@ class Stopped(KeyboardInterrupt):
 
 @dataclass(frozen=True)
 class CertifiedIterate:
-    """Kernel weights theta and coefficients, with the bounds on the optimum that they prove.
+    """Kernel weights theta and coefficients, with the bounds of the optimum that they prove.
 
     Attributes
     ----------
@@ -89,24 +90,20 @@ class CertifiedIterate:
         return relative_to(self.primal, self.gap)
 
     def meets(self, tol: float, gap: float | None = None) -> bool:
-        """Whether the gap (its own, or a smaller proven one) is within the tolerance."""
+        """Whether the gap is within the tolerance; ``gap`` is a smaller one, if it is proven."""
         gap = self.gap if gap is None else gap
         small = relative_to(self.primal, gap) <= tol
         return small and gap <= REGULARISER_FACTOR * tol * abs(self.regulariser)
 
     def entry(self, learner: Learner, gap: float | None = None) -> dict[str, Any]:
-        """The iterate as an entry of ``history_``."""
-        return {
-            "objective": self.primal * learner.unit,
-            "gap": relative_to(self.primal, self.gap if gap is None else gap),
-            "active": int(np.count_nonzero(self.theta)),
-            "support": int(np.count_nonzero(np.any(self.coef != 0, axis=1))),
-        }
+        """The entry of this iterate in ``history_``."""
+        relative = relative_to(self.primal, self.gap if gap is None else gap)
+        return history_entry(self.primal * learner.unit, relative, self.theta, self.coef)
 
     def found(
         self, learner: Learner, history: list[dict[str, Any]], gap: float | None = None
     ) -> Found:
-        """The iterate as an answer, with the gap that is proven for it."""
+        """The result of a solver that returns this iterate, with the gap proven for it."""
         relative = relative_to(self.primal, self.gap if gap is None else gap)
         objective = self.primal * learner.unit
         machine = Machine(self.coef, self.intercept, objective, relative, len(history))
@@ -114,13 +111,35 @@ class CertifiedIterate:
 
 
 def relative_to(primal: float, gap: float) -> float:
+    """``gap / |primal|``, without division by zero."""
     return gap / max(abs(primal), 1e-300)
 
 
-def centred_outputs(target: Target, learner: Learner) -> tuple[np.ndarray, np.ndarray]:
-    """The targets less the mean that a free intercept takes up, and that mean, shape (t,).
+def history_entry(
+    objective: float, gap: float, kernel_weights: np.ndarray, coef: np.ndarray
+) -> dict[str, Any]:
+    """An entry of ``history_``: objective, relative gap, numbers of kernels and support vectors."""
+    support = coef != 0 if coef.ndim == 1 else np.any(coef != 0, axis=1)
+    return {
+        "objective": objective,
+        "gap": gap,
+        "active": int(np.count_nonzero(kernel_weights)),
+        "support": int(np.count_nonzero(support)),
+    }
 
-    Left in, the mean of regression targets would cost the dual value its digits.
+
+def record(history: list[dict[str, Any]], entry: dict[str, Any], report: Report | None) -> None:
+    """Append an entry to the history, and pass it to the callback."""
+    history.append(entry)
+    if report is not None:
+        report(entry)
+
+
+def centred_outputs(target: Target, learner: Learner) -> tuple[np.ndarray, np.ndarray]:
+    """The targets minus their mean, and the mean of shape (t,), which a free intercept absorbs.
+
+    A large mean of regression targets would cost the dual value digits. For classification, or
+    without an intercept, the mean is zero.
     """
     mean = np.zeros(target.Y.shape[1])
     if target.kind == "regression" and learner.fit_intercept:
@@ -138,7 +157,7 @@ def certify(
     values: np.ndarray,
     a: np.ndarray,
 ) -> CertifiedIterate:
-    """Both bounds from kernel weights and coefficients alone.
+    """The iterate with these kernel weights and coefficients, with both bounds of the optimum.
 
     Parameters
     ----------

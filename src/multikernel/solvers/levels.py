@@ -1,14 +1,15 @@
-"""Squares of 1-norms as linear programs at levels of the multiplier.
+"""Problems with the square of a 1-norm, solved by linear programs at levels of its multiplier.
 
-Since ``t^2/2 = max_l l t - l^2/2``, the least value of ``1/2 ||beta||_1^2 + losses`` is
+Since ``t^2/2 = max_l l t - l^2/2``, the minimum of ``1/2 ||beta||_1^2 + losses`` is
 
     max_l g(l) - l^2/2,
     g(l) = min_beta  l ||beta||_1 + losses of (U beta + b)
            = max_s  dual losses of s  over  |U's| <= l,  1's = 0,  s in its box
 
-Where losses are piecewise linear g is concave and piecewise linear too: each beta is a plane above
-it, each s a value of it. The largest value of all planes so far names the next l, until plane and
-value meet. A linear program whose bounds move goes on from its last basis, and a few are enough.
+With piecewise linear losses g is concave and piecewise linear: each beta gives a plane above g, and
+each s a lower bound of it. The next level l maximises the smallest plane minus ``l^2/2``; the
+search ends when that maximum is attained. Between levels only the bounds of the linear program
+change, so each one starts from the last basis, and a few levels are enough.
 """
 
 from __future__ import annotations
@@ -20,16 +21,19 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-FEASIBILITY = 1e-9
-#: Relative change of l at which nothing is left to find.
-EXACT = 1e-8
-#: Coefficients are counted in the unit of what holds them, but in no smaller part of their box.
-SMALLEST_UNIT = 1e-9
+from .highs import warm_simplex
+
+#: Largest violation of constraints in a linear program of order one.
+FEASIBILITY_TOLERANCE = 1e-9
+#: Relative change of l at which the search for the best level ends.
+LEVEL_PRECISION = 1e-8
+#: Smallest unit of the coefficients, as a fraction of the largest upper bound.
+MIN_UNIT_RATIO = 1e-9
 
 
 @dataclass(frozen=True)
 class Plane:
-    """A beta: ``g(l) <= l size + loss``."""
+    """A beta with ``size = ||beta||_1`` and its loss: ``g(l) <= l size + loss`` for all l."""
 
     beta: np.ndarray
     size: float
@@ -39,16 +43,16 @@ class Plane:
         return level * self.size + self.loss
 
 
-class Programs:
-    """``max gain'x``, ``|U's| <= l``, ``0 <= x <= box``, for a sequence of l and rows of U'.
+class LevelPrograms:
+    """``max gain'x`` over ``|U's| <= l``, ``0 <= x <= box``, for a sequence of l and rows of U'.
 
-    ``s = S x`` are signed coefficients, one per point, with ``1's = 0`` if they are to be balanced.
-    HiGHS sees numbers of order one whatever the units of gains, features, box and l are.
+    ``s = S x`` are signed coefficients, one per sample; if ``balanced``, ``1's = 0``. The programs
+    are scaled, so that HiGHS works with numbers of order one.
 
     Parameters
     ----------
     gain, box : arrays of shape (m,)
-        The box may be infinite.
+        The upper bounds in ``box`` may be infinite.
     S : sparse matrix of shape (n, m)
     balanced : bool
     """
@@ -61,18 +65,9 @@ class Programs:
         self.S, self.box = sp.csr_array(S), box
         self.gain = float(np.abs(gain).max(initial=0.0)) or 1.0
         self.sizes = np.zeros(0)
-        self.lp: Any = highspy.Highs()
-        options: dict[str, bool | int | float | str] = {
-            "output_flag": False,
-            "threads": 1,
-            "solver": "simplex",
-            "presolve": "off",  # it would throw the basis away
-            "primal_feasibility_tolerance": FEASIBILITY,
-            "dual_feasibility_tolerance": FEASIBILITY,
-        }
-        for name, value in options.items():
-            self.lp.setOptionValue(name, value)
-        # The last column is the sum of s, by which features are shifted that are kept unshifted.
+        self.lp = warm_simplex(FEASIBILITY_TOLERANCE)
+        # The last column is the sum of s. Features are shifted by a multiple of it, so that sparse
+        # features stay sparse.
         m = len(gain)
         total = 0.0 if balanced else self.infinity
         model = highspy.HighsLp()
@@ -88,9 +83,9 @@ class Programs:
         self.lp.passModel(model)
 
     def add(self, rows: Any, shift: np.ndarray | None = None) -> None:
-        """Rows ``u_k = rows_k - shift_k`` of U', shape (r, n), dense or sparse, none of them zero.
+        """Add rows ``u_k = rows_k - shift_k`` of U', shape (r, n), dense or sparse, none zero.
 
-        Their bounds are set where the program is solved.
+        `solve` sets their bounds.
         """
         r = rows.shape[0]
         rows = sp.csr_array(rows)
@@ -104,17 +99,17 @@ class Programs:
         self.sizes = np.append(self.sizes, sizes)
 
     def solve(self, level: float) -> tuple[np.ndarray, np.ndarray] | None:
-        """s and beta, or None where the objective has no bound or HiGHS gives up."""
+        """s and beta, or None if the objective is unbounded or HiGHS fails."""
         m, r = len(self.box), len(self.sizes)
         most, held = float(self.box.max()), level / (float(self.sizes.max(initial=0.0)) or 1.0)
-        unit = held if np.isinf(most) else min(most, max(held, SMALLEST_UNIT * most))
+        unit = held if np.isinf(most) else min(most, max(held, MIN_UNIT_RATIO * most))
         box = np.where(np.isinf(self.box), self.infinity, self.box / unit)
         self.lp.changeColsBounds(m, np.arange(m, dtype=np.int32), np.zeros(m), box)
         bounds = level / (unit * self.sizes)
         self.lp.changeRowsBounds(r, np.arange(1, r + 1, dtype=np.int32), -bounds, bounds)
         self.lp.run()
         if self.lp.getModelStatus() in (self.status.kUnknown, self.status.kSolveError):
-            self.lp.clearSolver()  # a basis that has gone bad
+            self.lp.clearSolver()  # the basis was ill-conditioned
             self.lp.run()
         if self.lp.getModelStatus() != self.status.kOptimal:
             return None
@@ -124,7 +119,7 @@ class Programs:
 
 
 def highest(planes: Sequence[Plane]) -> tuple[float, float]:
-    """Where ``min_j plane_j(l) - l^2/2`` is largest over ``l >= 0``, and its value there."""
+    """The l >= 0 that maximises ``min_j plane_j(l) - l^2/2``, and the maximum."""
     t = np.array([plane.size for plane in planes])
     L = np.array([plane.loss for plane in planes])
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -136,7 +131,7 @@ def highest(planes: Sequence[Plane]) -> tuple[float, float]:
 
 
 def mixture(planes: Sequence[Plane], level: float) -> np.ndarray:
-    """The beta of size ``level`` between the two planes that meet there."""
+    """The convex combination with 1-norm ``level`` of the two planes that meet at this level."""
     below = [plane for plane in planes if plane.size <= level] or planes
     above = [plane for plane in planes if plane.size >= level] or planes
     small = min(below, key=lambda plane: plane.at(level))

@@ -15,7 +15,7 @@ from .encoding import Column, TableEncoder
 from .frame import DataError, Frame
 from .model import TableModel
 from .reading import read_frame, write_columns
-from .targets import Target, find_target
+from .targets import TargetColumn, find_target
 
 __all__ = [
     "Column",
@@ -23,7 +23,7 @@ __all__ = [
     "Frame",
     "TableEncoder",
     "TableModel",
-    "Target",
+    "TargetColumn",
     "find_target",
     "read_frame",
     "write_columns",

@@ -13,7 +13,7 @@ MOST_CLASSES = 20
 
 
 @dataclass(frozen=True)
-class Target:
+class TargetColumn:
     """The target column: its values, ``"classification"`` or ``"regression"``, and why."""
 
     name: str
@@ -22,7 +22,7 @@ class Target:
     reason: str
 
 
-def find_target(frame: Frame, name: str | None, task: str = "auto") -> Target:
+def find_target(frame: Frame, name: str | None, task: str = "auto") -> TargetColumn:
     """Take the target from a frame and decide what kind of problem it is.
 
     Parameters
@@ -57,7 +57,7 @@ def find_target(frame: Frame, name: str | None, task: str = "auto") -> Target:
             raise DataError(f"The target {name!r} holds texts; regression needs numbers.")
         if not np.isfinite(values).all():
             raise DataError(f"The target {name!r} holds infinite values.")
-        return Target(name, values, task, reason)
+        return TargetColumn(name, values, task, reason)
     labels = _labels(values)
     classes = np.unique(labels)
     if len(classes) < 2:
@@ -69,7 +69,7 @@ def find_target(frame: Frame, name: str | None, task: str = "auto") -> Target:
             f"The target {name!r} has {len(classes)} classes in {len(labels)} rows. Is it the "
             "right column? Numbers can be predicted with --task regression."
         )
-    return Target(name, labels, task, reason)
+    return TargetColumn(name, labels, task, reason)
 
 
 def _guess(name: str, values: np.ndarray) -> tuple[str, str]:

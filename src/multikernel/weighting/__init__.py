@@ -1,4 +1,4 @@
-"""Which kernels to trust: rules from grams and targets to kernel weights."""
+"""Weighting rules: they compute kernel weights from Gram matrices and targets."""
 
 from __future__ import annotations
 
@@ -7,19 +7,13 @@ from typing import Any
 
 from .alignment import Align, AlignF
 from .base import Weighting
-from .joint import (
-    L1,
-    AlignmentRegularized,
-    ElasticNetNorm,
-    HierarchicalNorm,
-    JointWeighting,
-    L2Ball,
-    LpNorm,
-    NonIsotropicNorm,
-)
+from .joint import JointWeighting
+from .lp_norm import L1, LpNorm
+from .structured_norms import ElasticNetNorm, HierarchicalNorm, NonIsotropicNorm
 from .uniform import BestSingle, Uniform
+from .weight_penalties import AlignmentRegularized, L2Ball
 
-#: what the strings of ``weighting=`` stand for
+#: The rules that ``weighting=`` accepts by name.
 NAMED: dict[str, type[Weighting]] = {
     "uniform": Uniform,
     "best": BestSingle,
@@ -32,7 +26,7 @@ NAMED: dict[str, type[Weighting]] = {
 
 
 def as_weighting(weighting: Any) -> Weighting:
-    """A rule from a name or an object with parameters."""
+    """The rule with this name (and default parameters), or the rule itself."""
     if isinstance(weighting, Weighting):
         return weighting
     if isinstance(weighting, str):

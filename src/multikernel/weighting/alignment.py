@@ -1,6 +1,6 @@
 """Weights from centred alignment: align and alignf of Cortes, Mohri & Rostamizadeh 2012.
 
-With ``a_k = <K_kc, Y Y'>`` and ``M_kl = <K_kc, K_lc>`` (:meth:`Grams.summary` delivers both), the
+With ``a_k = <K_kc, Y Y'>`` and ``M_kl = <K_kc, K_lc>`` (both from :meth:`Grams.summary`), the
 alignment of a combination with the target is ``mu'a / (sqrt(mu'M mu) ||YY'||)``.
 """
 
@@ -19,29 +19,34 @@ from ..learners.base import Learner
 from ..problem import Target
 from .base import Weighting, normalised, summary_for
 
-#: alignf is solved by a few proximal steps ``min f(u) + PROX ||u - u_old||^2`` from zero, with
-#: kernels of unit norm. Directions that f determines converge to rounding error at once; along
-#: directions that it leaves open (M singular) the steps stay at the weights of smallest norm, and
-#: where it is as good as open (eigenvalues of M below PROX) rounding errors are not blown up.
-PROX = 2.0**-26
-PROX_STEPS = 5
+#: alignf is solved by a few proximal steps ``min f(u) + PROXIMAL_FACTOR ||u - u_old||^2`` from
+#: zero, with kernels of unit norm. Directions that f determines converge to rounding error at once.
+#: Along directions that f does not determine (M singular) the steps stay at the weights of smallest
+#: norm, and along nearly undetermined ones (eigenvalues of M below this factor) rounding errors are
+#: not amplified.
+PROXIMAL_FACTOR = 2.0**-26
+#: Number of proximal steps.
+PROXIMAL_STEPS = 5
+#: Growth of the factor if float32 errors in M make the matrix indefinite.
+PROXIMAL_GROWTH = 16
 
 
 class Align(Weighting):
-    """Independent alignment weights (`align`).
+    """Independent alignment weights (`align`): better aligned kernels get more weight.
 
     ``mu_k`` is proportional to the centred alignment of kernel k with the target, eq. (3) of
-    Cortes et al. 2012; with ``q``, to ``a_k ** (1 / (q - 1))``, which maximises the unnormalised
-    alignment over ``||mu||_q <= 1`` (Proposition 7).
+    Cortes et al. 2012. With ``q`` it is proportional to ``a_k ** (1 / (q - 1))``, which maximises
+    the unnormalised alignment over ``||mu||_q <= 1`` (Proposition 7).
 
-    The two readings differ by the size of the kernels: eq. (3) multiplies the kernels as they are
-    normalised, while ``Align(q=2)`` with ``normalize="frobenius"`` is the variational one.
+    The two definitions differ by the norms of the kernels: ``a_k`` is proportional to the alignment
+    times the norm of kernel k. With ``normalize="frobenius"`` all norms are one, and ``Align(q=2)``
+    gives the same weights as eq. (3).
 
     Parameters
     ----------
     q : float or None, default=None
-        None for eq. (3). Otherwise q > 1: near 1 all weight goes to the best kernel, and for
-        large q the weights become equal.
+        None for eq. (3). Otherwise q > 1: near 1 all weight goes to the best kernel; for large q
+        the weights become equal.
 
     Examples
     --------
@@ -63,10 +68,10 @@ class Align(Weighting):
     ) -> np.ndarray:
         summary = summary_for(self, grams, target, summary)
         if self.q is None:
-            weights = np.maximum(summary.alignments, 0.0)
+            kernel_weights = np.maximum(summary.alignments, 0.0)
         else:
-            weights = align_q(summary.a, self.q)
-        return _or_uniform(weights, grams)
+            kernel_weights = align_q(summary.a, self.q)
+        return _or_uniform(kernel_weights, grams)
 
 
 def align_q(a: np.ndarray, q: float) -> np.ndarray:
@@ -77,7 +82,7 @@ def align_q(a: np.ndarray, q: float) -> np.ndarray:
     top = a.max(initial=0.0)
     if top == 0:
         return np.zeros_like(a)
-    # Dividing by the largest first keeps the power from overflowing for q near 1.
+    # Divided by the largest entry, the power does not overflow for q near 1.
     mu = (a / top) ** (1.0 / (q - 1.0))
     if np.isinf(q):
         mu = (a > 0).astype(np.float64)
@@ -88,16 +93,16 @@ def align_q(a: np.ndarray, q: float) -> np.ndarray:
 class AlignF(Weighting):
     """Alignment maximisation (`alignf`): the combination that is best aligned with the target.
 
-    Solves ``min_{v >= 0} v'Mv - 2 v'a`` (Cortes et al. 2012, Proposition 9) as non-negative least
-    squares, so zeros are exact. Kernels that repeat or span each other make M singular; among all
-    best combinations the weights of smallest Euclidean norm (per kernel of unit Frobenius norm)
-    are returned, so identical kernels share their weight equally.
+    Solves ``min_{v >= 0} v'Mv - 2 v'a`` (Cortes et al. 2012, Proposition 9) by non-negative least
+    squares, so zeros are exact. If kernels repeat or are linearly dependent, several combinations
+    are optimal. The weights of smallest Euclidean norm (for kernels of unit Frobenius norm) are
+    returned, so identical kernels get equal weights.
 
     Parameters
     ----------
     signed : bool, default=False
-        Allow negative weights: the closed form ``mu ~ M^-1 a`` (Proposition 8). The result need
-        not be a kernel; a warning says so when it is not.
+        Whether weights may be negative: the closed form ``mu ~ M^-1 a`` (Proposition 8). The
+        combination need not be positive semidefinite; a warning is given if it is not.
 
     Examples
     --------
@@ -131,11 +136,12 @@ class AlignF(Weighting):
 def alignf(M: np.ndarray, a: np.ndarray) -> np.ndarray:
     """``argmin_{v >= 0} v'Mv - 2 v'a``; zero rows of M (constant kernels) get weight 0.
 
-    The problem is solved for kernels of unit Frobenius norm, ``u = d v`` with ``d^2 = diag M``,
-    where it does not depend on how the kernels are scaled. With ``C = M / (d d')``, ``r = a / d``
-    and ``C + PROX I = L L'``, a proximal step is the non-negative least squares problem
+    The problem is solved for kernels of unit Frobenius norm, ``u = d v`` with ``d^2 = diag M``, so
+    that the solution does not depend on the scale of the kernels. With ``C = M / (d d')``, ``r = a
+    / d``, ``prox`` = PROXIMAL_FACTOR and ``C + prox I = L L'``, a proximal step is the non-negative
+    least squares problem
 
-        min_{u >= 0} || L'u - L^-1 (r + PROX u_old) ||^2
+        min_{u >= 0} || L'u - L^-1 (r + prox u_old) ||^2
     """
     v = np.zeros(len(a))
     keep, d, C, r = _unit_norm(M, a)
@@ -145,7 +151,7 @@ def alignf(M: np.ndarray, a: np.ndarray) -> np.ndarray:
     u = np.zeros(len(keep))
     with one_blas_thread():
         L, prox = _definite_factor(C)
-        for _ in range(PROX_STEPS):
+        for _ in range(PROXIMAL_STEPS):
             right = solve_triangular(L, r / scale + prox * u, lower=True)
             u, _ = nnls(L.T, right, maxiter=max(30 * len(keep), 300))
     v[keep] = u * scale / d
@@ -153,7 +159,7 @@ def alignf(M: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 
 def alignf_signed(M: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """``M^-1 a``, the unconstrained maximiser; of smallest norm where M is singular."""
+    """``M^-1 a``, the unconstrained maximiser; the one of smallest norm if M is singular."""
     v = np.zeros(len(a))
     keep, d, C, r = _unit_norm(M, a)
     if len(keep):
@@ -163,28 +169,29 @@ def alignf_signed(M: np.ndarray, a: np.ndarray) -> np.ndarray:
 
 
 def _definite_factor(C: np.ndarray) -> tuple[np.ndarray, float]:
-    """``L L' = C + prox I``, prox enlarged until C, which may come from float32, is definite."""
-    prox = PROX
+    """L and prox with ``L L' = C + prox I``; prox grows until the sum is positive definite."""
+    prox = PROXIMAL_FACTOR
     while True:
         try:
             return cholesky(C + prox * np.eye(len(C)), lower=True), prox
         except LinAlgError:
-            prox *= 16
+            prox *= PROXIMAL_GROWTH
 
 
 def _unit_norm(
     M: np.ndarray, a: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The kernels that are not zero, their norms d, and M and a for unit norm."""
+    """The indices of non-zero kernels, their norms d, and M and a for kernels of unit norm."""
     d = np.sqrt(np.maximum(np.diag(M), 0.0))
     keep = np.flatnonzero(d > 0)
     d = d[keep]
     return keep, d, M[np.ix_(keep, keep)] / np.outer(d, d), a[keep] / d
 
 
-def _or_uniform(weights: np.ndarray, grams: Grams) -> np.ndarray:
-    if np.any(weights != 0):
-        return normalised(weights)
+def _or_uniform(kernel_weights: np.ndarray, grams: Grams) -> np.ndarray:
+    """Weights that sum to one; uniform weights, with a warning, if all are zero."""
+    if np.any(kernel_weights != 0):
+        return normalised(kernel_weights)
     warnings.warn(
         "No kernel is aligned with the target (all alignments are zero); using uniform weights.",
         UserWarning,

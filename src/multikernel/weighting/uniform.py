@@ -1,4 +1,4 @@
-"""Weightings that do not look at how kernels go together: uniform, and the best one alone."""
+"""The two baseline rules: uniform weights, and the best single kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .base import Weighting, normalised
 
 
 class Uniform(Weighting):
-    """Equal weights ``mu_k = 1 / p``: the baseline that is hard to beat.
+    """Equal weights ``mu_k = 1 / p``: the baseline for every other rule.
 
     Examples
     --------
@@ -34,17 +34,17 @@ class Uniform(Weighting):
 
 
 class BestSingle(Weighting):
-    """All weight on the kernel that predicts best by cross-validation on the training sample.
+    """All weight on the kernel with the best cross-validation score on the training sample.
 
-    Every kernel is tried alone with the estimator's own learner; centring and normalisation are
-    fitted inside each training fold. Ties go to the first kernel of the bank.
+    Every kernel is tried alone with the learner of the estimator; centring and normalisation are
+    computed within each training fold. In a tie the first kernel of the bank is chosen.
 
     Parameters
     ----------
     cv : int, default=5
-        Number of folds (fewer when a class has fewer members); stratified for classification.
+        Number of folds, stratified for classification; fewer if a class has fewer samples.
     random_state : int or None, default=0
-        Shuffles the folds.
+        Seed of the shuffle before the samples are split into folds.
 
     Examples
     --------
@@ -66,12 +66,12 @@ class BestSingle(Weighting):
         self, grams: Grams, target: Target, learner: Learner, summary: Summary | None = None
     ) -> np.ndarray:
         scores = self.scores(grams, target, learner)
-        weights = np.zeros(grams.p)
-        weights[int(np.argmax(scores))] = 1.0
-        return weights
+        kernel_weights = np.zeros(grams.p)
+        kernel_weights[int(np.argmax(scores))] = 1.0
+        return kernel_weights
 
     def scores(self, grams: Grams, target: Target, learner: Learner) -> np.ndarray:
-        """Mean score of each kernel over the folds; minus infinity for constant kernels."""
+        """Sum of the scores of each kernel over the folds; minus infinity for constant kernels."""
         usable = np.flatnonzero(~grams.degenerate)
         total = np.full(grams.p, -np.inf)
         if len(usable) == 1:
@@ -80,8 +80,8 @@ class BestSingle(Weighting):
         total[usable] = 0.0
         for train, test in folds(target, self.cv, self.random_state):
             held = target.take(test)
-            weights = None if target.weights is None else target.weights[train]
-            part = grams.take(train, weights).corrected(grams.center, grams.how)
+            sample_weight = None if target.weights is None else target.weights[train]
+            part = grams.take(train, sample_weight).corrected(grams.center, grams.how)
             points = grams.points(test)
             for k in usable:
                 alone = np.zeros(grams.p)
@@ -93,7 +93,7 @@ class BestSingle(Weighting):
 
 
 def folds(target: Target, cv: int, random_state: Any) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Splits of the training sample, stratified where there are classes with enough members."""
+    """Splits (train, test) of the sample; stratified if every class has at least two samples."""
     if not isinstance(cv, Integral) or cv < 2:
         raise ValueError(f"BestSingle: cv must be a whole number of at least 2 folds; got {cv!r}.")
     n = len(target.Y)

@@ -14,7 +14,7 @@ from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
 from multikernel.problem.losses import Hinge, Squared
-from multikernel.solvers.ensemble.problem import Ball, combine_hypotheses
+from multikernel.solvers.ensemble.problem import HypothesisBall, combine_hypotheses
 
 LOSSES = {"hinge": Hinge(), "squared": Squared()}
 BALLS = [(q, signed) for q in (1, 2) for signed in (False, True)]
@@ -103,7 +103,7 @@ def conic(H, Y, C, kind, q, signed, radius, intercept):
 @pytest.mark.parametrize("radius", [0.3, 1.0, 40.0])
 def test_equals_a_conic_program(rng, kind, q, signed, intercept, radius):
     H, Y, C = problem(rng, kind=kind)
-    ball = Ball(q, signed, radius)
+    ball = HypothesisBall(q, signed, radius)
     found = combine_hypotheses(H, Y, C, LOSSES[kind], ball, fit_intercept=intercept)
     expected = conic(H, Y, C, kind, q, signed, radius, intercept)
     assert found.gap <= 1e-10
@@ -115,7 +115,7 @@ def test_equals_a_conic_program(rng, kind, q, signed, intercept, radius):
 @pytest.mark.parametrize("kind", LOSSES)
 def test_several_outputs_equal_a_conic_program(rng, kind):
     H, Y, C = problem(rng, n=40, t=3, kind=kind)
-    found = combine_hypotheses(H, Y, C, LOSSES[kind], Ball(2, False, 0.7))
+    found = combine_hypotheses(H, Y, C, LOSSES[kind], HypothesisBall(2, False, 0.7))
     assert found.intercept.shape == (3,)
     expected = conic(H, Y, C, kind, 2, False, 0.7, True)
     assert found.objective == pytest.approx(expected, rel=1e-7)
@@ -123,14 +123,14 @@ def test_several_outputs_equal_a_conic_program(rng, kind):
 
 def test_outputs_without_intercept_are_more_points(rng):
     H, Y, C = problem(rng, n=30, t=2)
-    together = combine_hypotheses(H, Y, C, Hinge(), Ball(1), fit_intercept=False)
+    together = combine_hypotheses(H, Y, C, Hinge(), HypothesisBall(1), fit_intercept=False)
     stacked = np.concatenate([H[:, :, [0]], H[:, :, [1]]])
     alone = combine_hypotheses(
         stacked,
         np.concatenate([Y[:, [0]], Y[:, [1]]]),
         np.r_[C, C],
         Hinge(),
-        Ball(1),
+        HypothesisBall(1),
         fit_intercept=False,
     )
     assert together.objective == pytest.approx(alone.objective, rel=1e-8)
@@ -153,7 +153,7 @@ def test_orthonormal_hypotheses_are_soft_thresholded(rng):
     tau = (order[0] + order[1] - 2.0) / 2
     assert order[2] < tau < order[1]
     found = combine_hypotheses(
-        Q[:, :, None], y[:, None], np.ones(30), Squared(), Ball(1, True, 2.0), tol=1e-12
+        Q[:, :, None], y[:, None], np.ones(30), Squared(), HypothesisBall(1, True, 2.0), tol=1e-12
     )
     np.testing.assert_allclose(
         found.weights, np.sign(z) * np.maximum(np.abs(z) - tau, 0), atol=1e-5
@@ -167,7 +167,12 @@ def test_orthonormal_hypotheses_are_shrunk_together_in_the_l2_ball(rng):
     z = Q.T @ y
     for signed, kept in ((True, z), (False, np.maximum(z, 0))):
         found = combine_hypotheses(
-            Q[:, :, None], y[:, None], np.ones(30), Squared(), Ball(2, signed, 1.5), tol=1e-12
+            Q[:, :, None],
+            y[:, None],
+            np.ones(30),
+            Squared(),
+            HypothesisBall(2, signed, 1.5),
+            tol=1e-12,
         )
         np.testing.assert_allclose(found.weights, 1.5 * kept / np.linalg.norm(kept), atol=1e-5)
 
@@ -179,12 +184,12 @@ def test_a_large_ball_leaves_least_squares(rng):
     design = np.column_stack([H[:, :, 0], np.ones(len(H))])
     free = np.linalg.lstsq(W * design, W * Y, rcond=None)[0][:, 0]
     for q in (1, 2):
-        found = combine_hypotheses(H, Y, C, Squared(), Ball(q, True, 50.0), tol=1e-13)
+        found = combine_hypotheses(H, Y, C, Squared(), HypothesisBall(q, True, 50.0), tol=1e-13)
         np.testing.assert_allclose(found.weights, free[:-1], rtol=1e-4, atol=1e-6)
         assert found.intercept[0] == pytest.approx(free[-1], rel=1e-4)
     both = np.column_stack([design, -np.ones(len(H))])  # the intercept may be negative
     positive = nnls(W * both, (W * Y)[:, 0])[0]
-    found = combine_hypotheses(H, Y, C, Squared(), Ball(1, False, 50.0), tol=1e-13)
+    found = combine_hypotheses(H, Y, C, Squared(), HypothesisBall(1, False, 50.0), tol=1e-13)
     np.testing.assert_allclose(found.weights, positive[:-2], rtol=1e-4, atol=1e-6)
 
 
@@ -193,14 +198,14 @@ def test_a_perfect_hypothesis_is_taken_whole(rng):
     H = np.stack([Y, rng.normal(size=Y.shape)], axis=1)
     for loss in LOSSES.values():
         # the squared loss is flat at its optimum: weights are known to the root of the gap
-        found = combine_hypotheses(H, Y, np.ones(50), loss, Ball(1), tol=1e-13)
+        found = combine_hypotheses(H, Y, np.ones(50), loss, HypothesisBall(1), tol=1e-13)
         np.testing.assert_allclose(found.weights, [1.0, 0.0], atol=1e-6)
         assert found.objective <= 1e-7 * 50
 
 
 def test_nothing_to_explain_needs_no_hypothesis():
     H = np.ones((5, 2, 1))
-    found = combine_hypotheses(H, np.ones((5, 1)), np.ones(5), Hinge(), Ball(1))
+    found = combine_hypotheses(H, np.ones((5, 1)), np.ones(5), Hinge(), HypothesisBall(1))
     assert found.objective == found.gap == 0.0
     assert not found.weights.any()
 
@@ -210,9 +215,11 @@ def test_useless_hypotheses_get_nothing(rng):
     Y = np.tile([1.0, -1.0], 20)[:, None]
     H = -Y[:, :, None]
     for loss in LOSSES.values():
-        found = combine_hypotheses(H, Y, np.ones(40), loss, Ball(2, False, 1.0))
+        found = combine_hypotheses(H, Y, np.ones(40), loss, HypothesisBall(2, False, 1.0))
         assert abs(found.weights[0]) <= 1e-6 and found.gap <= 1e-10
-        turned = combine_hypotheses(H, Y, np.ones(40), loss, Ball(2, True, 1.0), tol=1e-13)
+        turned = combine_hypotheses(
+            H, Y, np.ones(40), loss, HypothesisBall(2, True, 1.0), tol=1e-13
+        )
         assert turned.weights[0] == pytest.approx(-1.0, abs=1e-6)
 
 
@@ -224,13 +231,18 @@ def test_larger_families_do_better(rng, kind):
     H, Y, C = problem(rng, kind=kind)
 
     def loss(q, signed, radius):
-        return combine_hypotheses(H, Y, C, LOSSES[kind], Ball(q, signed, radius)).objective
+        return combine_hypotheses(
+            H, Y, C, LOSSES[kind], HypothesisBall(q, signed, radius)
+        ).objective
 
     slack = 1e-7
     assert loss(1, True, 1.0) <= loss(1, False, 1.0) * (1 + slack)
     assert loss(2, False, 1.0) <= loss(1, False, 1.0) * (1 + slack)
     assert loss(1, False, 2.0) <= loss(1, False, 1.0) * (1 + slack)
-    each = [combine_hypotheses(H[:, [k]], Y, C, LOSSES[kind], Ball(1)).objective for k in range(5)]
+    each = [
+        combine_hypotheses(H[:, [k]], Y, C, LOSSES[kind], HypothesisBall(1)).objective
+        for k in range(5)
+    ]
     assert loss(1, False, 1.0) <= min(each) * (1 + slack)
 
 
@@ -240,7 +252,7 @@ def test_costs_are_repetitions(rng, kind, q, signed):
     H, Y, _ = problem(rng, n=40, kind=kind)
     counts = rng.integers(1, 4, 40)
     counts[0] = 1
-    ball = Ball(q, signed, 0.8)
+    ball = HypothesisBall(q, signed, 0.8)
     once = combine_hypotheses(H, Y, counts.astype(float), LOSSES[kind], ball)
     rows = np.repeat(np.arange(40), counts)
     often = combine_hypotheses(H[rows], Y[rows], np.ones(len(rows)), LOSSES[kind], ball)
@@ -255,7 +267,7 @@ def test_no_weights_in_the_ball_beat_the_bound(seed, kind, at):
     rng = np.random.default_rng(seed)
     q, signed = BALLS[at]
     H, Y, C = problem(rng, n=25, p=4, kind=kind)
-    ball = Ball(q, signed, float(rng.uniform(0.1, 5.0)))
+    ball = HypothesisBall(q, signed, float(rng.uniform(0.1, 5.0)))
     loss = LOSSES[kind]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -276,7 +288,7 @@ def test_no_weights_in_the_ball_beat_the_bound(seed, kind, at):
 def test_the_bound_follows_from_the_coefficients(rng):
     """Whoever doubts the gap can compute it from what comes back."""
     H, Y, C = problem(rng)
-    found = combine_hypotheses(H, Y, C, Hinge(), Ball(1, False, 0.5))
+    found = combine_hypotheses(H, Y, C, Hinge(), HypothesisBall(1, False, 0.5))
     alpha = found.coef * Y
     assert np.all(alpha >= 0) and np.all(alpha <= C[:, None] * (1 + 1e-12))
     assert abs(found.coef.sum()) <= 1e-12 * C.sum()
@@ -287,7 +299,7 @@ def test_the_bound_follows_from_the_coefficients(rng):
 def test_optimality_conditions_of_the_squared_loss(rng):
     """Weights that are alive share the largest gradient; the dead ones stay below it."""
     H, Y, C = problem(rng, kind="squared")
-    found = combine_hypotheses(H, Y, C, Squared(), Ball(1, False, 0.5), tol=1e-13)
+    found = combine_hypotheses(H, Y, C, Squared(), HypothesisBall(1, False, 0.5), tol=1e-13)
     F = np.einsum("nkt,k->nt", H, found.weights) + found.intercept
     gradient = np.einsum("nkt,nt->k", H, C[:, None] * (Y - F))
     alive = found.weights > 0
@@ -298,7 +310,7 @@ def test_optimality_conditions_of_the_squared_loss(rng):
 
 def test_many_hypotheses(rng):
     H, Y, C = problem(rng, n=150, p=300)
-    found = combine_hypotheses(H, Y, C, Hinge(), Ball(1))
+    found = combine_hypotheses(H, Y, C, Hinge(), HypothesisBall(1))
     assert found.gap <= 1e-10
     assert np.count_nonzero(found.weights) < 150
 
@@ -309,20 +321,20 @@ def test_many_hypotheses(rng):
 def test_an_early_stop_is_reported(rng):
     H, Y, C = problem(rng)
     with pytest.warns(ConvergenceWarning, match="relative gap of .* above tol"):
-        found = combine_hypotheses(H, Y, C, Hinge(), Ball(1), max_iter=1)
+        found = combine_hypotheses(H, Y, C, Hinge(), HypothesisBall(1), max_iter=1)
     assert found.gap > 1e-10
 
 
 def test_bad_input(rng):
     H, Y, C = problem(rng)
     with pytest.raises(ValueError, match="q must be 1 or 2; got 3"):
-        Ball(3)
+        HypothesisBall(3)
     for radius in (0.0, -1.0, np.inf, np.nan):
         with pytest.raises(ValueError, match="radius must be a positive finite number"):
-            Ball(1, False, radius)
+            HypothesisBall(1, False, radius)
     with pytest.raises(ValueError, match=r"shapes \(n, p, t\)"):
-        combine_hypotheses(H[:, :, 0], Y, C, Hinge(), Ball())
+        combine_hypotheses(H[:, :, 0], Y, C, Hinge(), HypothesisBall())
     with pytest.raises(ValueError, match="NaN or infinite"):
-        combine_hypotheses(np.where(H > 1, np.nan, H), Y, C, Hinge(), Ball())
+        combine_hypotheses(np.where(H > 1, np.nan, H), Y, C, Hinge(), HypothesisBall())
     with pytest.raises(ValueError, match="positive and finite"):
-        combine_hypotheses(H, Y, 0.0 * C, Hinge(), Ball())
+        combine_hypotheses(H, Y, 0.0 * C, Hinge(), HypothesisBall())

@@ -189,5 +189,5 @@ def test_refusals():
         find_by_chunking(grams, Target(z, "regression"), mk.LpNorm(), Ridge(1.0))
     with pytest.raises(ValueError, match="hinge, epsilon-insensitive or one-class"):
         find_by_chunking(grams, Target(y, "classification"), mk.L2Ball(), SVM(1.0))
-    with pytest.raises(ValueError, match="at least 2 points"):
+    with pytest.raises(ValueError, match="at least 2 samples"):
         find_by_chunking(grams, Target(y, "classification"), mk.LpNorm(), SVM(1.0), size=1)

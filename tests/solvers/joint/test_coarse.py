@@ -74,7 +74,7 @@ def test_the_start_is_near_the_answer():
     X, f = sample()
     grams, target = grams_of(X), Target(np.where(f > 0.4, 1.0, -1.0)[:, None], "classification")
     rule = mk.LpNorm(4 / 3, tol=1e-6)
-    few = subsampled_start.subsampled_start(grams, target, rule, SVM(1.0)).weights
+    few = subsampled_start.subsampled_start(grams, target, rule, SVM(1.0)).kernel_weights
     all_points = find(grams, target, rule, SVM(1.0)).weights
     start = rule.regulariser(grams, target).start()
     assert np.linalg.norm(few - all_points) < 0.7 * np.linalg.norm(start - all_points)

@@ -20,9 +20,10 @@ from multikernel.problem import Solution, Target
 from multikernel.problem.regularisers import conjugate, norm
 from multikernel.solvers.joint import curvature, cuts
 from multikernel.solvers.joint.alternation import find_by_alternation
+from multikernel.solvers.joint.ball_geometry import least_distance, nearest, onto_sphere
 from multikernel.solvers.joint.curvature import TrainedIterate, curvature_root
-from multikernel.solvers.joint.cuts import least_distance, nearest, onto_sphere, taylor_minimum
 from multikernel.solvers.joint.cutting_plane import train
+from multikernel.solvers.joint.masters import BallMaster, taylor_minimum
 from tests.solvers.joint.helpers import runs_to, solve_cutting_planes
 
 pytest.importorskip("highspy")
@@ -259,7 +260,7 @@ def test_several_outputs_share_the_weights():
 def test_many_kernels_are_looked_at_in_part(monkeypatch):
     grams, target = gaussians(40)
     full = solve_cutting_planes(grams, target, mk.LpNorm(1, tol=1e-6), SVM())
-    monkeypatch.setattr(cuts, "WORKING_SET", 10)
+    monkeypatch.setattr(cuts, "MAX_STEP_KERNELS", 10)
     part = solve_cutting_planes(grams, target, mk.LpNorm(1, tol=1e-6), SVM())
     assert part.machine.gap <= 1e-6
     np.testing.assert_allclose(part.machine.objective, full.machine.objective, rtol=1e-6)
@@ -379,7 +380,7 @@ def test_the_expansion_is_exact_for_q_two(rng):
 @pytest.mark.parametrize("q", [1.05, 4 / 3, 2.0, 4.0, 20.0])
 def test_the_ball_master_closes_its_own_gap(q, rng):
     """Primal and dual value of the small problem meet: proof that it is solved."""
-    master = cuts.BallMaster(q)
+    master = BallMaster(q)
     for _ in range(5):
         L, B = rng.uniform(1, 2, 8), rng.uniform(0, 1, (8, 6))
         low = master.solve(L, B, np.full(6, 6 ** (-1 / q)))
@@ -392,7 +393,7 @@ def test_the_ball_master_closes_its_own_gap(q, rng):
 @pytest.mark.parametrize("q", [1.05, 4 / 3, 2.0, 20.0])
 def test_one_cut_alone_is_hoelders_inequality(q, rng):
     """In closed form, as low as the rounds find it with the same cut twice."""
-    master, L, B = cuts.BallMaster(q), rng.uniform(1, 2, 1), rng.uniform(0, 1, (1, 6))
+    master, L, B = BallMaster(q), rng.uniform(1, 2, 1), rng.uniform(0, 1, (1, 6))
     B[0, 2] = 0.0
     low = master.solve(L, B, np.full(6, 6 ** (-1 / q)))
     twice = master.solve(np.tile(L, 2), np.tile(B, (2, 1)), np.full(6, 6 ** (-1 / q)))

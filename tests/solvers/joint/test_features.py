@@ -20,13 +20,14 @@ from multikernel.learners.svr import SVR
 from multikernel.problem import Target
 from multikernel.problem.losses import EpsilonInsensitive, Hinge, Squared
 from multikernel.solvers.certificate import Found, Stopped
-from multikernel.solvers.joint import features, subsampled_start
+from multikernel.solvers.joint import features, restricted, subsampled_start
 from multikernel.solvers.joint.cutting_plane import find_by_cutting_planes
 from multikernel.solvers.joint.features import find_by_features
 from multikernel.solvers.joint.warm_start import WarmStart
 from multikernel.solvers.levels import Plane, highest, mixture
+from multikernel.solvers.spectral.hulls import RankOneKernels
 from multikernel.solvers.spectral.lp import free_spectrum
-from multikernel.solvers.spectral.problem import Features, Labels
+from multikernel.solvers.spectral.problem import Labels
 
 LEARNERS = {"hinge": SVM, "insensitive": SVR, "squared": Ridge}
 TIGHT = mk.L1(tol=1e-8)
@@ -254,8 +255,8 @@ def test_features_join_a_small_working_set(loss, monkeypatch):
     X, f = sample(5, n=50, p=400)
     grams, target, learner = columns(X), target_of(f, loss), machine(loss, 50.0)
     whole = find_by_features(grams, target, TIGHT, learner)
-    monkeypatch.setattr(features, "FIRST", 3)
-    monkeypatch.setattr(features, "MORE", 5)
+    monkeypatch.setattr(features, "FIRST_FEATURES", 3)
+    monkeypatch.setattr(features, "MAX_NEW_FEATURES", 5)
     grown = find_by_features(grams, target, TIGHT, learner)
     check(grown, grams, target, learner)
     assert grown.machine.objective == pytest.approx(whole.machine.objective, rel=1e-9)
@@ -310,7 +311,7 @@ def test_separated_points_at_any_cost():
     X, f = sample(9, n=30, p=200)
     grams, target = columns(X), target_of(f, "hinge")
     U = grams.dense_features() * np.sqrt(grams.scale)
-    hard = free_spectrum(Features(U), Labels(target.Y[:, 0], "hard"))
+    hard = free_spectrum(RankOneKernels(U), Labels(target.Y[:, 0], "hard"))
     for C in (1e5, 1e8, 1e11):
         found = find_by_features(grams, target, mk.L1(), SVM(C=C))
         # that is what C makes of the last digit of f
@@ -325,7 +326,7 @@ def test_the_free_spectrum_at_large_costs():
     X = rng.standard_normal((60, 20))
     y = np.where(X[:, 0] + 0.5 * rng.standard_normal(60) > 0, 1.0, -1.0)
     for C in (1e3, 1e6):
-        found = free_spectrum(Features(X), Labels(y, "1-norm", C))
+        found = free_spectrum(RankOneKernels(X), Labels(y, "1-norm", C))
         assert found.gap <= 1e-8
 
 
@@ -371,13 +372,13 @@ def test_cutting_planes_take_over_where_programs_fail(steps, monkeypatch):
     X, f = sample(12, n=30, p=25)
     grams, target, learner = columns(X), target_of(f, "hinge"), machine("hinge", 10.0)
     expected = find_by_features(grams, target, mk.L1(), learner).machine.objective
-    solve, calls = features.Programs.solve, []
+    solve, calls = restricted.LevelPrograms.solve, []
 
     def fail(self: Any, level: float) -> Any:
         calls.append(level)
         return solve(self, level) if len(calls) <= steps else None
 
-    monkeypatch.setattr(features.Programs, "solve", fail)
+    monkeypatch.setattr(restricted.LevelPrograms, "solve", fail)
     found = find_by_features(grams, target, mk.L1(tol=1e-5), learner)
     assert len(calls) == steps + 1
     assert found.machine.gap <= 1e-5

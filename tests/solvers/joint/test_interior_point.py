@@ -37,7 +37,7 @@ INF = float("inf")
 @pytest.fixture
 def newton_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """No alternation before the first Newton step."""
-    monkeypatch.setattr(interior_point, "FAR", 0.0)
+    monkeypatch.setattr(interior_point, "MAX_WEIGHT_SPREAD", 0.0)
 
 
 def waist(matrices: list[np.ndarray]) -> Grams:
@@ -341,7 +341,7 @@ def test_what_has_no_inner_point_is_left_to_the_alternation(rng, newton_only):
 def test_too_large_problems_are_left_to_the_alternation(rng, monkeypatch):
     X, y, values = sample(rng)
     grams, target = kernels(False, X), targets(y, values)["classification"]
-    monkeypatch.setattr(interior_point, "LARGEST", 100)
+    monkeypatch.setattr(interior_point, "MAX_ARRAY_ENTRIES", 100)
     found = find(grams, target, mk.LpNorm(INF), SVM())
     slow = find_by_alternation(grams, target, mk.LpNorm(INF), SVM())
     np.testing.assert_array_equal(found.weights, slow.weights)

@@ -24,22 +24,16 @@ from multikernel.grams.memory import MemoryBudget
 from multikernel.learners.svm import SVM
 from multikernel.problem import Target
 from multikernel.solvers.joint.learn import learn
+from multikernel.solvers.spectral.best_alignment import align
+from multikernel.solvers.spectral.cutting_planes import cutting_planes
+from multikernel.solvers.spectral.gradient import onto_simplex, projected_gradient
+from multikernel.solvers.spectral.hulls import KernelMatrices, RankOneKernels
 from multikernel.solvers.spectral.linear import Cone, independent, linear_combination
 from multikernel.solvers.spectral.lp import free_spectrum
-from multikernel.solvers.spectral.problem import (
-    Features,
-    Labels,
-    Matrices,
-    NotSeparableError,
-    align,
-    cutting_planes,
-    onto_simplex,
-    projected_gradient,
-    train,
-)
-from multikernel.solvers.spectral.qcqp import QCQP_LIMIT, qcqp
+from multikernel.solvers.spectral.problem import Labels, NotSeparableError, train
+from multikernel.solvers.spectral.qcqp import MAX_QCQP_ENTRIES, qcqp
 from multikernel.solvers.spectral.sdp import sdp, triangle, untriangle
-from multikernel.solvers.spectral.spectral_class import NegativeEigenvalueError, Spectrum
+from multikernel.solvers.spectral.spectral_class import KernelSpectrum, NegativeEigenvalueError
 from tests.solvers.joint.test_qcqp_oracle import conic_optimum
 
 MARGINS = [("1-norm", 0.05), ("1-norm", 1.0), ("2-norm", 10.0), ("hard", 1.0)]
@@ -56,8 +50,8 @@ def sample(seed: int, N: int = 40, n: int = 24) -> tuple[np.ndarray, np.ndarray,
     return np.array([K * (N / np.trace(K)) for K in kernels]), labelled, y[labelled]
 
 
-def on(stack: np.ndarray, labelled: np.ndarray) -> Matrices:
-    return Matrices(np.ascontiguousarray(stack[:, labelled[:, None], labelled]))
+def on(stack: np.ndarray, labelled: np.ndarray) -> KernelMatrices:
+    return KernelMatrices(np.ascontiguousarray(stack[:, labelled[:, None], labelled]))
 
 
 # -- one machine -----------------------------------------------------------------------------------
@@ -111,7 +105,7 @@ def test_two_orthogonal_kernels_of_rank_one():
     y = np.array([1.0, -1.0])
     # with intercept b: beta = (1 - b, -(1 + b)/2), |beta| smallest at b = 1
     for solve in (projected_gradient, qcqp, free_spectrum):
-        found = solve(Features(V), Labels(y, "hard"))
+        found = solve(RankOneKernels(V), Labels(y, "hard"))
         np.testing.assert_allclose(found.machine.norm, 1.0, rtol=1e-6)
         np.testing.assert_allclose(found.weights, [0.0, 1.0], atol=1e-5)
 
@@ -200,7 +194,7 @@ def test_points_that_no_kernel_separates():
     labels = Labels(np.array([1.0, -1.0, 1.0, -1.0]), "hard")
     for solve in (projected_gradient, qcqp, free_spectrum):
         with pytest.raises(NotSeparableError, match="Use margin='1-norm' or '2-norm'"):
-            solve(Features(V), labels)
+            solve(RankOneKernels(V), labels)
     stack = np.stack([np.ones((4, 4)), np.ones((4, 4))])
     with pytest.raises(NotSeparableError, match="equal but labelled differently"):
         linear_combination(stack, np.arange(4), labels, max_iter=5)
@@ -275,10 +269,10 @@ def test_triangles_keep_inner_products(rng):
 
 def test_programs_that_are_too_large_say_so():
     labels = Labels(np.tile([1.0, -1.0], 60))
-    with pytest.raises(ValueError, match=r"Up to 80 points are taken; solver='auto'"):
+    with pytest.raises(ValueError, match=r"Up to 80 samples are possible; solver='auto'"):
         sdp(np.eye(120)[None], np.arange(120), labels)
     n = 120
-    many = Matrices(np.broadcast_to(np.eye(n), (QCQP_LIMIT // n**2 + 1, n, n)))
+    many = KernelMatrices(np.broadcast_to(np.eye(n), (MAX_QCQP_ENTRIES // n**2 + 1, n, n)))
     with pytest.raises(ValueError, match="more than 2,000,000"):
         qcqp(many, labels)
 
@@ -293,7 +287,7 @@ def test_without_clarabel_the_message_names_the_extra(monkeypatch):
 
     monkeypatch.setattr(builtins, "__import__", absent)
     with pytest.raises(ImportError, match=r"pip install multikernel\[sdp\]"):
-        qcqp(Features(np.eye(2)), Labels(np.array([1.0, -1.0])))
+        qcqp(RankOneKernels(np.eye(2)), Labels(np.array([1.0, -1.0])))
 
 
 # -- classes (4) and (5) ---------------------------------------------------------------------------
@@ -304,7 +298,7 @@ def test_without_clarabel_the_message_names_the_extra(monkeypatch):
 def test_the_free_spectrum_by_every_solver(seed, margin, C):
     pytest.importorskip("clarabel")
     stack, labelled, y = sample(seed)
-    hull = Spectrum.of(stack[1], 40.0).hull("spectral", 1, labelled)
+    hull = KernelSpectrum.of(stack[1], 40.0).hull("spectral", 1, labelled)
     labels = Labels(y, margin, C)
     conic = qcqp(hull, labels)
     gradient = projected_gradient(hull, labels, tol=1e-3, max_iter=1000)
@@ -323,12 +317,12 @@ def test_the_free_spectrum_by_every_solver(seed, margin, C):
 def test_the_free_hard_margin_is_a_linear_program():
     """``min ||beta||_1`` over ``y (V beta + b) >= 1``, written out."""
     stack, labelled, y = sample(8)
-    spectrum = Spectrum.of(stack[1], 40.0)
+    spectrum = KernelSpectrum.of(stack[1], 40.0)
     V = np.sqrt(40.0) * spectrum.vectors[labelled]
     both = np.hstack([V, -V, np.ones((len(y), 1)), -np.ones((len(y), 1))])
     cost = np.append(np.ones(2 * V.shape[1]), [0.0, 0.0])
     slow = linprog(cost, A_ub=-y[:, None] * both, b_ub=-np.ones(len(y)))
-    found = free_spectrum(Features(V), Labels(y, "hard"))
+    found = free_spectrum(RankOneKernels(V), Labels(y, "hard"))
     assert found.machine.norm == pytest.approx(slow.fun**2, rel=1e-7)
 
 
@@ -337,7 +331,7 @@ def test_larger_classes_have_larger_margins(margin, C):
     """At equal trace: the free spectrum, then polynomials of rising degree, then the kernel."""
     for seed in range(2):
         stack, labelled, y = sample(seed)
-        spectrum, labels = Spectrum.of(stack[1], 40.0), Labels(y, margin, C)
+        spectrum, labels = KernelSpectrum.of(stack[1], 40.0), Labels(y, margin, C)
         values = [
             projected_gradient(spectrum.hull("polynomial", degree, labelled), labels, tol=1e-6)
             for degree in (1, 2, 3, 6)
@@ -355,7 +349,7 @@ def test_larger_classes_have_larger_margins(margin, C):
 
 def test_powers_are_those_of_the_matrix():
     stack, labelled, _ = sample(9)
-    spectrum = Spectrum.of(stack[1], 40.0)
+    spectrum = KernelSpectrum.of(stack[1], 40.0)
     hull = spectrum.hull("polynomial", 4, labelled)
     for ours, theirs in zip(hull.stack, power_kernels(stack[1], 4, 40.0), strict=True):
         np.testing.assert_allclose(ours, theirs[np.ix_(labelled, labelled)], atol=1e-10)
@@ -363,7 +357,7 @@ def test_powers_are_those_of_the_matrix():
 
 def test_the_order_of_eigenvalues_is_kept_by_polynomials_only():
     stack, labelled, y = sample(10)
-    spectrum = Spectrum.of(stack[1], 40.0)
+    spectrum = KernelSpectrum.of(stack[1], 40.0)
     poly = projected_gradient(spectrum.hull("polynomial", 5, labelled), Labels(y, "hard"))
     free = free_spectrum(spectrum.hull("spectral", 5, labelled), Labels(y, "hard"))
     g = poly.weights @ spectrum.members("polynomial", 5)
@@ -376,7 +370,7 @@ def test_the_order_of_eigenvalues_is_kept_by_polynomials_only():
 def test_the_extension_continues_the_machine():
     stack, labelled, y = sample(11)
     K = stack[1]
-    spectrum = Spectrum.of(K, 40.0)
+    spectrum = KernelSpectrum.of(K, 40.0)
     machine = projected_gradient(spectrum.hull("polynomial", 3, labelled), Labels(y))
     g = machine.weights @ spectrum.members("polynomial", 3)
     inside = spectrum.values_at(g, labelled, machine.machine.s)
@@ -386,14 +380,14 @@ def test_the_extension_continues_the_machine():
 
 def test_kernels_with_negative_eigenvalues_are_refused():
     with pytest.raises(NegativeEigenvalueError, match="smallest eigenvalue is -1"):
-        Spectrum.of(np.diag([2.0, -1.0]), 1.0)
+        KernelSpectrum.of(np.diag([2.0, -1.0]), 1.0)
 
 
 def test_aligned_spectrum_of_labelled_points_is_a_square():
     """All points labelled: the eigenvectors are orthonormal and ``d_i = (v_i'y)^2``."""
     stack, _, _ = sample(12)
     y = np.where(np.arange(40) % 3 == 0, 1.0, -1.0)
-    spectrum = Spectrum.of(stack[2], 40.0)
+    spectrum = KernelSpectrum.of(stack[2], 40.0)
     d, reached, violation = align(spectrum.hull("spectral", 1, np.arange(40)), y)
     expected = (spectrum.vectors.T @ y) ** 2
     np.testing.assert_allclose(d, expected / expected.sum(), atol=1e-9)
@@ -421,7 +415,7 @@ def test_every_bound_is_above_the_complexity_of_its_class():
     n, c, M = 20, 40.0, 0.5
     hull = transductive_exact(list(stack), c, M, random_state=0)
     assert hull.value <= hull_complexity(list(stack), c, n, M)
-    vectors = Spectrum.of(stack[2], c).vectors
+    vectors = KernelSpectrum.of(stack[2], c).vectors
     free = transductive_exact([np.outer(v, v) for v in vectors.T], c, M, random_state=0)
     assert free.value <= spectral_complexity(c, n, M)
     assert hull.value <= psd_ball_complexity(c, n, M)

@@ -1,7 +1,7 @@
-"""One hypothesis per kernel: trained alone, predicted out of fold, and added up.
+"""Ensembles of kernel predictors: one hypothesis per kernel, and their weighted sum.
 
 Cortes, Mohri & Rostamizadeh 2012, section 3.3: ``h = sum_k mu_k h_k`` with ``h_k = sum_i alpha_ik
-K_k(x_i, .) + b_k``, every kernel with coefficients of its own.
+K_k(x_i, .) + b_k``: each kernel has its own coefficients.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 def train_each(grams: Grams, target: Target, learner: Learner) -> list[Machine]:
-    """A machine on every kernel alone; on a constant kernel it has an intercept only."""
+    """One predictor per kernel; with a constant kernel it is a constant."""
     return [learner.fit(grams.combine(alone), target) for alone in np.eye(grams.p)]
 
 
 def values_of_each(grams: Grams, machines: Sequence[Machine], points: Any) -> np.ndarray:
-    """What the machines say at points in the form that expansions read, shape (m, p, t)."""
+    """The values of all predictors at encoded samples, shape (m, p, t)."""
     each = [
         grams.expand(alone, machine.coef).values(points) + machine.intercept
         for alone, machine in zip(np.eye(grams.p), machines, strict=True)
@@ -42,10 +42,10 @@ def out_of_fold(
     center: bool = True,
     normalize: str | None = None,
 ) -> np.ndarray:
-    """Values of every kernel's hypothesis at points it was not trained on, shape (n, p, t).
+    """Values of all hypotheses at samples that they were not trained on, shape (n, p, t).
 
-    Every training part is centred and normalised by its own statistics; entries of the kernels
-    are those of ``grams``, which computes them once if it was made by
+    Every training fold is centred and normalised by its own statistics. Kernel entries come from
+    ``grams``, which computes them only once if it was made by
     :meth:`multikernel.grams.protocol.Grams.stored`.
 
     Parameters
@@ -53,47 +53,51 @@ def out_of_fold(
     grams : Grams
         Not yet centred or normalised.
     splits : sequence of (train, test)
-        Their test parts hold every point exactly once.
+        Every sample is in exactly one test fold.
     fold_target : callable (train, fold) -> Target, optional
-        The target of a training part, where that is more than a part of the target.
+        Returns the target of a training fold, if it is not simply a part of ``target``.
     """
     check_partition(splits, grams.n)
     H = np.empty((grams.n, grams.p, target.Y.shape[1]))
     for fold, (train, test) in enumerate(splits):
-        weights = None if target.weights is None else target.weights[train]
-        part = grams.take(train, weights).corrected(center, normalize)
+        sample_weight = None if target.weights is None else target.weights[train]
+        part = grams.take(train, sample_weight).corrected(center, normalize)
         known = target.take(train) if fold_target is None else fold_target(train, fold)
         H[test] = values_of_each(part, train_each(part, known, learner), grams.points(test))
     return H
 
 
 def check_partition(splits: Splits, n: int) -> None:
-    """Refuse folds that leave a point out, hold it twice, or train on what they test."""
+    """Raise ValueError unless every sample is in one test fold and never in its training fold."""
     held = np.zeros(n, dtype=int)
     for fold, (train, test) in enumerate(splits):
         held[test] += 1
         if len(train) == 0 or np.intersect1d(train, test).size:
             raise ValueError(
-                f"Fold {fold} has no training points or trains on points that it holds out; an "
-                "ensemble must not see its own training error."
+                f"Fold {fold} has no training samples, or some of them are also test samples. An "
+                "ensemble needs predictions at samples that were not used for training: use KFold "
+                "or StratifiedKFold."
             )
     if np.any(held != 1):
         raise ValueError(
-            f"Out-of-fold predictions need every point in exactly one test fold; "
-            f"{np.count_nonzero(held == 0)} points are in none and {np.count_nonzero(held > 1)} in "
-            "several. Use KFold or StratifiedKFold, not random splits."
+            f"Out-of-fold predictions need every sample in exactly one test fold; "
+            f"{np.count_nonzero(held == 0)} samples are in none and {np.count_nonzero(held > 1)} "
+            "in several. Use KFold or StratifiedKFold, not random splits."
         )
 
 
 class EnsembleExpansion(Expansion):
-    """The weighted sum of hypotheses, each with coefficients of its own, without intercepts."""
+    """The weighted sum of the hypotheses, without intercepts."""
 
-    def __init__(self, grams: Grams, machines: Sequence[Machine], weights: np.ndarray) -> None:
+    def __init__(
+        self, grams: Grams, machines: Sequence[Machine], kernel_weights: np.ndarray
+    ) -> None:
         self.n_kernels = grams.p
         self.n_outputs = machines[0].coef.shape[1]
-        self.used = np.flatnonzero(weights).tolist()
+        self.used = np.flatnonzero(kernel_weights).tolist()
         self.parts = [
-            grams.expand(weights[k] * np.eye(grams.p)[k], machines[k].coef) for k in self.used
+            grams.expand(kernel_weights[k] * np.eye(grams.p)[k], machines[k].coef)
+            for k in self.used
         ]
 
     @classmethod
@@ -104,7 +108,7 @@ class EnsembleExpansion(Expansion):
         return super().from_state(state)
 
     def encode(self, X: Any) -> Any:
-        return X  # each part encodes what it reads, one after the other
+        return X  # each part encodes the samples for itself, one after the other
 
     def values(self, points: Any) -> np.ndarray:
         total = np.zeros((points.shape[0], self.n_outputs))

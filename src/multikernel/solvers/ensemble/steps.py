@@ -1,4 +1,4 @@
-"""Interior points of the second stage of an ensemble: where an iterate is, and its next step."""
+"""Iterates and steps of the interior-point method for the second stage of an ensemble."""
 
 from __future__ import annotations
 
@@ -14,19 +14,22 @@ from ...problem.losses import Hinge
 if TYPE_CHECKING:
     from .problem import EnsembleProblem
 
-#: The part of the way to the boundary that a step may go.
-NEAR = 0.995
+#: Largest part of the way to the boundary that a step may go.
+MAX_STEP_TO_BOUND = 0.995
 
 
 class Iterate:
     """Primal and dual variables, all strictly inside their bounds.
 
-    In units of the radius and of the loss without hypotheses: weights v with multipliers z (where
-    they may not be negative), intercepts after them in x; the slack of the ball with its multiplier
-    lam; and, for the hinge loss, slacks ``xi >= 0`` and ``a = xi - 1 + y f >= 0`` with multipliers
-    ``beta = c - alpha`` and alpha, both kept: a difference would round to zero. What is
-    complementary is driven to a common mu, for points in proportion to their cost: a point of cost
-    two then is a point that is there twice.
+    Units are the radius of the ball and the loss of zero weights. The variables are
+
+    - x: weights v, then intercepts; z: multipliers of ``v >= 0``, if weights are not signed;
+    - room: the slack of the ball, with multiplier lam;
+    - for the hinge loss, slacks ``xi >= 0`` and ``a = xi - 1 + y f >= 0`` with multipliers beta and
+      alpha. Although ``beta = c - alpha``, both are stored: the difference would round to zero.
+
+    Complementary products tend to a common mu, for samples in proportion to their cost: a sample of
+    cost two gives the same result as two equal samples of cost one.
     """
 
     def __init__(self, problem: EnsembleProblem) -> None:
@@ -49,14 +52,14 @@ class Iterate:
         self.z = np.full(size, self.lam) if self.bounded else np.zeros(size)
 
     def signed_coef(self) -> np.ndarray:
-        """The coefficients s."""
+        """The signed coefficients s of the dual."""
         problem = self.problem
         if self.hinge:
             return problem.y * self.alpha
         return problem.c * (problem.y - problem.design @ self.x)
 
     def pairs(self) -> list[tuple[np.ndarray, np.ndarray]]:
-        """What is complementary, and in which proportion."""
+        """Complementary products, and the factor of mu to which each tends."""
         v = self.x[: self.problem.size]
         out = [(np.array([self.room * self.lam]), np.ones(1))]
         if self.bounded:
@@ -66,13 +69,13 @@ class Iterate:
         return out
 
     def mean(self) -> float:
-        """The common value mu of all complementary products."""
+        """The mean mu of all complementary products."""
         pairs = self.pairs()
         total = sum(float(product.sum()) for product, _ in pairs)
         return total / sum(float(share.sum()) for _, share in pairs)
 
     def step(self) -> None:
-        """Mehrotra's predictor and corrector, one factorisation for both."""
+        """Take one step of Mehrotra's predictor-corrector method, with one factorisation."""
         system = System(self)
         mean = self.mean()
         affine = system.solve(0.0, None)
@@ -80,14 +83,15 @@ class Iterate:
         ahead.move(affine, self.longest(affine))
         sigma = min(max(ahead.mean() / mean, 0.0), 1.0) ** 3
         change = system.solve(sigma * mean, affine)
-        self.move(change, min(1.0, NEAR * self.longest(change)))
+        self.move(change, min(1.0, MAX_STEP_TO_BOUND * self.longest(change)))
 
     def move(self, change: dict[str, np.ndarray], length: float) -> None:
+        """Add a part of the step to all variables."""
         for name, delta in change.items():
             setattr(self, name, getattr(self, name) + length * delta)
 
     def longest(self, change: dict[str, np.ndarray]) -> float:
-        """How far a step may go before something reaches its bound."""
+        """The largest part of the step before a variable reaches its bound."""
         size = self.problem.size
         checks: list[tuple[Any, np.ndarray]] = [(self.room, change["room"])]
         checks.append((self.lam, change["lam"]))
@@ -96,7 +100,7 @@ class Iterate:
         if self.hinge:
             checks += [(self.xi, change["xi"]), (self.a, change["a"])]
             checks += [(self.alpha, change["alpha"]), (self.beta, change["beta"])]
-        longest = 1.0 / NEAR
+        longest = 1.0 / MAX_STEP_TO_BOUND
         for given, moved in checks:
             value, delta = np.atleast_1d(given), np.atleast_1d(moved)
             down = delta < 0
@@ -106,7 +110,7 @@ class Iterate:
 
 
 class System:
-    """Newton's equations at one iterate, reduced to weights and intercepts."""
+    """The Newton equations at one iterate, reduced to weights and intercepts."""
 
     def __init__(self, at: Iterate) -> None:
         self.at = at
@@ -133,7 +137,7 @@ class System:
         self.gradient[own] += at.lam * self.slope - at.z
 
     def solve(self, mu: float, affine: dict[str, np.ndarray] | None) -> dict[str, np.ndarray]:
-        """The step towards products mu; with second-order terms of the predictor where given."""
+        """The step towards products mu, with second-order terms if a predictor step is given."""
         at, problem, size = self.at, self.at.problem, self.at.problem.size
         v, own = at.x[:size], slice(0, size)
 
@@ -173,7 +177,10 @@ class System:
 
 
 def _factor(A: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """A solver for a positive definite matrix, scaled to unit diagonal."""
+    """A function that solves systems with A, scaled to unit diagonal.
+
+    If rounding makes A indefinite, small eigenvalues are raised instead.
+    """
     scale = 1.0 / np.sqrt(np.maximum(np.diag(A), 1e-300))
     A = A * scale[:, None] * scale[None, :]
     try:

@@ -19,7 +19,7 @@ from ...grams.protocol import Grams, Summary
 from ...learners.base import Learner
 from ...problem import Target
 from ...weighting.joint import JointWeighting, regulariser_of
-from ..certificate import CertifiedIterate, Found, Report, Stopped, certify
+from ..certificate import CertifiedIterate, Found, Report, Stopped, certify, record
 from .definiteness import require_psd
 from .warm_start import WarmStart
 
@@ -34,11 +34,11 @@ def find_by_alternation(
     warm: WarmStart | None = None,
     report: Report | None = None,
 ) -> Found:
-    """Alternate until the duality gap of the joint problem is small.
+    """Kernel weights and predictor of a joint problem, by alternation.
 
-    The gap is held against the whole objective and, because of problems that are nearly all loss,
-    against the regulariser as well. The returned weights are those that the predictor was trained
-    with, and the iterate is the one with the smallest gap.
+    The alternation stops when the gap is small relative to the objective and relative to the
+    regulariser (see `CertifiedIterate.meets`). The iterate with the smallest gap is returned; its
+    predictor was trained with its weights.
     """
     rule = regulariser_of(weighting, grams, target, summary)
     theta = rule.start()
@@ -57,9 +57,7 @@ def find_by_alternation(
             values = gram.matvec(coef) if fitted.values is None else fitted.values
             a = grams.quadratic_forms(coef).sum(axis=1)
             iterate = certify(target, rule, learner, theta, gram, coef, values, a)
-            history.append(iterate.entry(learner))
-            if report is not None:
-                report(history[-1])
+            record(history, iterate.entry(learner), report)
             if best is None or iterate.gap < best.gap:
                 best = iterate
             if iterate.meets(weighting.tol):
@@ -69,13 +67,14 @@ def find_by_alternation(
                 mixed = coef if mixed is None else rule.mixing * mixed + (1 - rule.mixing) * coef
                 a = np.maximum(grams.quadratic_forms(mixed).sum(axis=1), 0.0)
             theta = rule.update(theta, a)
-            gram.forget()  # before the next one takes as much memory
+            gram.forget()  # free its memory before the next combination needs as much
             gram = grams.combine(theta)
         else:
             assert best is not None
             warnings.warn(
                 f"{weighting!r} stopped after max_iter={weighting.max_iter} alternations with a "
-                f"relative duality gap of {best.relative_gap:.2g}, above tol={weighting.tol:g}.",
+                f"relative duality gap of {best.relative_gap:.2g}, above tol={weighting.tol:g}. "
+                "Raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=5,
             )

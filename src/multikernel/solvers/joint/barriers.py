@@ -1,7 +1,7 @@
-"""Signed coefficients strictly inside the domain of a dual loss, for interior-point methods.
+"""Barriers of the dual losses: signed coefficients strictly inside their bounds.
 
-With a dual loss L (:mod:`multikernel.problem.losses`) the part of a soft problem that belongs to
-the coefficients is ``phi(s) = -L(s) - mu * (sum of the logarithms of distances to bounds)``.
+With a dual loss L (:mod:`multikernel.problem.losses`) the barrier problem of the interior-point
+method contains ``phi(s) = -L(s) - mu * (sum of the logarithms of distances to bounds)``.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from scipy.special import entr, logit
 from ...learners.polish import polish
 from ...problem.losses import EpsilonInsensitive, Hinge, Logistic, Loss, OneClass, Squared
 
-#: How much of the way to the nearest bound a step may go.
-NEARLY = 0.8
+#: Largest part of the way to the nearest bound that a step may go.
+MAX_STEP_TO_BOUND = 0.8
 
 
 class NoInnerPoint(ValueError):
-    """The bounds of a problem leave nothing between them."""
+    """There are no coefficients strictly inside their bounds."""
 
 
 class Barrier(Protocol):
-    """Coefficients with their phi; arrays have one column per machine."""
+    """Coefficients with their phi; arrays have one column per output."""
 
-    #: number of bounds
+    #: Number of bounds.
     count: int
-    #: what coefficients must sum to, where an intercept is free
+    #: Sum of the coefficients, if there is an intercept.
     total: float
 
     @property
@@ -40,27 +40,27 @@ class Barrier(Protocol):
         ...
 
     def aim(self, ds: np.ndarray, mu: float) -> float:
-        """Take note of a step in s; how much of it keeps away from the bounds, at most one."""
+        """Store a step in s; return the part of it, at most one, that stays within the bounds."""
         ...
 
     def rise(self, length: float, mu: float) -> float:
-        """What that part of the step adds to phi."""
+        """The change of phi along this part of the stored step."""
         ...
 
     def move(self, length: float) -> None:
-        """Go that part of the step."""
+        """Take this part of the stored step."""
         ...
 
     def settled(self, K: np.ndarray, b: np.ndarray, mu: float, *, intercept: bool) -> np.ndarray:
-        """The coefficients that are best for the kernel matrix K, from here; b are intercepts."""
+        """Coefficients near the optimum for the kernel matrix K; b are the intercepts."""
         ...
 
 
 class Boxed:
     """``s = sum of sign * alpha``, ``0 <= alpha <= C``, ``-L = linear'alpha``; one or two sides.
 
-    The form of all machines with a piecewise linear loss, see :mod:`multikernel.learners.smo`.
-    Arrays have the shape (sides, n, t). Of two sides, phi is the least that makes up s.
+    All piecewise linear losses have this form, see :mod:`multikernel.learners.smo`. Arrays have
+    the shape (sides, n, t). With two sides, phi(s) is the minimum over all alpha that give s.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class Boxed:
         return np.asarray((self.sign * self.alpha).sum(axis=0))
 
     def _sides(self, mu: float) -> tuple[np.ndarray, np.ndarray]:
+        """First and second derivative of phi in alpha."""
         left = self.C - self.alpha
         return self.linear - mu / self.alpha + mu / left, mu / self.alpha**2 + mu / left**2
 
@@ -89,8 +90,8 @@ class Boxed:
         return together * (self.sign * slope / bend).sum(axis=0), together
 
     def aim(self, ds: np.ndarray, mu: float) -> float:
-        # Exactly ds in all: a rounding error of the slopes, divided by a small curvature, would
-        # spoil the sum of the coefficients.
+        # The sides add up to exactly ds. Rounding errors of the slopes, divided by a small
+        # curvature, would change the sum of the coefficients.
         if len(self.sign) == 1:
             self.step = self.sign * ds
         else:
@@ -108,9 +109,9 @@ class Boxed:
         self.alpha = self.alpha + length * self.step
 
     def settled(self, K: np.ndarray, b: np.ndarray, mu: float, *, intercept: bool) -> np.ndarray:
-        # Near the optimum a variable is small, or its slope mu / alpha is: the former are at
-        # their bounds. From there the exact optimum is a few linear systems away, which weights
-        # far apart trouble much less than they trouble steps in single variables.
+        # Near the optimum either alpha or its multiplier mu / alpha is small; small alphas belong
+        # on their bounds. The active-set method then needs a few linear systems. With kernel
+        # weights that differ by orders of magnitude it is much more accurate than SMO.
         margin = np.sqrt(mu * self.C)
         low, high = self.alpha < margin, self.C - self.alpha < margin
         start = np.where(low, 0.0, np.where(high, self.C, self.alpha))
@@ -126,7 +127,7 @@ class Boxed:
 
 
 class Quadratic:
-    """``-L = s^2 / (2 C) - s y``, of the squared loss: no bounds."""
+    """``-L = s^2 / (2 C) - s y`` of the squared loss, without bounds."""
 
     count = 0
     total = 0.0
@@ -155,7 +156,7 @@ class Quadratic:
 class Entropic:
     """``-L = C (r log r + (1 - r) log(1 - r))``, ``r = s y / C``, of the logistic loss.
 
-    Its slope is infinite at the bounds: it is a barrier itself.
+    Its slope is infinite at the bounds, so no further barrier is needed.
     """
 
     count = 0
@@ -186,21 +187,21 @@ class Entropic:
 
 
 def room(distance: np.ndarray, step: np.ndarray) -> float:
-    """The largest part of the step, at most one, that leaves something of every distance."""
+    """The largest part of the step, at most one, along which all distances stay positive."""
     worst = float(np.max(-step / distance, initial=0.0))
-    return min(1.0, NEARLY / worst) if worst > 0 else 1.0
+    return min(1.0, MAX_STEP_TO_BOUND / worst) if worst > 0 else 1.0
 
 
 def inner_point(
     loss: Loss, coef: np.ndarray, Y: np.ndarray, C: np.ndarray, *, balanced: bool
 ) -> Barrier:
-    """Coefficients away from all bounds but of the size of a machine's.
+    """A barrier whose coefficients are strictly inside the bounds and of the size of ``coef``.
 
     Parameters
     ----------
     loss : Loss
     coef : array of shape (n, t)
-        Coefficients of a machine, feasible and perhaps at bounds.
+        Coefficients of a trained predictor: feasible, perhaps at bounds.
     Y, C : arrays of shape (n, t) and (n,)
     balanced : bool
         Whether there is an intercept, so that the sum of the coefficients is given.
@@ -208,28 +209,29 @@ def inner_point(
     Raises
     ------
     NoInnerPoint
-        If ``nu = 1``, a class is missing, the machine is zero, or the loss is not known here.
+        If ``nu = 1``, a class is missing, all coefficients are zero, or the loss has no barrier
+        here.
     """
     if isinstance(loss, Squared):
         return Quadratic(coef, Y, C)
     ones = np.ones_like(Y)
-    # The machine's total, spread over all points in proportion to their costs
+    # The sum of all coefficients, spread over all samples in proportion to their costs.
     size = np.abs(coef).sum(axis=0)
     if np.any(size == 0):
-        raise NoInnerPoint("The machine is zero.")
+        raise NoInnerPoint("All coefficients are zero.")
     even = C[:, None] * size / C.sum()
     if isinstance(loss, EpsilonInsensitive):
         sides = np.stack([np.maximum(coef, 0.0), np.maximum(-coef, 0.0)])
         sign = np.stack([ones, -ones])
         return Boxed(sign, loss.epsilon - sign * Y, C, 0.25 * (sides + even))
     if isinstance(loss, OneClass):
-        # With a given sum nothing can be made smaller, and nu = 1 leaves no choice at all.
+        # The sum is fixed, so coefficients cannot be scaled; with nu = 1 all are at their bounds.
         if C.sum() < 1.0 + 1e-9:
             raise NoInnerPoint("With nu = 1 all coefficients are at their bounds.")
         alpha = 0.5 * (coef + even)[None]
         return Boxed(ones[None], 0.0 * ones[None], C, alpha, total=1.0)
     if not isinstance(loss, Hinge | Logistic):
-        raise NoInnerPoint(f"The domain of the dual of {loss!r} is not known.")
+        raise NoInnerPoint(f"There is no barrier for the dual of {loss!r}.")
     if balanced:
         cost = np.array([C @ (Y > 0), C @ (Y < 0)])
         if np.any(cost == 0):

@@ -1,17 +1,17 @@
-"""Joint learning by interleaved chunking: weights move after every small step of the machine.
+"""Joint learning by interleaved chunking: kernel weights change after every small step.
 
-The wrapper trains a machine to the end before it looks at the weights again. Chunking (Kloft 2011,
-Algorithm 3.2, with its repairs) keeps signed coefficients s and, for every kernel, the products
-``g_k = K_k s``, and goes in steps that touch few points::
+The alternation trains a predictor to the optimum before each update of the weights. Chunking (Kloft
+2011, Algorithm 3.2, corrected) keeps signed coefficients s and, for every kernel, the products
+``g_k = K_k s``, and changes the coefficients of a few samples per step::
 
-    W        = the points that violate the optimality conditions most, at most `size` of them
-    s_W      = optimum of the machine's dual in these coefficients, the others fixed
+    W        = at most `size` samples with the largest violations of the optimality conditions
+    s_W      = optimum of the dual in these coefficients, the others fixed
     g_k     += K_k[:, W] (change of s_W)                  for every kernel: |W| rows of each
     theta    = the regulariser's update for a_k = s'g_k
 
-Memory is p n numbers and a bounded cache of rows, never n^2 of anything. Since g is at hand, the
-duality gap of the joint problem costs O(p n) and is what ends the loop: a small change of the
-objective means nothing here.
+Memory is p n numbers and a bounded cache of rows; no n x n matrix is formed. Since g is known, the
+duality gap of the joint problem costs O(p n). The loop ends when the gap is small; a small change
+of the objective would not prove convergence.
 """
 
 from __future__ import annotations
@@ -38,13 +38,16 @@ from ..certificate import (
     Stopped,
     centred_outputs,
     certify,
+    record,
     relative_to,
 )
 from .definiteness import require_psd
 from .warm_start import WarmStart
 
-#: Points of a working set (Joachims 1999; about 40 in Kloft's experiments).
-SIZE = 40
+#: Samples in a working set (Joachims 1999; about 40 in Kloft's experiments).
+WORKING_SET_SIZE = 40
+#: Memory for rows of all kernels, in bytes.
+CACHE_BYTES = 256 * 2**20
 
 
 def find_by_chunking(
@@ -53,26 +56,26 @@ def find_by_chunking(
     weighting: JointWeighting,
     learner: Learner,
     *,
-    size: int = SIZE,
-    cache_bytes: float = 256 * 2**20,
+    size: int = WORKING_SET_SIZE,
+    cache_bytes: float = CACHE_BYTES,
     summary: Summary | None = None,
     warm: WarmStart | None = None,
     report: Report | None = None,
 ) -> Found:
-    """Weights and machine of a joint problem whose machine has a piecewise linear loss.
+    """Kernel weights and predictor of a joint problem with a piecewise linear loss.
 
     Parameters
     ----------
     size : int
-        Points of a working set, at least 2.
+        Number of samples in a working set, at least 2.
     cache_bytes : float
-        Memory for rows of all kernels; a row that is not there is computed again.
+        Memory for rows of all kernels; rows that are not cached are computed again.
     summary : Summary, optional
         The statistics of the sample, if they are known.
     warm : WarmStart, optional
-        Weights of a similar problem to begin near.
+        Kernel weights of a similar problem.
     report : callable, optional
-        Receives the entry of every step.
+        Receives the history entry of every step.
     """
     rule = regulariser_of(weighting, grams, target, summary)
     if rule.mixing > 0 or not isinstance(learner.loss, Hinge | EpsilonInsensitive | OneClass):
@@ -81,7 +84,7 @@ def find_by_chunking(
             f"{weighting!r} with {type(learner.loss).__name__.lower()}. Use solver='alternation'."
         )
     if size < 2:
-        raise ValueError(f"Chunking: a working set has at least 2 points; got size={size!r}.")
+        raise ValueError(f"Chunking: a working set has at least 2 samples; got size={size!r}.")
     theta = rule.start()
     if warm is not None:
         theta = warm.near(theta)
@@ -105,12 +108,10 @@ def find_by_chunking(
             iterate = certify(target, rule, learner, theta, gram, s.copy(), F, a)
             enough = iterate.meets(weighting.tol)
             if enough and not fresh:
-                # Rounding errors of many steps have added up in g: certify a fresh product.
+                # Rounding errors of many steps accumulate in g: certify a recomputed product.
                 g, fresh = grams.matvecs(s), True
                 continue
-            history.append(iterate.entry(learner))
-            if report is not None:
-                report(history[-1])
+            record(history, iterate.entry(learner), report)
             if best is None or iterate.gap < best.gap:
                 best = iterate
             if enough:
@@ -130,7 +131,7 @@ def find_by_chunking(
             a = np.maximum(np.einsum("knt,nt->k", g, s), 0.0)
             before, theta = theta, rule.update(theta, a)
             if not moved and np.array_equal(before, theta):
-                warn_early(weighting, "came to a halt", iterate.relative_gap)
+                warn_early(weighting, "made no further progress", iterate.relative_gap)
                 break
         else:
             gap = relative_to(iterate.primal, best.gap if best is not None else iterate.gap)
@@ -144,9 +145,10 @@ def find_by_chunking(
 
 
 def warn_early(weighting: JointWeighting, how: str, gap: float) -> None:
+    """Warn that chunking ended before the tolerance was reached."""
     warnings.warn(
         f"{weighting!r} by chunking {how} with a relative duality gap of {gap:.2g}, above "
-        f"tol={weighting.tol:g}.",
+        f"tol={weighting.tol:g}. Use solver='auto', or raise max_iter or tol.",
         ConvergenceWarning,
         stacklevel=5,
     )
@@ -154,7 +156,7 @@ def warn_early(weighting: JointWeighting, how: str, gap: float) -> None:
 
 @dataclass(frozen=True)
 class BoxDual:
-    """The dual of a machine in signed coefficients: ``1/2 s'Ks + sum_i phi_i(s_i)`` over a box.
+    """A dual problem in signed coefficients: ``min 1/2 s'Ks + sum_i phi_i(s_i)`` over a box.
 
     ``phi_i`` has slope ``above`` for s > 0 and ``below`` for s < 0; with an intercept the
     coefficients sum to ``total``.
@@ -168,6 +170,7 @@ class BoxDual:
 
     @classmethod
     def of(cls, loss: Loss, y: np.ndarray, C: np.ndarray) -> BoxDual:
+        """The dual of the hinge, epsilon-insensitive or one-class loss."""
         if isinstance(loss, Hinge):
             return cls(np.minimum(y * C, 0.0), np.maximum(y * C, 0.0), -y, -y)
         if isinstance(loss, EpsilonInsensitive):
@@ -176,17 +179,16 @@ class BoxDual:
         return cls(zero, C, zero, zero, 1.0)
 
     def start(self) -> np.ndarray:
-        """Coefficients with the right sum, as few as will do."""
+        """Feasible coefficients with the right sum, as few non-zeros as possible."""
         filled: np.ndarray = np.diff(np.minimum(np.cumsum(self.upper), self.total), prepend=0.0)
         return filled if self.total else np.zeros(len(self.upper))
 
     def working_set(
         self, f: np.ndarray, s: np.ndarray, size: int, intercept: bool
     ) -> tuple[np.ndarray, float]:
-        """The points whose coefficients would gain most by going up or down, and the violation.
+        """The samples whose coefficients have the steepest slopes, and the largest violation.
 
-        With an intercept what one coefficient gains another must give: half of the points want
-        to go up most, half down.
+        With an intercept the sum is fixed, so half of the coefficients would rise, and half fall.
         """
         rise = np.where(s < self.upper, -(f + np.where(s >= 0, self.above, self.below)), -np.inf)
         fall = np.where(s > self.lower, f + np.where(s > 0, self.above, self.below), -np.inf)
@@ -211,7 +213,7 @@ class BoxDual:
         intercept: bool,
         tol: float,
     ) -> np.ndarray:
-        """How the coefficients at W change when the others stay; K, f and old are those of W."""
+        """The change of the coefficients at W, the others fixed; K, f and old are those of W."""
         rest = f - K @ old
         found = smo.solve(
             K,
@@ -227,14 +229,14 @@ class BoxDual:
 
 
 class RowCache:
-    """Rows of every kernel, the least recently used making room for new ones."""
+    """A cache of rows of all kernels; the least recently used rows are replaced."""
 
     def __init__(self, rows: Callable[[np.ndarray], np.ndarray], limit: float) -> None:
         self.rows, self.limit = rows, limit
         self.held: OrderedDict[int, np.ndarray] = OrderedDict()
 
     def take(self, index: np.ndarray) -> np.ndarray:
-        """Rows of some points, shape (p, len(index), n)."""
+        """The rows of these samples, shape (p, len(index), n)."""
         absent = [i for i in index.tolist() if i not in self.held]
         new: dict[int, np.ndarray] = {}
         if absent:

@@ -11,9 +11,9 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from ...learners.base import Learner
 from ...problem import Target
 from ...problem.losses import EpsilonInsensitive, Hinge, Logistic, Loss, OneClass, Squared
-from ...weighting.joint import NEWTON_KERNELS
+from ...weighting.lp_norm import MAX_NEWTON_KERNELS
 from ..certificate import CertifiedIterate
-from .cuts import Model
+from .cuts import CutModel
 
 #: Free coefficients up to which a Newton step costs less than the training runs it saves.
 MAX_FREE_COEFFICIENTS = 5000
@@ -21,12 +21,12 @@ MAX_FREE_COEFFICIENTS = 5000
 
 @dataclass(frozen=True)
 class TrainedIterate(CertifiedIterate):
-    """A predictor trained at its kernel weights.
+    """A certified iterate whose predictor was trained with its kernel weights.
 
     Attributes
     ----------
     support : int array
-        The samples whose coefficients s are not zero.
+        The samples with a non-zero coefficient.
     products : array of shape (p, len(support), t)
         ``K_k s`` at these samples.
     """
@@ -36,21 +36,21 @@ class TrainedIterate(CertifiedIterate):
 
 
 def has_curvature(learner: Learner, p: float, n_kernels: int) -> bool:
-    """Whether a Newton step can be made, and pays."""
-    return (p == 1 or (p < 2 and n_kernels <= NEWTON_KERNELS)) and isinstance(
+    """Whether a Newton step is possible for this loss, and worth its cost."""
+    return (p == 1 or (p < 2 and n_kernels <= MAX_NEWTON_KERNELS)) and isinstance(
         learner.loss, Hinge | Squared | EpsilonInsensitive | Logistic | OneClass
     )
 
 
 def newton_point(
-    model: Model,
+    model: CutModel,
     base: TrainedIterate,
     U: np.ndarray | None,
     usable: np.ndarray,
     upper: float,
     low: np.ndarray,
 ) -> np.ndarray | None:
-    """The minimum of the quadratic expansion of g at `base`, on the set that the cuts leave."""
+    """The minimiser of the quadratic expansion of g at `base`, within the cuts."""
     if U is None:
         return None
     return model.newton(base.theta[usable], base.a[usable], U[:, usable], upper, low)
@@ -59,13 +59,13 @@ def newton_point(
 def curvature_root(
     iterate: TrainedIterate, target: Target, learner: Learner, *, single: bool = False
 ) -> np.ndarray | None:
-    """A U of shape (m, p) with ``U'U`` the second derivative of g at the iterate's weights.
+    """A matrix U of shape (m, p) such that ``U'U`` is the second derivative of g at the weights.
 
-    ``(U'U)_kl = (K_k s)_F' N (K_l s)_F``: with theta the free coefficients F move so that their
-    part of the optimality conditions still holds, ``(K_FF + E) ds + 1 db = -(K_l s)_F, 1'ds = 0``,
-    as long as none meets a bound; E is the curvature of the dual loss (Chapelle and Rakotomamonjy
-    2008). Without an intercept there is no db and no sum to keep. None if nothing can move. Single
-    precision gives a few digits for half the work.
+    ``(U'U)_kl = (K_k s)_F' N (K_l s)_F``. If theta changes, the free coefficients F change so that
+    their optimality conditions still hold, ``(K_FF + E) ds + 1 db = -(K_l s)_F, 1'ds = 0``, as long
+    as none meets a bound. E is the curvature of the dual loss (Chapelle and Rakotomamonjy 2008).
+    Without an intercept there is no db and no condition on the sum. The result is None if there are
+    no free coefficients, or too many. ``single`` precision gives a few digits at half the cost.
     """
     dtype: type[np.floating[Any]] = np.float32 if single else np.float64
     jitter = 1e-6 if single else 1e-11
@@ -79,7 +79,7 @@ def curvature_root(
         if len(F) > MAX_FREE_COEFFICIENTS:
             return None
         K = iterate.gram.submatrix(F, dtype)
-        # Repeated samples make it singular; the jitter is below the working precision.
+        # Repeated samples make the matrix singular; the jitter is below the working precision.
         K[np.diag_indices(len(F))] += extra + jitter * np.trace(K) / len(F)
         at = np.searchsorted(support, F)
         right = np.column_stack([products[:, at, j].T, np.ones(len(F))]).astype(dtype)
@@ -96,7 +96,7 @@ def curvature_root(
 
 
 def free_part(loss: Loss, s: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The coefficients that are not held by a bound, and the curvature of their dual loss."""
+    """The indices of coefficients strictly between bounds, and the curvature of their dual loss."""
     if isinstance(loss, Squared):
         F = np.flatnonzero(s)
         return F, 1.0 / C[F]

@@ -1,23 +1,23 @@
-"""Joint learning by cutting planes: a few machines, each of which bounds all weights at once.
+"""Joint learning by cutting planes: each predictor gives a lower bound for all kernel weights.
 
 For a block norm p in [1, 2] lp-norm multiple kernel learning is, with ``q = p / (2 - p)``,
 
     min_theta  g(theta),   g(theta) = max_s  L(s) - theta'a(s) / 2,    theta >= 0, ||theta||_q <= 1
 
-where s runs over the signed coefficients that the dual of the machine allows, ``L(s)`` is the dual
-loss and ``a_k(s) = s'K_k s`` (Kloft 2011, Problem II.4). A machine trained at any theta is one such
-s, and its *cut* ``L - theta'a / 2`` lies below g everywhere and touches it there. The largest of
-all cuts is a model of g; its minimum is a lower bound of the optimum:
+where s are the feasible signed coefficients, ``L(s)`` is the dual loss and ``a_k(s) = s'K_k s``
+(Kloft 2011, Problem II.4). A predictor trained at theta gives one such s. Its *cut* ``L - theta'a /
+2`` lies below g everywhere and touches g at theta. The maximum of all cuts is a model of g, and the
+minimum of the model is a lower bound of the optimum:
 
 - p = 1: a linear program, the semi-infinite LP of Sonnenburg et al. 2006; its vertices have exact
   zeros;
-- 1 < p < 2: a linear objective over a ball of the q-norm (Kloft 2011, Algorithm D.1, with the
-  projection of line 18 repaired);
-- p = 2: nothing to choose, every weight is one.
+- 1 < p < 2: a linear objective over a ball of the q-norm (Kloft 2011, Algorithm D.1, with a
+  corrected projection in line 18);
+- p = 2: all weights are one.
 
-The minimum of the model jumps about in the first rounds. The level method (Lemarechal, Nemirovskii
-and Nesterov 1995; for kernels Xu et al. 2009) goes instead from the last weights to the nearest
-point at which the model is a given part of the way down.
+In the first rounds the minimum of the model is far from the optimum and moves erratically. The
+level method (Lemarechal, Nemirovskii and Nesterov 1995; for kernels Xu et al. 2009) moves instead
+to the nearest point at which the model is below a level between its minimum and the best objective.
 """
 
 from __future__ import annotations
@@ -36,18 +36,19 @@ from ...learners.svm import SVM
 from ...problem import Target
 from ...problem.regularisers import Regulariser
 from ...weighting.joint import JointWeighting, regulariser_of
-from ..certificate import Found, Report, Stopped, certify
+from ..certificate import Found, Report, Stopped, certify, record
+from .ball_geometry import ZERO_WEIGHT_RATIO, onto_sphere
 from .curvature import TrainedIterate, curvature_root, has_curvature, newton_point
-from .cuts import TINY, Model, onto_sphere
+from .cuts import CutModel
 from .definiteness import gap_allows, require_psd
 from .warm_start import WarmStart, mix_with_start
 
-#: Part of the gap above the lower bound at which the level lies: the one with the best guarantee.
-LEVEL = 1.0 - np.sqrt(0.5)
-#: Relative gap below which a predictor is trained to its last digits.
+#: The level, as a fraction of the gap above the lower bound; this value has the best guarantee.
+LEVEL_FRACTION = 1.0 - np.sqrt(0.5)
+#: Relative gap below which a predictor is trained to full precision.
 EXACT_BELOW_GAP = 5e-3
-#: Factor on the learner's tolerance before that.
-LOOSE_TOLERANCE = 10.0
+#: Factor of the learner's tolerance above that gap.
+LOOSE_TOLERANCE_FACTOR = 10.0
 #: From this many samples on, the first predictor is trained loosely.
 MIN_LOOSE_SAMPLES = 800
 
@@ -67,51 +68,51 @@ def find_by_cutting_planes(
     warm: WarmStart | None = None,
     report: Report | None = None,
 ) -> Found:
-    """Weights and predictor of lp-norm multiple kernel learning, 1 <= p <= 2, by cutting planes.
+    """Kernel weights and predictor of lp-norm learning, 1 <= p <= 2, by cutting planes.
 
     ::
 
         repeat   predictor at theta      -> primal and dual value, cut L - theta'a / 2
-                 minimum of all cuts     -> lower bound, its point theta_low
+                 minimum of all cuts     -> lower bound, minimiser theta_low
                  theta <- theta_low, or the nearest point with all cuts below the level
 
     Parameters
     ----------
     grams : Grams
-        Centred and normalised as the learner is to see them.
+        Centred and normalised.
     target : Target
     weighting : LpNorm
-        Names p and, unless they are given here, ``tol`` and ``max_iter``.
+        Gives p and, unless they are given here, ``tol`` and ``max_iter``.
     learner : Learner
-        Any with a convex loss; its dual variables need not be exact, the bounds hold anyway.
+        Any learner with a convex loss. The bounds are valid even if its solution is inexact.
     tol : float, optional
         Relative duality gap to reach.
     max_iter : int, optional
         Limit on training runs.
     stabilise : bool, default=True
-        The level method; False goes to the minimum of the model every time.
+        Whether to use the level method; otherwise every step goes to the minimum of the model.
     curvature : bool, default=True
-        With ``stabilise``, first try the minimum of the quadratic expansion of g at the best
-        weights so far, on the set that the cuts leave: near the optimum this is Newton's method.
-        A try without progress is followed by steps of the level method.
+        With ``stabilise``, first try the minimiser of the quadratic expansion of g at the best
+        weights so far, within the cuts: Newton's method near the optimum. If it makes no progress,
+        steps of the level method follow.
     certificate : {"machine", "cuts"}, default="machine"
-        The source of the lower bound in the reported gap: the coefficients of the returned
-        predictor alone, so that anyone can recompute it, or all cuts together. The second needs
-        about half the training runs: the error of a single predictor's bound is of first order in
-        that of the weights, the other's of second order.
+        The lower bound in the reported gap. ``"machine"`` uses only the coefficients of the
+        returned predictor, so that the gap can be recomputed from the model. ``"cuts"`` uses all
+        cuts and needs about half the training runs: the error of a single predictor's bound is
+        proportional to the error of the weights, the error of the bound of all cuts to its square.
     summary : Summary, optional
         The statistics of the sample, if they are known.
     warm : WarmStart, optional
-        Weights of a similar problem to begin near.
+        Kernel weights of a similar problem.
     report : callable, optional
-        Receives the entry of every training run.
+        Receives the history entry of every training run.
 
     Returns
     -------
     Found
-        The predictor was trained at exactly the weights returned. ``history`` has one entry per
-        training run: objective, gap, active, support as in the alternation, and the best lower and
-        upper bounds of the optimum so far.
+        The predictor was trained with exactly the returned weights. ``history`` has one entry per
+        training run: objective, gap, active and support as for other solvers, and the best lower
+        and upper bounds of the optimum so far.
     """
     p = weighting.p
     require_range(p)
@@ -122,7 +123,7 @@ def find_by_cutting_planes(
     tol = weighting.tol if tol is None else tol
     max_iter = weighting.max_iter if max_iter is None else max_iter
     rule = regulariser_of(weighting, grams, target, summary)
-    model = Model(p)
+    model = CutModel(p)
     theta, gram = first_combination(grams, rule, model, warm)
     usable = theta > 0
     slack = require_psd(grams, theta, gram, warn=False, rough=True)
@@ -159,22 +160,16 @@ def find_by_cutting_planes(
             low = model.add(iterate.loss_dual, iterate.a[usable], theta[usable])
         lower = max(lower, iterate.dual, -np.inf if low is None else low.value)
         gap = answer.gap if certificate == "machine" else max(top.primal - lower, 0.0)
-        # The entry is about this iterate; the answer may be an earlier one.
+        # The entry describes this iterate; the answer may be an earlier one.
         proven = iterate.gap if certificate == "machine" else max(iterate.primal - lower, 0.0)
-        history.append(
-            {
-                **iterate.entry(learner, proven),
-                "lower": lower * learner.unit,
-                "upper": top.primal * learner.unit,
-            }
-        )
-        if report is not None:
-            report(history[-1])
+        bounds = {"lower": lower * learner.unit, "upper": top.primal * learner.unit}
+        record(history, iterate.entry(learner, proven) | bounds, report)
         if answer.meets(tol, gap):
             reason = ""
             break
         assert low is not None
-        # Newton starts at the lowest objective; where all are as low, at the smallest gap.
+        # Newton's method starts at the lowest objective or, if that is a near tie, at the
+        # smallest gap.
         base = best if best.primal - top.primal <= 0.01 * best.gap else top
         point = None
         with one_blas_thread(model.B.shape[1]):
@@ -183,32 +178,32 @@ def find_by_cutting_planes(
                 U = curvature_root(base, target, learner, single=loose is not None)
                 point = newton_point(model, base, U, usable, top.primal, low.theta)
             if point is None and stabilise and np.isfinite(low.value):
-                level = low.value + LEVEL * (top.primal - low.value)
+                level = low.value + LEVEL_FRACTION * (top.primal - low.value)
                 point = model.approach(theta[usable], iterate.a[usable], level, low.theta)
-        if point is None or np.max(np.abs(point - theta[usable])) <= TINY:
+        if point is None or np.max(np.abs(point - theta[usable])) <= ZERO_WEIGHT_RATIO:
             point = low.theta
         moved = float(np.max(np.abs(point - theta[usable])))
-        if loose is not None and moved <= TINY:
-            loose = None  # once more at the same weights, to the last digit
+        if loose is not None and moved <= ZERO_WEIGHT_RATIO:
+            loose = None  # train again with the same weights, to full precision
             continue
         loose = None
-        if moved <= TINY:
-            # The predictor's own error hides the rest: its cut does not reach its objective.
-            reason, halted = "came to a halt at the precision of its predictors", True
+        if moved <= ZERO_WEIGHT_RATIO:
+            # The remaining gap is the error of the predictor: its cut is below its objective.
+            reason, halted = "stopped at the precision of its predictors", True
             break
         theta = np.zeros(grams.p)
         theta[usable] = point
-        gram.forget()  # before the next one takes as much memory
+        gram.forget()  # free its memory before the next combination needs as much
         gram = grams.combine(theta)
     assert best is not None and top is not None
     if halted and top.primal - lower < gap:
-        # Where several predictors are optimal, only their mixture may prove it.
+        # If several predictors are optimal, only their cuts together may prove optimality.
         answer, gap = top, max(top.primal - lower, 0.0)
     found = answer.found(learner, history, gap)
     if found.machine.gap > tol or not (reason == "" or halted):
         warnings.warn(
             f"{weighting!r} by cutting planes {reason} with a relative duality gap of "
-            f"{found.machine.gap:.2g}, above tol={tol:g}.",
+            f"{found.machine.gap:.2g}, above tol={tol:g}. Raise max_iter or tol.",
             ConvergenceWarning,
             stacklevel=3,
         )
@@ -218,10 +213,11 @@ def find_by_cutting_planes(
 
 
 def require_range(p: float) -> None:
+    """Raise ValueError unless ``1 <= p <= 2``."""
     if not 1 <= p <= 2:
         raise ValueError(
-            f"Cutting planes bound the optimum for p from 1 to 2; got p={p!r}. Larger p is solved "
-            "by interior points."
+            f"Cutting planes are for p from 1 to 2; got p={p!r}. Use solver='interior-point' for "
+            "larger p."
         )
 
 
@@ -233,13 +229,13 @@ def newton_start(
     *,
     warm: WarmStart | None = None,
 ) -> np.ndarray | None:
-    """The weights after one training run and one Newton step: a start, not a certified answer.
+    """Kernel weights after one training run and one Newton step: a start without certificate.
 
-    None where there is no such step, for example at p = 1, where it takes several training runs to
-    tell which weights are zero.
+    The result is None if there is no such step, for example at p = 1, where several training runs
+    are needed to find the zero weights.
     """
     p: float = weighting.p  # type: ignore[attr-defined]
-    rule, model = regulariser_of(weighting, grams, target), Model(p)
+    rule, model = regulariser_of(weighting, grams, target), CutModel(p)
     theta, gram = first_combination(grams, rule, model, warm)
     usable = theta > 0
     if p == 1 or not has_curvature(learner, p, int(usable.sum())):
@@ -258,16 +254,16 @@ def newton_start(
 
 
 def first_combination(
-    grams: Grams, rule: Regulariser, model: Model, warm: WarmStart | None
+    grams: Grams, rule: Regulariser, model: CutModel, warm: WarmStart | None
 ) -> tuple[np.ndarray, CombinedGram]:
-    """The rule's own first weights, or the warm ones, on the sphere; and their combination."""
+    """The default start, or the warm start scaled to the sphere; and the combination."""
     theta = np.array(rule.start(), dtype=np.float64)
-    if warm is None or len(warm.weights) != len(theta) or not np.isfinite(model.q):
+    if warm is None or len(warm.kernel_weights) != len(theta) or not np.isfinite(model.q):
         return theta, grams.combine(theta)
-    mixed = np.where(theta > 0, mix_with_start(warm.weights, theta), 0.0)
+    mixed = np.where(theta > 0, mix_with_start(warm.kernel_weights, theta), 0.0)
     theta = onto_sphere(mixed, model.q)
-    # Only the length differs if nothing was mixed in: then the known combination is rescaled.
-    if warm.gram is not None and np.array_equal(mixed, warm.weights):
+    # If nothing was mixed in, the weights differ only by a factor: rescale the known combination.
+    if warm.gram is not None and np.array_equal(mixed, warm.kernel_weights):
         kept = theta > 0
         if np.all(kept == (mixed > 0)):
             return theta, warm.gram.scaled(float(theta.sum() / mixed.sum()))
@@ -275,9 +271,9 @@ def first_combination(
 
 
 def loosened(learner: SVM) -> SVM:
-    """The same learner to few digits, for weights that will not stay."""
+    """The same learner with low precision, for kernel weights that will still change."""
     loose = copy(learner)
-    loose.exact, loose.tol = False, LOOSE_TOLERANCE * learner.tol
+    loose.exact, loose.tol = False, LOOSE_TOLERANCE_FACTOR * learner.tol
     return loose
 
 
@@ -291,7 +287,7 @@ def train(
     *,
     start: np.ndarray | None = None,
 ) -> TrainedIterate:
-    """The predictor at theta, certified, with its products with all kernels."""
+    """Train a predictor at theta, certify it, and compute its products with all kernels."""
     machine = learner.fit(gram, target, start=start)
     coef = machine.coef
     values = gram.matvec(coef) if machine.values is None else machine.values

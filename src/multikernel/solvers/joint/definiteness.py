@@ -1,4 +1,4 @@
-"""Is the learned combination of kernels positive semidefinite on the training sample?"""
+"""Checks that the learned combination of kernels is positive semidefinite on the sample."""
 
 from __future__ import annotations
 
@@ -16,22 +16,27 @@ class NotPSDError(ValueError):
 
 
 def require_psd(
-    grams: Grams, weights: np.ndarray, gram: CombinedGram, *, warn: bool, rough: bool = False
+    grams: Grams,
+    kernel_weights: np.ndarray,
+    gram: CombinedGram,
+    *,
+    warn: bool,
+    rough: bool = False,
 ) -> float:
-    """Check the learned combination, unless it is a non-negative sum of kernels known to be PSD.
+    """Raise NotPSDError (or warn) unless the combination is positive semidefinite.
 
-    The learner needs the *combination* to be positive semidefinite on the sample. A kernel that is
-    not, but whose companions make up for it, does no harm.
+    Only the *combination* must be positive semidefinite on the sample, not each kernel. The check
+    is skipped for non-negative sums of kernels that are known to be positive semidefinite.
 
     Returns
     -------
     slack : float
-        How far below zero an eigenvalue may still be: zero, except for a ``rough`` check, which
-        accepts a factorisation in single precision. The caller then asks `gap_allows` whether
-        eigenvalues of that size could spoil the certificate.
+        No eigenvalue is below ``-slack``. It is zero except for a ``rough`` check, which accepts a
+        factorisation in single precision. The caller then has to check with `gap_allows` that
+        eigenvalues of this size do not invalidate the certificate.
     """
-    used = weights != 0
-    if np.all(grams.known_psd[used]) and np.all(weights >= 0):
+    used = kernel_weights != 0
+    if np.all(grams.known_psd[used]) and np.all(kernel_weights >= 0):
         return 0.0
     lowest, largest, proven = gram.lowest_eigenvalue(rough=rough)
     if proven:
@@ -55,13 +60,13 @@ def require_psd(
 
 
 def most_negative_kernel(grams: Grams, used: np.ndarray) -> str:
-    """The kernel with the most negative eigenvalue relative to its own size, in words."""
+    """A phrase that names the kernel with the most negative eigenvalue relative to its size."""
     culprit, worst = "", 0.0
     for k in np.flatnonzero(used & ~grams.known_psd).tolist():
         alone = np.zeros(grams.p)
         alone[k] = 1.0
         low, high, _ = grams.combine(alone).lowest_eigenvalue()
-        # Relative to the kernel's own size; the largest eigenvalue may be zero or negative.
+        # The largest eigenvalue may be zero or negative.
         part = low / max(abs(low), abs(high), np.finfo(np.float64).tiny)
         if part < worst:
             culprit, worst = f" (kernel {grams.names[k]!r} alone: {low:.3g})", part
@@ -69,6 +74,6 @@ def most_negative_kernel(grams: Grams, used: np.ndarray) -> str:
 
 
 def gap_allows(slack: float, found: Found, tol: float, unit: float) -> bool:
-    """Whether the gap stays below tol if ``s'Ks`` is wrong by what such eigenvalues can do."""
+    """Whether the gap is below tol even if eigenvalues as low as ``-slack`` change ``s'Ks``."""
     error = 0.5 * slack * float(np.sum(found.machine.coef**2))
     return slack == 0 or error <= (tol - found.machine.gap) * abs(found.machine.objective / unit)

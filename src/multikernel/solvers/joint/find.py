@@ -1,4 +1,4 @@
-"""Kernel weights and predictor of one problem: which solver serves which rule."""
+"""Kernel weights and predictor of one problem: the solver for each weighting rule."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .definiteness import require_psd
 from .interior_point import find_by_interior_point
 from .warm_start import WarmStart
 
-#: The names that ``JointWeighting.method`` gives, and the functions they stand for.
+#: The solvers by the names that ``JointWeighting.method`` returns.
 SOLVERS: dict[str, Callable[..., Found]] = {
     "alternation": find_by_alternation,
     "cutting-planes": find_by_cutting_planes,
@@ -39,20 +39,20 @@ def find(
     warm: WarmStart | None = None,
     report: Report | None = None,
 ) -> Found:
-    """Kernel weights and predictor, without warnings about the sample and without alignments.
+    """Kernel weights and predictor, without checks of the sample and without alignments.
 
     Parameters
     ----------
     summary : Summary, optional
-        The statistics of this sample, if they are known; rules compute what they need otherwise.
+        The statistics of this sample, if they are known; otherwise rules compute what they need.
     warm : WarmStart, optional
-        Where a joint rule begins.
+        The start of a joint rule.
     report : callable, optional
         Receives every entry of the history of a joint rule.
     """
     if not isinstance(weighting, JointWeighting):
-        weights, gram = combine_by_rule(grams, target, weighting, learner, summary)
-        return Found(weights, learner.fit(gram, target), gram, [])
+        kernel_weights, gram = combine_by_rule(grams, target, weighting, learner, summary)
+        return Found(kernel_weights, learner.fit(gram, target), gram, [])
     if features.is_for(grams, target, weighting, learner):
         return features.find_by_features(
             grams, target, weighting, learner, warm=warm, report=report
@@ -69,8 +69,8 @@ def combine_by_rule(
     learner: Learner,
     summary: Summary | None = None,
 ) -> tuple[np.ndarray, CombinedGram]:
-    """The weights of a two-stage rule, and the combination, checked to be a kernel."""
-    weights = start_weights(weighting, grams, target, learner, summary)
-    gram = grams.combine(weights)
-    require_psd(grams, weights, gram, warn=weighting.signed_weights)
-    return weights, gram
+    """The weights of a two-stage rule, and the combination, checked to be semidefinite."""
+    kernel_weights = start_weights(weighting, grams, target, learner, summary)
+    gram = grams.combine(kernel_weights)
+    require_psd(grams, kernel_weights, gram, warn=weighting.signed_weights)
+    return kernel_weights, gram

@@ -1,4 +1,4 @@
-"""From corrected grams and targets to a solution: the statistics, the start, and the solver."""
+"""The solution of a learning problem: statistics of the sample, start, and solver."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from .find import find
 from .subsampled_start import SubsampledStart, subsampled_start
 from .warm_start import WarmStart
 
-#: Up to this many samples no matrix is large enough for a second BLAS thread to pay.
+#: Up to this many samples matrices are too small for a second BLAS thread to pay.
 MAX_ONE_THREAD_SAMPLES = 4000
 
 
 class Interrupted(KeyboardInterrupt):
-    """Raised in place of KeyboardInterrupt when there is a certified iterate to hand over."""
+    """A KeyboardInterrupt that carries the best certified solution so far."""
 
     def __init__(self, solution: Solution) -> None:
         super().__init__("interrupted; the best iterate so far is kept")
@@ -38,19 +38,21 @@ def learn(
     warm: np.ndarray | None = None,
     report: Report | None = None,
 ) -> Solution:
-    """Kernel weights, and the predictor on the kernel they combine to.
+    """Kernel weights, and the predictor trained on the combination of the kernels.
 
     Parameters
     ----------
+    grams : Grams
+        Centred and normalised.
     warm : array of shape (p,) or None
-        Weights of a similar problem for a joint rule to begin near.
+        Kernel weights of a similar problem, from which a joint rule starts.
     report : callable or None
         Receives every entry of the history of a joint rule.
     """
     with one_blas_thread(grams.n, MAX_ONE_THREAD_SAMPLES):
         start = subsampled_start(grams, target, weighting, learner) if warm is None else None
-    # Cutting planes only need the direction of the start, so that the first combination can be
-    # added up in the same pass as the statistics.
+    # Cutting planes need only the direction of the start, so the first combination can be computed
+    # in the same pass as the statistics.
     direction = start.raw_weights if start is not None and by_cuts(grams, weighting) else None
     summary = grams.summary(target.Y, products=weighting.needs_products, also_combine=direction)
     refuse_constant_kernels(grams)
@@ -72,20 +74,20 @@ def learn(
 
 
 def by_cuts(grams: Grams, weighting: Weighting) -> bool:
+    """Whether the rule is solved by cutting planes."""
     return isinstance(weighting, JointWeighting) and weighting.method(grams.p) == "cutting-planes"
 
 
 def start_on_all_samples(
     grams: Grams, summary: Summary, start: SubsampledStart, direction: np.ndarray | None
 ) -> WarmStart:
-    """The start in the normalisation of the whole sample."""
+    """The start, for kernels normalised on the whole sample."""
     if direction is None:
-        return WarmStart(start.weights)
+        return WarmStart(start.kernel_weights)
     if summary.combined is not None:
         return WarmStart(summary.combined.weights, summary.combined)
     scales = grams.scales
-    weights = np.divide(direction, scales, out=np.zeros(grams.p), where=scales > 0)
-    return WarmStart(weights)
+    return WarmStart(np.divide(direction, scales, out=np.zeros(grams.p), where=scales > 0))
 
 
 def refuse_constant_kernels(grams: Grams, *, warn: bool = True) -> None:
@@ -93,8 +95,8 @@ def refuse_constant_kernels(grams: Grams, *, warn: bool = True) -> None:
     constant = np.flatnonzero(grams.degenerate).tolist()
     if len(constant) == grams.p:
         raise ValueError(
-            "Every kernel is constant on the training data after centring: there is nothing to "
-            "learn from. Are all rows of X equal, or the kernels far too wide?"
+            "Every kernel is constant on the training data after centring, so nothing can be "
+            "learned. Check whether all rows of X are equal, or choose narrower kernels."
         )
     if constant and warn:
         named = ", ".join(repr(grams.names[k]) for k in constant[:5])
@@ -108,6 +110,6 @@ def refuse_constant_kernels(grams: Grams, *, warn: bool = True) -> None:
 
 
 def combined_alignment(found: Found, summary: Summary, target: Target) -> float:
-    """Centred alignment of the learned kernel with the target."""
+    """The centred alignment of the learned combination with the target."""
     size = found.gram.centred_norm(target.weights) * summary.target_norm
     return float(found.weights @ summary.a) / size if size > 0 else 0.0

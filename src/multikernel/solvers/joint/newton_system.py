@@ -1,4 +1,4 @@
-"""The linear systems of interior-point methods in coefficients and weights."""
+"""The linear systems of the interior-point method in coefficients and kernel weights."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from scipy.linalg import LinAlgError, cho_solve, cholesky
 
 
 class NewtonSystem:
-    """The Newton equations in ds and ``x = du / u``, with multipliers b and lam of the sums.
+    """The Newton equations for ds and ``x = du / u``, with multipliers b and lam of the sums.
 
     ::
 
@@ -15,10 +15,10 @@ class NewtonSystem:
         [-G'   E   u ] [x     ] = [v   ]   G: one column per kernel; E diagonal
         [ J'   u'  0 ] [b, lam]   [sums]   J: ones of each output, if it has an intercept
 
-    Without its last row and column the matrix is positive definite, but only just: scaling s and u
-    together changes little. Multiples of ``J J'`` and ``u u'`` change nothing at the solution,
-    where the sums are given, and take that direction out. Of ds and x the longer is eliminated
-    first.
+    Without its last row and column the matrix is positive definite, but nearly singular: scaling s
+    and u together hardly changes the objective. Multiples of ``J J'`` and ``u u'`` are added, which
+    remove this direction and do not change the solution, since the sums are given. The longer of ds
+    and x is eliminated first.
 
     Parameters
     ----------
@@ -70,7 +70,7 @@ class NewtonSystem:
         return np.concatenate([np.atleast_1d(self.u @ Z)[None], self.J.T @ X])
 
     def _core(self, R: np.ndarray, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The solution for columns R, V without multipliers."""
+        """The solution for right-hand sides R, V without multipliers."""
         if self.factors:
             Z = self.schur.solve(V + self.G.T @ self._by_blocks(R))
             return self._by_blocks(R + self.G @ Z), Z
@@ -89,13 +89,13 @@ class NewtonSystem:
     def solve(
         self, r: np.ndarray, v: np.ndarray, sums: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """ds of shape (n, t) and x of shape (M,); the second round takes rounding out.
+        """ds of shape (n, t) and x of shape (M,), with one step of iterative refinement.
 
         Parameters
         ----------
         r, v : arrays of shape (n, t) and (M,)
         sums : array of shape (t,), or empty without an intercept
-            What each output's part of ds shall sum to.
+            The required sum of ds for each output.
         """
         n, t = r.shape
         goal = np.append(0.0, sums)
@@ -115,14 +115,14 @@ class NewtonSystem:
 
 
 class Factor:
-    """A Cholesky factor of a matrix that is positive definite but for rounding."""
+    """A Cholesky factor of a matrix that is positive definite up to rounding errors."""
 
     def __init__(self, A: np.ndarray) -> None:
         diagonal = np.diag(A)
         top = float(diagonal.max())
         if not top > 0:
             raise LinAlgError("no positive entry on the diagonal")
-        # With ones on the diagonal, what is small is not lost beside what is large.
+        # Scaled to ones on the diagonal, small entries are not lost beside large ones.
         self.scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-30 * top))[:, None]
         A = A * self.scale * self.scale.T
         shift = 1e-15

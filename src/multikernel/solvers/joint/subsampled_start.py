@@ -1,7 +1,7 @@
-"""Kernel weights of the same problem on a few of the samples, as a start for all of them.
+"""Kernel weights learned on a subsample, as a start for the whole sample.
 
-There are few weights and many samples, so a small part of the work brings the weights most of the
-way. The certificate is computed on all samples in the end.
+A problem has few kernel weights and many samples, so weights learned on a subsample are close to
+the final ones and cost little. The certificate is always computed on all samples.
 """
 
 from __future__ import annotations
@@ -25,25 +25,36 @@ from .warm_start import WarmStart, mix_with_start
 
 #: From this many samples on, weights are first learned on a subsample.
 MIN_SAMPLES = 800
-#: A subsample is one sample in ten, but at most `SUBSAMPLE` samples, unless these are fewer than
-#: one in 24.
-ONE_IN, SUBSAMPLE, AT_LEAST_ONE_IN = 10, 200, 24
+#: A subsample holds one of so many samples ...
+SAMPLES_PER_DRAW = 10
+#: ... but at most this many samples ...
+MAX_SUBSAMPLE = 200
+#: ... unless that were fewer than one of so many.
+MAX_SAMPLES_PER_DRAW = 24
 
 
 @dataclass(frozen=True)
 class SubsampledStart:
-    """Weights of the kernels as normalised on the subsample, and of the kernels as built, (p,)."""
+    """Kernel weights learned on a subsample, each of shape (p,).
 
-    weights: np.ndarray
+    Attributes
+    ----------
+    kernel_weights : array of shape (p,)
+        For kernels normalised on the subsample.
+    raw_weights : array of shape (p,)
+        For kernels without normalisation.
+    """
+
+    kernel_weights: np.ndarray
     raw_weights: np.ndarray
 
 
 def subsampled_start(
     grams: Grams, target: Target, weighting: Weighting, learner: Learner
 ) -> SubsampledStart | None:
-    """The start, or None where a subsample would not help.
+    """The start, or None if a subsample would not help.
 
-    Losses of the subsample count for as many samples as they stand for.
+    The losses of the subsample are multiplied by the number of samples that each represents.
     """
     if (
         not isinstance(weighting, JointWeighting)
@@ -52,7 +63,7 @@ def subsampled_start(
         or features.is_for(grams, target, weighting, learner)
     ):
         return None
-    size = max(min(grams.n // ONE_IN, SUBSAMPLE), grams.n // AT_LEAST_ONE_IN)
+    size = max(min(grams.n // SAMPLES_PER_DRAW, MAX_SUBSAMPLE), grams.n // MAX_SAMPLES_PER_DRAW)
     rows = np.sort(np.random.default_rng(0).permutation(grams.n)[:size])
     few = target.take(rows)
     part = grams.take(rows, few.weights, copy=True).corrected(grams.center, grams.how)
@@ -61,24 +72,25 @@ def subsampled_start(
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
-            weights = _learned_weights(part, few, weighting, learner)
-            weights = mix_with_start(weights, start_weights(weighting, part, few, learner))
-            return SubsampledStart(weights, weights * part.scales)
+            learned = _learned_weights(part, few, weighting, learner)
+            kernel_weights = mix_with_start(learned, start_weights(weighting, part, few, learner))
+            return SubsampledStart(kernel_weights, kernel_weights * part.scales)
     except Stopped:
-        # The iterate answers another question: it must not be handed over.
+        # The iterate solves the problem of the subsample: it must not be returned.
         raise KeyboardInterrupt from None
     except ValueError:
-        # The full problem either shows the same error or does without this start.
+        # The full problem raises the same error, or is solved without this start.
         return None
 
 
 def _learned_weights(
     part: Grams, few: Target, weighting: JointWeighting, learner: Learner
 ) -> np.ndarray:
+    """Kernel weights of the subsample, from a start on a still smaller one if it is large."""
     again = subsampled_start(part, few, weighting, learner)
-    warm = None if again is None else WarmStart(again.weights)
+    warm = None if again is None else WarmStart(again.kernel_weights)
     if weighting.method(part.p) == "cutting-planes":
-        weights = newton_start(part, few, weighting, learner, warm=warm)
-        if weights is not None:
-            return weights
+        kernel_weights = newton_start(part, few, weighting, learner, warm=warm)
+        if kernel_weights is not None:
+            return kernel_weights
     return find(part, few, weighting, learner, warm=warm).weights

@@ -1,4 +1,4 @@
-"""Where a joint solver begins: weights of a similar problem, perhaps with their combination."""
+"""Warm starts: kernel weights of a similar problem, from which a joint solver starts."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import numpy as np
 
 from ...grams.protocol import CombinedGram
 
-#: A warm weight below this part of the rule's own start cannot grow quickly enough.
-SMALLEST_PART = 0.005
-#: Part of the rule's own start that is mixed in then.
-MIXED_PART = 0.01
+#: Warm weights below this fraction of the rule's default start would grow too slowly.
+MIN_WEIGHT_RATIO = 0.005
+#: Share of the default start that is then mixed in.
+DEFAULT_START_SHARE = 0.01
 
 
 @dataclass(frozen=True)
@@ -20,23 +20,23 @@ class WarmStart:
 
     Attributes
     ----------
-    weights : array of shape (p,)
+    kernel_weights : array of shape (p,)
     gram : CombinedGram or None
-        The combination with these weights, if a pass has computed it already.
+        The combination with these weights, if it is already computed.
     """
 
-    weights: np.ndarray
+    kernel_weights: np.ndarray
     gram: CombinedGram | None = None
 
     def near(self, start: np.ndarray) -> np.ndarray:
-        """The warm weights, away from zero; the rule's own start if the lengths differ."""
-        if len(self.weights) != len(start):
+        """The warm weights, kept away from zero; the default start if the lengths differ."""
+        if len(self.kernel_weights) != len(start):
             return start
-        return mix_with_start(self.weights, start)
+        return mix_with_start(self.kernel_weights, start)
 
 
 def mix_with_start(warm: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """Warm weights, none of them so near zero that it could not grow again."""
-    if np.all(warm >= SMALLEST_PART * start):
+    """The warm weights, mixed with the default start if some are so small that they grow slowly."""
+    if np.all(warm >= MIN_WEIGHT_RATIO * start):
         return warm
-    return (1.0 - MIXED_PART) * warm + MIXED_PART * start
+    return (1.0 - DEFAULT_START_SHARE) * warm + DEFAULT_START_SHARE * start

@@ -1,17 +1,17 @@
-"""The largest margin over linear combinations that are positive semidefinite on all points.
+"""The largest margin over linear combinations that are positive semidefinite on all samples.
 
-Class (2) of Bousquet & Herrmann: ``K = sum_k d_k K_k`` of trace c, d of any sign, K positive
-semidefinite on labelled and unlabelled points together. It is a semidefinite program
-(:mod:`multikernel.solvers.spectral.sdp`), but one of p variables only, and both parts are given by
-planes that can be added when they are needed:
+Class (2) of Bousquet & Herrmann: ``K = sum_k d_k K_k`` of trace c, with d of any sign, and K
+positive semidefinite on labelled and unlabelled samples together. It is a semidefinite program
+(:mod:`multikernel.solvers.spectral.sdp`), but with only p variables. Objective and cone are given
+by planes that are added when they are needed:
 
     objective   f(d) >= 1'alpha - 1/2 sum_k d_k s'K_k s    for every feasible alpha
     cone        sum_k d_k v'K_k v >= 0                      for every v
 
-so that a linear program in p + 1 variables bounds the optimum from below. Where its solution
-leaves the cone, the machine is trained at the last point inside on the way there from the mean of
-the kernels, which bounds it from above. One eigendecomposition and one machine a round; no matrix
-of matrices is ever formed, and thousands of points are no obstacle.
+A linear program in p + 1 variables gives a lower bound of the optimum. If its solution is outside
+the cone, a classifier is trained at the boundary of the cone, on the segment from the mean of the
+kernels to this solution; it gives an upper bound. Each round needs one eigendecomposition and one
+training run. Memory grows with N^2, so thousands of samples are possible.
 """
 
 from __future__ import annotations
@@ -24,35 +24,36 @@ from scipy.linalg import eigh
 from scipy.optimize import linprog
 
 from ..._threads import one_blas_thread
+from ..certificate import Report, history_entry, record, relative_to
+from .hulls import KernelMatrices
 from .problem import (
-    Found,
     Labels,
-    Matrices,
+    MarginSolution,
     NotSeparableError,
-    Report,
     Trained,
     not_separable,
     train,
 )
 
-#: Directions in which all kernels together are smaller than this part of their size are dropped.
-RANK = 1e-10
-#: Eigenvectors that become planes in one round.
-VECTORS = 8
-#: How far towards the edge of the cone: the machine should not see an eigenvalue below zero.
-EDGE = 1.0 - 1e-9
+#: Eigenvectors of the mean kernel with eigenvalues below this fraction of the largest are dropped.
+MIN_EIGENVALUE_RATIO = 1e-10
+#: Largest number of eigenvectors that give planes in one round.
+MAX_NEW_PLANES = 8
+#: Part of the way to the boundary of the cone that a step may go, so that no eigenvalue of the
+#: combination is negative after rounding.
+MAX_STEP_TO_BOUNDARY = 1.0 - 1e-9
 
 
 @dataclass(frozen=True)
 class Cone:
-    """Which combinations are positive semidefinite, in coordinates where their mean is I.
+    """The cone of positive semidefinite combinations, in coordinates in which their mean is I.
 
     Attributes
     ----------
     whitened : array of shape (p, r, r)
         ``W'K_k W``, of mean I.
     independent : array of shape (p,)
-        False for kernels that are linear combinations of those before them.
+        False for kernels that are linear combinations of earlier ones.
     """
 
     whitened: np.ndarray
@@ -60,19 +61,20 @@ class Cone:
 
     @classmethod
     def of(cls, stack: np.ndarray) -> Cone:
+        """The cone of a stack of kernel matrices, shape (p, N, N)."""
         with one_blas_thread(stack.shape[1]):
             values, vectors = eigh(stack.mean(axis=0))
-            keep = values > RANK * values[-1]
+            keep = values > MIN_EIGENVALUE_RATIO * values[-1]
             W = vectors[:, keep] / np.sqrt(values[keep])
             return cls(W.T @ stack @ W, independent(stack))
 
     def lowest(self, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The lowest eigenvalues of a combination, and their vectors."""
+        """The lowest eigenvalues of a combination, and their eigenvectors."""
         r = self.whitened.shape[1]
         with one_blas_thread(r):
             return eigh(
                 np.tensordot(d, self.whitened, axes=1),
-                subset_by_index=(0, min(VECTORS, r) - 1),
+                subset_by_index=(0, min(MAX_NEW_PLANES, r) - 1),
             )
 
     def reach(self, direction: np.ndarray) -> float:
@@ -86,7 +88,7 @@ class Cone:
 
 
 def independent(stack: np.ndarray) -> np.ndarray:
-    """Which kernels are no linear combination of earlier ones, by Gram-Schmidt."""
+    """True for kernels that are not linear combinations of earlier ones, by Gram-Schmidt."""
     flat = stack.reshape(len(stack), -1)
     basis: list[np.ndarray] = []
     keep = np.zeros(len(stack), dtype=bool)
@@ -110,27 +112,27 @@ def linear_combination(
     tol: float = 1e-4,
     max_iter: int = 500,
     report: Report | None = None,
-) -> Found:
+) -> MarginSolution:
     """The positive semidefinite combination of trace c with the largest margin.
 
     Parameters
     ----------
     stack : array of shape (p, N, N)
-        Positive semidefinite matrices of equal trace on all points.
+        Positive semidefinite matrices of equal trace on all samples.
     labelled : array of shape (n,)
-        Which of the points have a label.
+        Indices of the labelled samples.
     labels : Labels
     tol : float, default=1e-4
-        Relative duality gap to reach; the linear program knows no better than 1e-7.
+        Relative duality gap to reach; the precision of the linear program is about 1e-7.
 
     Returns
     -------
-    Found
+    MarginSolution
         ``weights`` sum to one and may be negative.
 
     Examples
     --------
-    What two kernels have in common can be taken away: here a direction without labels in it.
+    A negative weight removes a part that two kernels share: here a direction without labels.
 
     >>> import numpy as np
     >>> from multikernel.solvers.spectral.problem import Labels
@@ -144,11 +146,11 @@ def linear_combination(
     """
     cone = Cone.of(stack)
     used = np.flatnonzero(cone.independent)
-    # Members of the cone have no larger Frobenius norm than trace c: a box that holds it all.
+    # The Frobenius norm of a member of the cone is at most its trace c, which bounds the weights.
     flat = stack[used].reshape(len(used), -1)
     c = float(np.trace(stack[0]))
     box = c * np.sqrt(np.maximum(np.diag(np.linalg.pinv(flat @ flat.T, hermitian=True)), 0.0))
-    hull = Matrices(np.ascontiguousarray(stack[:, labelled[:, None], labelled]))
+    hull = KernelMatrices(np.ascontiguousarray(stack[:, labelled[:, None], labelled]))
     centre = np.full(len(stack), 1.0 / len(stack))
     cuts: list[np.ndarray] = []  # rows (d, tau) of  cut'(d, tau) <= right
     rights: list[float] = []
@@ -163,7 +165,7 @@ def linear_combination(
         alpha = machine.alpha
         a = hull.forms(labels.y * alpha)
         form = float(d @ a) + labels.ridge * float(alpha @ alpha)
-        # An unbounded alpha is scaled to where its plane is highest at d.
+        # Without an upper bound, alpha is scaled so that its plane is highest at d.
         scale = float(alpha.sum()) / form if np.isinf(labels.box) and form > 0 else 1.0
         constant = scale * float(alpha.sum())
         constant -= 0.5 * scale**2 * labels.ridge * float(alpha @ alpha)
@@ -171,20 +173,12 @@ def linear_combination(
         rights.append(-constant)
         low, point = _lowest(cuts, rights, box)
         lower = max(lower, low)
-        gap = max(best.primal - lower, 0.0) / max(abs(best.primal), 1e-300)
-        entry = {
-            "objective": best.primal,
-            "gap": gap,
-            "active": int(np.count_nonzero(best_d)),
-            "support": int(np.count_nonzero(best.s)),
-        }
-        history.append(entry)
-        if report is not None:
-            report(entry)
+        gap = relative_to(best.primal, max(best.primal - lower, 0.0))
+        record(history, history_entry(best.primal, gap, best_d, best.s), report)
         if gap <= tol:
             break
         if aim is not None and np.array_equal(aim[used], point):
-            break  # what is left is below the precision of the linear program
+            break  # the precision of the linear program is reached
         aim = np.zeros(len(stack))
         aim[used] = point
         values, vectors = cone.lowest(aim)
@@ -192,18 +186,18 @@ def linear_combination(
         rows = cone.planes(vectors[:, outside])[:, used]
         cuts += [np.append(-row, 0.0) for row in rows]
         rights += [0.0] * len(rows)
-        inside = min(1.0, EDGE * cone.reach(aim - centre))
+        inside = min(1.0, MAX_STEP_TO_BOUNDARY * cone.reach(aim - centre))
         d = centre + inside * (aim - centre)
     assert best is not None
     if not np.isfinite(best.primal):
         raise NotSeparableError(not_separable(len(stack)))
-    return Found(best_d, best, lower, len(history), history)
+    return MarginSolution(best_d, best, lower, len(history), history)
 
 
 def _lowest(
     cuts: list[np.ndarray], rights: list[float], box: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """Minimum of tau over all planes and ``sum d = 1``, and the d where it lies."""
+    """The minimum of tau over all planes and ``sum d = 1``, and its d."""
     A, b = np.array(cuts), np.array(rights)
     size = np.abs(A).max(axis=1)
     p = len(box)
@@ -217,5 +211,8 @@ def _lowest(
         method="highs",
     )
     if found.status != 0:
-        raise RuntimeError(f"The linear program of {len(A)} planes failed: {found.message}")
+        raise RuntimeError(
+            f"The linear program of {len(A)} planes failed: {found.message} Use solver='conic', or "
+            "raise tol."
+        )
     return float(found.fun), np.asarray(found.x[:p])

@@ -1,13 +1,13 @@
-"""The free spectrum as linear programs.
+"""The free spectrum (all combinations of kernels of rank one) by linear programs.
 
-With kernels of rank one, ``K = sum_j d_j v_j v_j'`` of free weights on the simplex, the smallest
-norm of a function ``f = V beta`` is ``||beta||_1``: largest margins are support vector machines
-with the 1-norm of the coefficients of the eigenvectors,
+For ``K = sum_j d_j v_j v_j'`` with weights d on the simplex, the smallest norm of a function ``f =
+V beta`` is ``||beta||_1``. The largest margin is therefore a support vector machine with the 1-norm
+of the coefficients of the eigenvectors,
 
     min 1/2 ||beta||_1^2 + C sum_i max(0, 1 - y_i (f_i + b)),          d_j = |beta_j| / ||beta||_1
 
-and ``||beta||_1 -> min`` for a hard margin. Linear programs at levels of the multiplier solve
-either (:mod:`multikernel.solvers.levels`); with ``s = y alpha`` they are
+and ``min ||beta||_1`` for a hard margin. Both are solved by linear programs at levels of the
+multiplier (:mod:`multikernel.solvers.levels`); with ``s = y alpha`` they are
 
     g(l) = max_alpha 1'alpha  over  |V'(y alpha)| <= l,  y'alpha = 0,  0 <= alpha <= C
 """
@@ -21,11 +21,21 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...problem.losses import Hinge
-from ..levels import EXACT, Plane, Programs, highest, mixture
-from .problem import Features, Found, Labels, NotSeparableError, evaluate, not_separable, train
+from ..certificate import relative_to
+from ..levels import LEVEL_PRECISION, LevelPrograms, Plane, highest, mixture
+from .hulls import RankOneKernels
+from .problem import (
+    Labels,
+    MarginSolution,
+    NotSeparableError,
+    evaluate,
+    not_separable,
+    train,
+)
 
 
 def plane(beta: np.ndarray, V: np.ndarray, labels: Labels) -> Plane:
+    """The plane of beta: its 1-norm and its hinge loss with the best intercept."""
     F, Y, C = (V @ beta)[:, None], labels.y[:, None], np.full(len(labels.y), labels.C)
     hinge = Hinge()
     loss = float(hinge.value(F, Y, C, hinge.intercept(F, Y, C))[0])
@@ -40,11 +50,11 @@ class Duals:
         self.y, self.p = labels.y, V.shape[1]
         self.used = np.flatnonzero(np.abs(V).max(axis=0, initial=0.0) > 0)
         signs = sp.diags_array(labels.y)
-        self.programs = Programs(np.ones(n), np.full(n, labels.box), signs, balanced=True)
+        self.programs = LevelPrograms(np.ones(n), np.full(n, labels.box), signs, balanced=True)
         self.programs.add(V[:, self.used].T)
 
     def solve(self, level: float) -> tuple[np.ndarray, np.ndarray] | None:
-        """alpha and beta, or None where ``1'alpha`` has no bound."""
+        """alpha and beta, or None if ``1'alpha`` is unbounded."""
         answer = self.programs.solve(level)
         if answer is None:
             return None
@@ -55,26 +65,27 @@ class Duals:
 
 
 def free_spectrum(
-    hull: Features, labels: Labels, *, tol: float = 1e-4, max_iter: int = 500
-) -> Found:
-    """Weights and machine over all combinations of kernels of rank one, by linear programs.
+    hull: RankOneKernels, labels: Labels, *, tol: float = 1e-4, max_iter: int = 500
+) -> MarginSolution:
+    """Kernel weights and classifier over all combinations of kernels of rank one.
 
     Margins ``"1-norm"`` and ``"hard"``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from multikernel.solvers.spectral.problem import Features, Labels
+    >>> from multikernel.solvers.spectral.hulls import RankOneKernels
+    >>> from multikernel.solvers.spectral.problem import Labels
     >>> from multikernel.solvers.spectral.lp import free_spectrum
     >>> V = np.array([[1.0, 1.0], [1.0, -1.0]])
-    >>> found = free_spectrum(Features(V), Labels(np.array([1.0, -1.0]), "hard"))
+    >>> found = free_spectrum(RankOneKernels(V), Labels(np.array([1.0, -1.0]), "hard"))
     >>> print(found.weights, found.machine.norm)
     [0. 1.] 1.0
     """
     if labels.margin == "2-norm":
         raise ValueError(
-            "solver='lp' knows the margins '1-norm' and 'hard'; got margin='2-norm', whose loss is "
-            "not linear. Use solver='gradient' or 'conic'."
+            "solver='lp' is for the margins '1-norm' and 'hard'; got margin='2-norm', whose loss "
+            "is not linear. Use solver='gradient' or 'conic'."
         )
     V = hull.V
     duals = Duals(V, labels)
@@ -90,15 +101,18 @@ def free_spectrum(
     for _ in range(max_iter):
         answer = duals.solve(level)
         if answer is None:
-            raise RuntimeError("HiGHS could not solve the linear program of the free spectrum.")
+            raise RuntimeError(
+                "HiGHS could not solve the linear program of the free spectrum. Use "
+                "solver='gradient' or 'conic'."
+            )
         alpha, beta = answer
         planes.append(plane(beta, V, labels))
         best = max(best, float(alpha.sum()) - 0.5 * level**2)
         last, (level, top) = level, highest(planes)
-        gap = max(top - best, 0.0) / max(abs(top), 1e-300)
+        gap = relative_to(top, max(top - best, 0.0))
         history.append({"objective": top, "gap": gap, "active": int(np.count_nonzero(beta))})
-        # alpha and beta fit together at the same l only: steps are few, and go on to the end
-        if abs(level - last) <= EXACT * level or gap <= EXACT**2:
+        # Only at the best l do alpha and beta belong together. Steps are few, so tol is not used.
+        if abs(level - last) <= LEVEL_PRECISION * level or gap <= LEVEL_PRECISION**2:
             break
     found = _certified(hull, labels, alpha, mixture(planes, level), history)
     if found.gap > tol:
@@ -108,13 +122,13 @@ def free_spectrum(
 
 
 def _certified(
-    hull: Features,
+    hull: RankOneKernels,
     labels: Labels,
     alpha: np.ndarray,
     beta: np.ndarray,
     history: list[dict[str, Any]],
-) -> Found:
-    """Both bounds from the weights ``|beta|`` and the multipliers alone."""
+) -> MarginSolution:
+    """The solution with weights proportional to ``|beta|``, with both bounds of the optimum."""
     alpha = labels.feasible(alpha)
     size = float(np.abs(beta).sum())
     d = np.abs(beta) / size if size > 0 else np.full(hull.p, 1.0 / hull.p)
@@ -123,4 +137,4 @@ def _certified(
     machine = evaluate(hull.combine(d), alpha, labels)
     if not np.isfinite(machine.primal):
         raise NotSeparableError(not_separable(hull.p))
-    return Found(d, machine, lower, max(len(history), 1), history)
+    return MarginSolution(d, machine, lower, max(len(history), 1), history)

@@ -7,101 +7,42 @@ it. For kernels of equal trace and ``s = y alpha``,
                                                           y'alpha = 0,  0 <= alpha [<= C]
 
 the first bracket for the 2-norm, the second for the 1-norm soft margin, neither for the hard one.
-The multipliers of the quadratic constraints are the weights d. Interior points solve the whole
-program at once: exact and slow, an oracle and a choice for small problems.
+The multipliers of the quadratic constraints are the kernel weights d. An interior-point method
+solves the whole program: exact but slow, for small problems and as a reference in tests.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import scipy.sparse as sp
 
-from .problem import Found, Hull, Labels, NotSeparableError, not_separable, train
+from .conic import ConicProgram, require_clarabel
+from .hulls import Hull
+from .problem import Labels, MarginSolution, train
 
-#: The most non-zeros of the constraint matrix: about 300 points with ten kernels of full rank.
-QCQP_LIMIT = 2_000_000
-TOL = 1e-9
-
-
-def require_clarabel(what: str) -> Any:
-    """The conic solver, or what to install."""
-    try:
-        import clarabel
-    except ImportError as error:
-        raise ImportError(
-            f"{what} is solved by clarabel, which is not installed. Run `pip install "
-            "multikernel[sdp]` (or `pip install clarabel`), or choose solver='auto'."
-        ) from error
-    return clarabel
+#: Largest number of non-zeros in the constraint matrix: about 300 samples with ten kernels of full
+#: rank.
+MAX_QCQP_ENTRIES = 2_000_000
 
 
-class Program:
-    """``min q'x + x'Px/2`` over ``b - Ax`` in a product of cones, row by row."""
-
-    def __init__(self, clarabel: Any, size: int) -> None:
-        self.clarabel = clarabel
-        self.size = size
-        self.q = np.zeros(size)
-        self.P = sp.csc_matrix((size, size))
-        self.blocks: list[Any] = []
-        self.rights: list[np.ndarray] = []
-        self.cones: list[Any] = []
-
-    @property
-    def rows(self) -> int:
-        return sum(len(b) for b in self.rights)
-
-    def demand(self, A: Any, b: np.ndarray, cone: Any) -> slice:
-        """``b - A x`` lies in the cone; returns where its multipliers will stand."""
-        start = self.rows
-        self.blocks.append(sp.csc_matrix(A))
-        self.rights.append(np.asarray(b, dtype=np.float64))
-        self.cones.append(cone)
-        return slice(start, start + len(b))
-
-    def solve(self, p: int) -> tuple[np.ndarray, np.ndarray]:
-        """The optimal x and the multipliers of all rows."""
-        settings = self.clarabel.DefaultSettings()
-        settings.verbose = False
-        settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = TOL
-        found = self.clarabel.DefaultSolver(
-            self.P,
-            self.q,
-            sp.vstack(self.blocks, format="csc"),
-            np.concatenate(self.rights),
-            self.cones,
-            settings,
-        ).solve()
-        status = str(found.status)
-        if "Infeasible" in status:
-            raise NotSeparableError(not_separable(p))
-        if "Solved" not in status and "InsufficientProgress" not in status:
-            raise RuntimeError(
-                f"clarabel ended with status {status}. Scale the kernels to a moderate trace, or "
-                "choose another solver."
-            )
-        return np.asarray(found.x), np.asarray(found.z)
-
-
-def qcqp(hull: Hull, labels: Labels) -> Found:
-    """Weights and machine from the quadratically constrained program.
+def qcqp(hull: Hull, labels: Labels) -> MarginSolution:
+    """Kernel weights and classifier from the quadratically constrained program.
 
     Raises
     ------
     NotSeparableError
-        Where a hard margin is asked for and no kernel of the hull separates.
+        With a hard margin, if no kernel of the hull separates the samples.
     ValueError
-        When the program would be too large.
+        If the program would be too large.
 
     Examples
     --------
     >>> import numpy as np
     >>> from multikernel.solvers.spectral.qcqp import qcqp
-    >>> from multikernel.solvers.spectral.problem import Features, Labels
+    >>> from multikernel.solvers.spectral.hulls import RankOneKernels
+    >>> from multikernel.solvers.spectral.problem import Labels
     >>> V = np.array([[1.0, 1.0], [1.0, -1.0]])
-    >>> found = qcqp(Features(V), Labels(np.array([1.0, -1.0]), "hard"))
+    >>> found = qcqp(RankOneKernels(V), Labels(np.array([1.0, -1.0]), "hard"))
     >>> print(abs(found.weights.round(6)), round(found.machine.norm, 6))
     [0. 1.] 1.0
     """
@@ -109,13 +50,13 @@ def qcqp(hull: Hull, labels: Labels) -> Found:
     y, n, p = labels.y, len(labels.y), hull.p
     roots = hull.roots()
     entries = n * sum(len(B) for B in roots)
-    if entries > QCQP_LIMIT:
+    if entries > MAX_QCQP_ENTRIES:
         raise ValueError(
-            f"The quadratically constrained program of {n} labelled points and {p} kernels has "
-            f"{entries:,} non-zeros, more than {QCQP_LIMIT:,}, for which interior points are too "
-            "slow. Use solver='gradient' or 'cutting_plane', which reach the same optimum."
+            f"The quadratically constrained program of {n} labelled samples and {p} kernels has "
+            f"{entries:,} non-zeros, more than {MAX_QCQP_ENTRIES:,}, and would take too long. Use "
+            "solver='gradient' or 'cutting_plane', which reach the same optimum."
         )
-    program = Program(clarabel, n + 1)
+    program = ConicProgram(clarabel, n + 1)
     program.q[:n], program.q[n] = -1.0, 0.5
     if labels.ridge:
         program.P = sp.diags(np.append(np.full(n, labels.ridge), 0.0), format="csc")
@@ -134,16 +75,16 @@ def qcqp(hull: Hull, labels: Labels) -> Found:
         b[:2] = 1.0, -1.0
         places.append(program.demand(A, b, clarabel.SecondOrderConeT(len(A))))
     x, z = program.solve(p)
-    # Stationarity in xi: its cost of a half is shared out among the cones' first two entries.
+    # Stationarity in xi: the first two multipliers of all cones add up to its cost, one half.
     d = np.array([z[place][0] + z[place][1] for place in places])
     return certify(hull, labels, np.maximum(2.0 * d, 0.0), x[:n])
 
 
-def certify(hull: Hull, labels: Labels, d: np.ndarray, alpha: np.ndarray) -> Found:
-    """The machine with these weights, and the bound that these multipliers prove."""
+def certify(hull: Hull, labels: Labels, d: np.ndarray, alpha: np.ndarray) -> MarginSolution:
+    """The classifier with these kernel weights, and the bound that the multipliers prove."""
     d = d / d.sum()
     machine = train(hull.combine(d), labels)
     lower = -np.inf
     for candidate in (labels.feasible(alpha), machine.alpha):
         lower = max(lower, labels.dual(candidate, float(hull.forms(labels.y * candidate).max())))
-    return Found(d, machine, lower, 1)
+    return MarginSolution(d, machine, lower, 1)

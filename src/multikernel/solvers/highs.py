@@ -1,0 +1,29 @@
+"""Sequences of similar linear programs in HiGHS, each solved from the basis of the last one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+def warm_simplex(tolerance: float) -> Any:
+    """An empty HiGHS model whose simplex method keeps its basis when the program changes.
+
+    Parameters
+    ----------
+    tolerance : float
+        Largest violation of constraints and of optimality conditions.
+    """
+    import highspy
+
+    lp = highspy.Highs()
+    options: dict[str, bool | int | float | str] = {
+        "output_flag": False,
+        "threads": 1,
+        "solver": "simplex",
+        "presolve": "off",  # it would discard the basis
+        "primal_feasibility_tolerance": tolerance,
+        "dual_feasibility_tolerance": tolerance,
+    }
+    for name, value in options.items():
+        lp.setOptionValue(name, value)
+    return lp
