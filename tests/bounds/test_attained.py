@@ -14,7 +14,7 @@ import pytest
 
 from multikernel import bounds as b
 from multikernel.bounds import montecarlo
-from multikernel.bounds.families import CLASSES, , classify, detect, regress
+from multikernel.bounds.families import CLASSES, FunctionClasses, classify, detect, regress
 from multikernel.bounds.montecarlo import draw_signs
 
 from ..naive_alignment import given_grams
@@ -210,7 +210,9 @@ def test_certificates_take_complexities_that_bound_the_truth(shifted):
     n, p = 8, 30
     grams = given_grams([4.0 * np.eye(n)] * p, False, None)
     norms, intercepts = np.arange(1.0, p + 1)[:, None], np.array([0.5])
-    family = .of(grams, draw_signs(n, 10), "kernels", norms, intercepts, (), shifted=shifted)
+    family = FunctionClasses.of(
+        grams, draw_signs(n, 10), "kernels", norms, intercepts, (), shifted=shifted
+    )
     kernels = [4.0 * np.eye(n)] * p
     if shifted:
         assert family.kappa == 2.0
@@ -255,7 +257,9 @@ def test_the_grid_of_margins_reaches_the_best_one(ratio, size):
     n = 8
     grams = given_grams([np.eye(n), 2.0 * np.eye(n)], False, None)
     norms = size * np.array([[0.6], [0.8]])
-    family = .of(grams, draw_signs(n, 10), "kernels", norms, np.zeros(1), (), shifted=False)
+    family = FunctionClasses.of(
+        grams, draw_signs(n, 10), "kernels", norms, np.zeros(1), (), shifted=False
+    )
     margins = np.full(n, ratio * size)
     for bound, (p, _) in zip(family.bounds(classify(margins), 0, 0.1, ()), CLASSES, strict=True):
         D = family.radius(0, p)
