@@ -6,24 +6,28 @@ import numpy as np
 from scipy.optimize import nnls
 
 import multikernel as mk
+from multikernel.grams import matrix
 from multikernel.problem import Target
 
 
-class MatrixGram:
+class MatrixGram(matrix.MatrixGram):
     """A combined Gram operator that is just a matrix: what learners are tested on."""
 
     def __init__(self, K):
         self.K = np.asarray(K, dtype=np.float64)
         self.n = len(self.K)
 
-    def fits(self):
-        return True
+    def _dense(self):
+        return self.K.copy()
 
-    def dense(self):
-        return self.K
+    def _rows(self, index):
+        return self.K[index]
 
-    def matvec(self, V):
+    def _matvec(self, V):
         return self.K @ V
+
+    def diagonal(self):
+        return np.diag(self.K)
 
 
 def labels(y, weights=None, costs=None):

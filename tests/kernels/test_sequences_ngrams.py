@@ -43,7 +43,7 @@ def test_vocabulary_is_the_most_frequent():
 def test_features_are_the_counts(n, presence):
     X, names = counts(TEXTS, n, binary=presence)
     plan = per_ngram(n, top=None, presence=presence).plan(TEXTS)
-    V = plan.grams(TEXTS, budget=MemoryBudget.of("1GB")).features
+    V = plan.grams(TEXTS, budget=MemoryBudget.of("1GB")).data
     order = [list(names).index(name) for name in plan.names]
     assert np.array_equal(V.toarray(), X.toarray()[:, order])
     assert V.nnz == X.nnz
