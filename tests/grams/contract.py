@@ -76,7 +76,7 @@ class GramsContract:
     #: whether new points are known well enough for the spherical normalisation
     knows_new_diagonals = True
 
-    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True) -> Grams:
+    def make(self, X, *, sample_weight=None, n_jobs=1, budget=AMPLE, center=True) -> Grams:
         """Uncorrected grams of the case's bank; ``center`` says what they will be used for."""
         raise NotImplementedError
 
@@ -136,7 +136,7 @@ class GramsContract:
 
     @pytest.fixture
     def grams(self, center, how, omega):
-        return self.make(self.X, weights=omega, center=center).corrected(center, how)
+        return self.make(self.X, sample_weight=omega, center=center).corrected(center, how)
 
     @pytest.fixture(scope="class")
     @classmethod
@@ -392,7 +392,7 @@ class GramsContract:
         omega = sample_weights("integers")
         index = np.repeat(np.arange(N), omega.astype(int))
         first = np.flatnonzero(np.r_[True, np.diff(index) > 0])
-        once = self.make(self.X, weights=omega, center=center).corrected(center, how)
+        once = self.make(self.X, sample_weight=omega, center=center).corrected(center, how)
         often = self.make(self.X, center=center).take(index).corrected(center, how)
         exact = self.exact
         repeated = often.block(slice(0, len(index)))
@@ -411,7 +411,7 @@ class GramsContract:
         assert_products_close(ours.M, theirs.M, exact)
 
     def test_weights_of_one_are_no_weights(self, center, how):
-        ones = self.make(self.X, weights=np.ones(N), center=center).corrected(center, how)
+        ones = self.make(self.X, sample_weight=np.ones(N), center=center).corrected(center, how)
         none = self.make(self.X, center=center).corrected(center, how)
         assert_close(ones.block(slice(0, N)), none.block(slice(0, N)), self.exact, "block")
 
@@ -421,8 +421,10 @@ class GramsContract:
         "change", [{"n_jobs": 2}, {"budget": MemoryBudget.of("64MB")}], ids=str
     )
     def test_bits_do_not_depend_on_threads_or_memory(self, how, change):
-        one = self.make(self.X, weights=sample_weights("reals")).corrected(True, how)
-        two = self.make(self.X, weights=sample_weights("reals"), **change).corrected(True, how)
+        one = self.make(self.X, sample_weight=sample_weights("reals")).corrected(True, how)
+        two = self.make(self.X, sample_weight=sample_weights("reals"), **change).corrected(
+            True, how
+        )
         assert type(one) is type(two)
         rows = slice(10, 41)
         np.testing.assert_array_equal(one.block(rows), two.block(rows))
@@ -440,7 +442,7 @@ class GramsContract:
     def test_inputs_stay_as_they_were(self, how):
         omega, mu, Y, V = sample_weights("reals"), self.mu.copy(), self.Y.copy(), self.V.copy()
         X = self.X.copy()
-        grams = self.make(X, weights=omega).corrected(True, how)
+        grams = self.make(X, sample_weight=omega).corrected(True, how)
         grams.summary(Y)
         grams.combine(mu).dense()
         grams.matvecs(V)

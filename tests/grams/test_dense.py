@@ -34,8 +34,8 @@ class TestCallables(GramsContract):
     def naive_kernels(self, X, Z):
         return twins(X, Z)
 
-    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
-        grams = dense(CALLABLES, X, budget, weights=weights, n_jobs=n_jobs)
+    def make(self, X, *, sample_weight=None, n_jobs=1, budget=AMPLE, center=True):
+        grams = dense(CALLABLES, X, budget, sample_weight=sample_weight, n_jobs=n_jobs)
         assert isinstance(grams, DenseGrams) and grams.matrices is not None
         return grams
 
@@ -43,10 +43,10 @@ class TestCallables(GramsContract):
 class TestEvaluatedAgain(TestCallables):
     """Too little memory for the matrices: the functions are called panel by panel."""
 
-    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
+    def make(self, X, *, sample_weight=None, n_jobs=1, budget=AMPLE, center=True):
         held = 8 * len(PSD) * len(X) ** 2  # bytes of the matrices; evaluating them takes twice that
         budget = MemoryBudget.of(1.5 * held if budget is AMPLE else 1.6 * held)
-        grams = dense(CALLABLES, X, budget, weights=weights, n_jobs=n_jobs)
+        grams = dense(CALLABLES, X, budget, sample_weight=sample_weight, n_jobs=n_jobs)
         assert grams.matrices is None
         return grams
 
@@ -66,7 +66,7 @@ class TestComposites(GramsContract):
             ]
         )
 
-    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
+    def make(self, X, *, sample_weight=None, n_jobs=1, budget=AMPLE, center=True):
         bank = mk.KernelBank(
             [
                 mk.Gaussian(0.1) + 0.5 * mk.Linear(),
@@ -74,7 +74,7 @@ class TestComposites(GramsContract):
                 mk.Laplacian(0.1) ** 2,
             ]
         )
-        return dense(bank, X, budget, weights=weights, n_jobs=n_jobs)
+        return dense(bank, X, budget, sample_weight=sample_weight, n_jobs=n_jobs)
 
 
 POOL = 60
@@ -110,8 +110,8 @@ class TestPrecomputed(GramsContract):
     def naive_kernels(self, X, Z):
         return np.array([K[np.ix_(X[:, 0], Z[:, 0])].astype(float) for K in self.matrices])
 
-    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
-        return dense(self.bank, X, budget, weights=weights, n_jobs=n_jobs)
+    def make(self, X, *, sample_weight=None, n_jobs=1, budget=AMPLE, center=True):
+        return dense(self.bank, X, budget, sample_weight=sample_weight, n_jobs=n_jobs)
 
     def test_matrices_are_neither_copied_nor_changed(self):
         grams = self.make(mk.sample_ids(POOL)).corrected(True, "spherical")
@@ -159,10 +159,10 @@ class TestGivenArrays(GramsContract):
     def naive_kernels(self, X, Z):
         return np.array([naive.gaussian(X, Z, 0.2), naive.polynomial(X, Z, 2, 1.0, 0.1)])
 
-    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
+    def make(self, X, *, sample_weight=None, n_jobs=1, budget=AMPLE, center=True):
         values = self.naive_kernels(X, X).transpose(1, 2, 0)
         matrices = [values[:, :, k] for k in range(2)]
-        options = {"weights": weights, "n_jobs": n_jobs}
+        options = {"weights": sample_weight, "n_jobs": n_jobs}
         return DenseGrams(matrices, np.arange(len(X)), None, None, ["a", "b"], budget, **options)
 
     def new_points(self):
@@ -271,7 +271,7 @@ def test_a_fused_combination_changes_nothing(rng, n, dtype):
     Y, omega = rng.normal(size=(n, 2)), rng.uniform(0.5, 2.0, n)
     raw = rng.uniform(0.1, 1.0, 7)
     for weights in (None, omega):
-        plain, told = (dense(bank, mk.sample_ids(n), weights=weights) for _ in range(2))
+        plain, told = (dense(bank, mk.sample_ids(n), sample_weight=weights) for _ in range(2))
         alone, fused = plain.raw_statistics(Y, False), told.raw_statistics(Y, False, raw)
         for part in ("row_sums", "squares", "a", "diagonals"):
             want, got = (getattr(found, part) for found in (alone, fused))

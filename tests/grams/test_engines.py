@@ -55,10 +55,12 @@ class TestFourier(GramsContract):
     constant, psd = [False, False, True], [True] * 3
     same_bits_in_any_block = False
 
-    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
+    def make(self, X, *, sample_weight=None, n_jobs=1, budget=AMPLE, center=True):
         plan = mk.KernelBank(KERNELS).plan(X, engine="fourier")
         assert [part.engine for part in plan.parts] == ["fourier"]
-        grams = plan.grams(X, budget=budget, weights=weights, n_jobs=n_jobs).stored(center)
+        grams = plan.grams(X, budget=budget, sample_weight=sample_weight, n_jobs=n_jobs).stored(
+            center
+        )
         assert type(grams).__name__ == "FourierGrams"
         return grams
 
@@ -72,11 +74,11 @@ class TestFourierBesideOthers(GramsContract):
     constant, psd = [False, False, False, True, False], [True] * 5
     same_bits_in_any_block = False
 
-    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
+    def make(self, X, *, sample_weight=None, n_jobs=1, budget=AMPLE, center=True):
         bank = mk.KernelBank([mk.Linear(), *KERNELS, mk.Linear(columns=2)])
         plan = bank.plan(X, engine="fourier")
         assert sorted(part.engine for part in plan.parts) == ["cpu", "cpu", "fourier"]
-        grams = plan.grams(X, budget=budget, weights=weights, n_jobs=n_jobs)
+        grams = plan.grams(X, budget=budget, sample_weight=sample_weight, n_jobs=n_jobs)
         assert isinstance(grams, StackedGrams)
         return grams
 

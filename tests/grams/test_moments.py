@@ -298,7 +298,7 @@ def test_norm_of_a_combination_without_its_matrix(weighted, rng):
     omega = rng.uniform(0.5, 2.0, N) if weighted else None
     kernels, names = list(mk.gaussians(np.geomspace(0.01, 0.5, 20))), [str(k) for k in range(20)]
     grams = SharedGrams.evaluate(
-        kernels, X, names, MemoryBudget.of("1GB"), dtype=np.float64, weights=omega
+        kernels, X, names, MemoryBudget.of("1GB"), dtype=np.float64, sample_weight=omega
     ).corrected(True, "multiplicative")
     w = rng.uniform(0.1, 1.0, 20)
     grams.statistics()

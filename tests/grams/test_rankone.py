@@ -28,8 +28,8 @@ class TestRankOne(GramsContract):
         X, Z = (A.toarray() if sp.issparse(A) else A for A in (X, Z))
         return np.array([np.outer(x, z) for x, z in zip(X.T, Z.T, strict=True)])
 
-    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
-        grams = rank_one(X, budget=budget, weights=weights, n_jobs=n_jobs)
+    def make(self, X, *, sample_weight=None, n_jobs=1, budget=AMPLE, center=True):
+        grams = rank_one(X, budget=budget, sample_weight=sample_weight, n_jobs=n_jobs)
         assert isinstance(grams, RankOneGrams)
         return grams
 
@@ -88,8 +88,8 @@ def test_the_same_as_dense(center, how):
     plan = bank.plan(X)
     assert [part.kind for part in plan.parts] == ["dense"]
     omega = np.random.default_rng(2).uniform(0.5, 2, size=N)
-    one = rank_one(X, weights=omega).corrected(center, how)
-    two = plan.grams(X, budget=AMPLE, weights=omega).corrected(center, how)
+    one = rank_one(X, sample_weight=omega).corrected(center, how)
+    two = plan.grams(X, budget=AMPLE, sample_weight=omega).corrected(center, how)
     assert_close(one.block(slice(0, N)), two.block(slice(0, N)), 1e-10, "block")
     assert_close(one.diagonals(), two.diagonals(), 1e-10, "diagonals")
     a, b = one.summary(y), two.summary(y)

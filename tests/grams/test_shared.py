@@ -68,8 +68,8 @@ class TestShared(GramsContract):
     def naive_kernels(self, X, Z):
         return twins(X, Z)
 
-    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
-        return shared(KERNELS, X, budget=budget, weights=weights, n_jobs=n_jobs)
+    def make(self, X, *, sample_weight=None, n_jobs=1, budget=AMPLE, center=True):
+        return shared(KERNELS, X, budget=budget, sample_weight=sample_weight, n_jobs=n_jobs)
 
 
 class TestSharedFloat32(TestShared):
@@ -77,8 +77,8 @@ class TestSharedFloat32(TestShared):
 
     rtol, exact = 3e-5, 3e-6
 
-    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
-        return shared(KERNELS, X, np.float32, budget, weights=weights, n_jobs=n_jobs)
+    def make(self, X, *, sample_weight=None, n_jobs=1, budget=AMPLE, center=True):
+        return shared(KERNELS, X, np.float32, budget, sample_weight=sample_weight, n_jobs=n_jobs)
 
 
 class TestOneGroup(GramsContract):
@@ -89,8 +89,10 @@ class TestOneGroup(GramsContract):
     def naive_kernels(self, X, Z):
         return np.array([naive.gaussian(X, Z, gamma) for gamma in (0.1, 1.0, 0.02)])
 
-    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
-        grams = shared(mk.gaussians([0.1, 1.0, 0.02]), X, weights=weights, n_jobs=n_jobs)
+    def make(self, X, *, sample_weight=None, n_jobs=1, budget=AMPLE, center=True):
+        grams = shared(
+            mk.gaussians([0.1, 1.0, 0.02]), X, sample_weight=sample_weight, n_jobs=n_jobs
+        )
         assert isinstance(grams, SharedGrams)
         return grams
 
@@ -109,7 +111,7 @@ def test_several_tiles_and_panels(how):
     """300 points: three tiles of the compiled loops, three panels of the others."""
     X, y = sample(300), np.random.default_rng(1).normal(size=(300, 1))
     omega = np.random.default_rng(2).uniform(0.5, 2.0, size=300)
-    grams = shared(KERNELS, X, weights=omega).corrected(True, how)
+    grams = shared(KERNELS, X, sample_weight=omega).corrected(True, how)
     want = np.array([naive.correct(K, True, how, omega) for K in twins(X, X)])
     assert_close(grams.block(slice(0, 300)), want, 1e-10, "block")
     found, twin = grams.summary(y), naive.summary(want, y, omega)
@@ -223,7 +225,7 @@ def test_a_fused_combination_has_the_same_bits(rng, n, dtype, center, n_jobs):
     for weights in (None, rng.uniform(0.5, 2.0, n)):
         plain, told = (
             SharedGrams.evaluate(
-                KERNELS, X, "abcdefghi", AMPLE, dtype=dtype, weights=weights, n_jobs=n_jobs
+                KERNELS, X, "abcdefghi", AMPLE, dtype=dtype, sample_weight=weights, n_jobs=n_jobs
             ).corrected(center, None)
             for _ in range(2)
         )
@@ -234,7 +236,7 @@ def test_a_fused_combination_has_the_same_bits(rng, n, dtype, center, n_jobs):
         np.testing.assert_array_equal(fused.combined, plain.raw_combine(raw))
         gram = told.summary(Y, False, also_combine=raw).combined
         if gram is not None:
-            again = plain.combine(gram.weights).dense()
+            again = plain.combine(gram.kernel_weights).dense()
             atol = 1e-12 * np.abs(again).max()
             np.testing.assert_allclose(gram.scaled(2.0).dense(), 2.0 * again, atol=2 * atol)
 
@@ -269,7 +271,7 @@ def test_sums_of_a_combination_that_is_never_there(rng, n, dtype, n_jobs):
     for weights in (None, rng.uniform(0.5, 2.0, n)):
         omega = np.ones(n) if weights is None else weights
         grams = SharedGrams.evaluate(
-            KERNELS, X, "abcdefghi", AMPLE, dtype=dtype, weights=weights, n_jobs=n_jobs
+            KERNELS, X, "abcdefghi", AMPLE, dtype=dtype, sample_weight=weights, n_jobs=n_jobs
         )
         K = grams.raw_combine(w)
         row_sums, square = grams.raw_combined_sums(w, weights)

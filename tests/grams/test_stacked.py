@@ -46,10 +46,10 @@ class TestStacked(GramsContract):
             ]
         )
 
-    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
+    def make(self, X, *, sample_weight=None, n_jobs=1, budget=AMPLE, center=True):
         plan = BANK.plan(X)
         assert sorted(part.kind for part in plan.parts) == ["dense", "rank-one", "shared"]
-        grams = plan.grams(X, budget=budget, weights=weights, n_jobs=n_jobs)
+        grams = plan.grams(X, budget=budget, sample_weight=sample_weight, n_jobs=n_jobs)
         assert isinstance(grams, StackedGrams)
         return grams
 

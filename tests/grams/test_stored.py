@@ -25,9 +25,11 @@ class TestStored(GramsContract):
             ]
         )
 
-    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
+    def make(self, X, *, sample_weight=None, n_jobs=1, budget=AMPLE, center=True):
         plan = mk.gaussians([0.3, 0.01, 2.0]).plan(X)
-        grams = plan.grams(X, budget=budget, weights=weights, n_jobs=n_jobs).stored(center)
+        grams = plan.grams(X, budget=budget, sample_weight=sample_weight, n_jobs=n_jobs).stored(
+            center
+        )
         assert isinstance(grams, StoredGrams)
         return grams
 
@@ -41,8 +43,8 @@ class TestStored(GramsContract):
 class TestStoredStack(test_stacked.TestStacked):
     """Parts that cost something are kept, parts that do not stay as they are."""
 
-    def make(self, X, *, weights=None, n_jobs=1, budget=AMPLE, center=True):
-        raw = super().make(X, weights=weights, n_jobs=n_jobs, budget=budget)
+    def make(self, X, *, sample_weight=None, n_jobs=1, budget=AMPLE, center=True):
+        raw = super().make(X, sample_weight=sample_weight, n_jobs=n_jobs, budget=budget)
         grams = raw.stored(center)
         assert sorted(part.kind for part in grams.parts) == ["dense", "dense", "rank-one"]
         return grams

@@ -33,7 +33,7 @@ def sample(rng, n=40, share=0.5):
 
 def grams(X, center=True, normalize=None, weights=None):
     bank = mk.gaussians([0.1]) + KernelBank([mk.Linear()])
-    raw = bank.plan(X).grams(X, budget=MemoryBudget.of(None), weights=weights)
+    raw = bank.plan(X).grams(X, budget=MemoryBudget.of(None), sample_weight=weights)
     return raw.corrected(center, normalize)
 
 
@@ -162,7 +162,7 @@ def test_predicts_new_points_with_a_learned_kernel(rng):
     target = Target(y[:, None], "classification")
     solution = learn(prepared, target, AlignF(), Parzen("h"))
     new, labels = sample(np.random.default_rng(5), 200)
-    expansion = prepared.expand(solution.weights, solution.machine.coef)
+    expansion = prepared.expand(solution.kernel_weights, solution.machine.coef)
     f = expansion.values(expansion.encode(new)) + solution.machine.intercept
     assert np.mean(np.sign(f[:, 0]) == labels) > 0.7
     known = expansion.values(expansion.encode(X)) + solution.machine.intercept

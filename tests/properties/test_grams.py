@@ -32,7 +32,7 @@ def samples(draw, d=3):
 
 
 def grams(X, omega=None, bank=BANK):
-    return bank.plan(X).grams(X, budget=AMPLE, weights=omega)
+    return bank.plan(X).grams(X, budget=AMPLE, sample_weight=omega)
 
 
 def close(a, b, rtol=1e-9):

@@ -49,7 +49,7 @@ def test_the_golden_problem(p, optimum):
     assert found.machine.gap <= 1e-9
     np.testing.assert_allclose(found.machine.objective, optimum, rtol=1e-8)
     if p == 1:
-        np.testing.assert_allclose(found.weights, [0, 0, 1, 0], atol=1e-8)
+        np.testing.assert_allclose(found.kernel_weights, [0, 0, 1, 0], atol=1e-8)
     coef = found.machine.coef[:, 0]
     assert np.all(coef >= 0) and np.all(coef <= C * (1 + 1e-12))
 
@@ -65,7 +65,7 @@ def test_the_nu_form_is_the_same_machine(p, optimum):
     sigma = np.zeros(n)
     sigma[model.support_] = model.dual_coef_[:, 0]
     np.testing.assert_allclose(sigma, coef / tau, atol=1e-4)
-    np.testing.assert_allclose(model.kernel_weights_, found.weights, rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(model.kernel_weights_, found.kernel_weights, rtol=1e-4, atol=1e-4)
     # Margins: rho in one form is 1 / tau in the other, unless all points are beyond it.
     if np.any((coef > 1e-6 * C) & (coef < (1 - 1e-6) * C)):
         np.testing.assert_allclose(model.offset_, 1 / tau, rtol=1e-4)

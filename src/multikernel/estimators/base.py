@@ -256,10 +256,11 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
         joint = isinstance(weighting, JointWeighting)
         with ProgressLine(type(self).__name__, self.verbose if joint else 0) as line:
             solution = learn(corrected, target, weighting, learner, warm=warm, report=line.report)
+        used = np.count_nonzero(solution.kernel_weights)
         self._say(
-            f"{type(self).__name__}: {self.plan_}\n  learned {np.count_nonzero(solution.weights)} "
-            f"non-zero weights and the machine in {time.perf_counter() - started:.2f} s, "
-            f"relative duality gap {solution.machine.gap:.2g}"
+            f"{type(self).__name__}: {self.plan_}\n  learned {used} non-zero kernel weights and "
+            f"the predictor in {time.perf_counter() - started:.2f} s, relative duality gap "
+            f"{solution.machine.gap:.2g}"
         )
         return solution
 
@@ -278,7 +279,7 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
     def _store(self, grams: Grams, solution: Solution, keep: np.ndarray) -> None:
         """The fitted attributes, and no more of the training sample than prediction needs."""
         machine = solution.machine
-        self.kernel_weights_ = solution.weights
+        self.kernel_weights_ = solution.kernel_weights
         self.kernel_names_ = list(grams.names)
         support = np.flatnonzero(np.any(machine.coef != 0, axis=1))
         self.support_ = keep[support]
@@ -291,12 +292,12 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
         self.history_ = solution.history
         self._set_intercept(machine.intercept)
         self._expansion: Expansion
-        if solution.weights.ndim == 2:
-            columns = enumerate(solution.weights)
+        if solution.kernel_weights.ndim == 2:
+            columns = enumerate(solution.kernel_weights)
             parts = [grams.expand(w, machine.coef[:, j : j + 1]) for j, w in columns]
             self._expansion = SeparateExpansions(parts)
         else:
-            self._expansion = grams.expand(solution.weights, machine.coef)
+            self._expansion = grams.expand(solution.kernel_weights, machine.coef)
         self._expansion.release()
 
     # -- prediction -------------------------------------------------------------------------------

@@ -131,7 +131,7 @@ class EnsembleMixin(MultiKernelEstimator):
         solution = self._learn(corrected, target, LpNorm(p=q), learner)
         self._store(corrected, solution, keep)
         forms = corrected.quadratic_forms(solution.machine.coef).sum(axis=1)
-        norms = solution.weights * np.sqrt(np.maximum(forms, 0.0))
+        norms = solution.kernel_weights * np.sqrt(np.maximum(forms, 0.0))
         size = float(np.linalg.norm(norms, q))
         self.kernel_weights_ = self.radius * norms / size if size > 0 else norms
         self.weights_gap_ = self.duality_gap_
@@ -295,7 +295,7 @@ class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
                 "fold needs two. Use stratified or shuffled folds."
             )
         # Balanced weights count the classes of the training part, nothing else.
-        return replace(part, costs=self._class_costs(y[train], part.weights))
+        return replace(part, costs=self._class_costs(y[train], part.sample_weight))
 
 
 class KernelEnsembleRegressor(EnsembleMixin, RegressorCommon):

@@ -85,7 +85,7 @@ class SearchMixin(MultiKernelEstimator):
         for f, w in steps:
             train, test = splits[f]
             if fold is None or fold.number != f:
-                weights = None if target.weights is None else target.weights[train]
+                weights = None if target.sample_weight is None else target.sample_weight[train]
                 part = grams.take(train, weights).corrected(self.center, self.normalize)
                 fold, path = Fold(f, part, self._fold_target(target, y, train, f)), []
             rule = self._as_weighting(clone(candidates[w], safe=False))
@@ -102,7 +102,7 @@ class SearchMixin(MultiKernelEstimator):
                 # A class that the training part does not hold is never predicted.
                 predicted[..., ~np.any(target.Y[train] > 0, axis=0)] = -np.inf
             for j, output in enumerate(predicted):
-                held = None if target.weights is None else target.weights[test]
+                held = None if target.sample_weight is None else target.sample_weight[test]
                 scores[f, w, j] = self._score_fold(output, y[test], held)
         mean = scores.mean(axis=0)
         flat = mean.ravel()
@@ -144,7 +144,7 @@ class SearchMixin(MultiKernelEstimator):
             for learner in learners:
                 start = None if warm is None else WarmStart(warm)
                 found = find(part, target, rule, learner, summary=summary, warm=start)
-                warm, machine = found.weights, found.machine
+                warm, machine = found.kernel_weights, found.machine
                 expansion = part.expand(warm, machine.coef)
                 outputs.append(expansion.values(points) + machine.intercept)
                 path.append(warm)
@@ -305,7 +305,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
                 f"({y[train][0]!r}); every fold needs two. Use stratified or shuffled folds."
             )
         # Balanced weights count the classes of the training part, nothing else.
-        return replace(part, costs=self._class_costs(y[train], part.weights))
+        return replace(part, costs=self._class_costs(y[train], part.sample_weight))
 
     def _score_fold(self, output: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:
         decisions = output[:, 0] if len(self.classes_) == 2 else output

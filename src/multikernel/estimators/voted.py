@@ -78,7 +78,7 @@ class VotedCommon(ClassifierCommon):
     def _problems(self, columns: KernelColumns, target: Target) -> list[VotedProblem]:
         """One binary problem for two classes, else one for each class."""
         costs = target.loss_weights
-        count = float(len(costs) if target.weights is None else target.weights.sum())
+        count = float(len(costs) if target.sample_weight is None else target.sample_weight.sum())
         return [VotedProblem(columns, y, costs / count, self.fit_intercept) for y in target.Y.T]
 
     def _store_vote(

@@ -212,7 +212,7 @@ class VotedKernelClassifierCV(VotedCommon):
             train, test = splits[f]
             part = self._fold_target(target, y, train, f)
             fold = columns.subset(train)
-            grid = self._penalties(fold, part.weights, settings)
+            grid = self._penalties(fold, part.sample_weight, settings)
             outputs = []
             n_terms[f] = 0
             for problem in self._problems(fold, part):
@@ -226,7 +226,7 @@ class VotedKernelClassifierCV(VotedCommon):
             if target.Y.shape[1] > 1:
                 # A class without training samples is never predicted.
                 predicted[..., ~np.any(target.Y[train] > 0, axis=0)] = -np.inf
-            held = None if target.weights is None else target.weights[test]
+            held = None if target.sample_weight is None else target.sample_weight[test]
             for s in range(len(settings)):
                 scores[f, s] = self._score_fold(predicted[:, s], y[test], held)
         return self._choose(scores, n_terms.mean(axis=0), settings)

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class AsymmetricCombined(CombinedGram):
     """``sum_k w_k K_k``: entries and products, but nothing that only symmetric matrices have."""
 
-    def __init__(self, grams: DenseGrams, weights: np.ndarray) -> None:
-        self.grams, self.weights, self.n = grams, weights, grams.n
+    def __init__(self, grams: DenseGrams, kernel_weights: np.ndarray) -> None:
+        self.grams, self.kernel_weights, self.n = grams, kernel_weights, grams.n
         self.room = grams.budget.bytes
 
     @property
@@ -27,8 +27,8 @@ class AsymmetricCombined(CombinedGram):
     def _entries(self, rows: slice | np.ndarray, columns: slice | np.ndarray) -> np.ndarray:
         rows, columns = as_positions(rows, self.n), as_positions(columns, self.n)
         out = np.zeros((len(rows), len(columns)))
-        for k in np.flatnonzero(self.weights).tolist():
-            out += self.weights[k] * self.grams.entries(k, rows, columns)
+        for k in np.flatnonzero(self.kernel_weights).tolist():
+            out += self.kernel_weights[k] * self.grams.entries(k, rows, columns)
         return out
 
     def rows(self, index: slice | np.ndarray) -> np.ndarray:
@@ -46,7 +46,7 @@ class AsymmetricCombined(CombinedGram):
         return np.concatenate(parts, axis=0).reshape(np.shape(V))
 
     def diagonal(self) -> np.ndarray:
-        return np.asarray(self.weights @ self.grams.raw_diagonals())
+        return np.asarray(self.kernel_weights @ self.grams.raw_diagonals())
 
     def solve(self, ridge: np.ndarray, B: np.ndarray) -> np.ndarray:
         raise asymmetry_error("Solving with a combination")

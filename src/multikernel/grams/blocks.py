@@ -108,9 +108,9 @@ class RawCross(Stateful):
         """``K_k(new, anchors) V``, shape (p, m, t)."""
         return self.block(points) @ V
 
-    def combined(self, points: Any, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+    def combined(self, points: Any, kernel_weights: np.ndarray, V: np.ndarray) -> np.ndarray:
         """``sum_k weights_k K_k(new, anchors) V``, shape (m, t)."""
-        return np.einsum("kmt,k->mt", self.apply(points, V), weights)
+        return np.einsum("kmt,k->mt", self.apply(points, V), kernel_weights)
 
 
 class BlockGrams(Grams):
@@ -123,10 +123,10 @@ class BlockGrams(Grams):
         dtype: Any,
         budget: MemoryBudget,
         *,
-        weights: np.ndarray | None = None,
+        sample_weight: np.ndarray | None = None,
         n_jobs: int = 1,
     ) -> None:
-        super().__init__(n, names, weights=weights, n_jobs=n_jobs)
+        super().__init__(n, names, sample_weight=sample_weight, n_jobs=n_jobs)
         self.dtype = np.dtype(dtype)
         self.budget = budget
         budget.require(
@@ -168,7 +168,7 @@ class BlockGrams(Grams):
             a = None
             if OY is not None:
                 a = np.einsum("krt,rt->k", K @ OY, OY[rows])
-            return sums, block_products(K, K, self.weights, rows, products), a
+            return sums, block_products(K, K, self.sample_weight, rows, products), a
 
         parts = self.map(one)
         total = add([part[1] for part in parts])
@@ -188,14 +188,14 @@ class BlockGrams(Grams):
 
         def one(rows: slice) -> np.ndarray:
             K = centring.apply(np.asarray(self.raw_block(rows), dtype=np.float64), rows)
-            return block_products(K, K, self.weights, rows, products)
+            return block_products(K, K, self.sample_weight, rows, products)
 
         return add(self.map(one))
 
     def raw_combined_sums(
-        self, weights: np.ndarray, omega: np.ndarray | None
+        self, kernel_weights: np.ndarray, omega: np.ndarray | None
     ) -> tuple[np.ndarray, float] | None:
-        """Row sums and sum of squares of a combination under weights omega of the points.
+        """Row sums and sum of squares of a combination under kernel_weights omega of the points.
 
         None if its rows are as quick to read.
         """
@@ -205,35 +205,37 @@ class BlockGrams(Grams):
         parts = self.map(lambda rows: np.asarray(self.raw_block(rows), dtype=np.float64) @ V)
         return np.concatenate(parts, axis=1)
 
-    def raw_combine(self, weights: np.ndarray) -> np.ndarray:
+    def raw_combine(self, kernel_weights: np.ndarray) -> np.ndarray:
         """``sum_k weights_k K_k``, raw, shape (n, n), float64."""
         out = np.empty((self.n, self.n))
 
         def one(rows: slice) -> None:
-            out[rows] = np.tensordot(weights, self.raw_block(rows), axes=1)
+            out[rows] = np.tensordot(kernel_weights, self.raw_block(rows), axes=1)
 
         self.map(one)
         return out
 
     def raw_combine_centred(
-        self, weights: np.ndarray, row_mean: np.ndarray, grand_mean: float
+        self, kernel_weights: np.ndarray, row_mean: np.ndarray, grand_mean: float
     ) -> np.ndarray:
         """The same matrix K, less ``row_mean_i + row_mean_j - grand_mean``."""
-        K = self.raw_combine(weights)
+        K = self.raw_combine(kernel_weights)
         recentre(K, 1.0, row_mean, grand_mean)
         return K
 
-    def raw_rows(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+    def raw_rows(self, kernel_weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Rows of ``sum_k weights_k K_k``, raw, shape (len(index), n), float64."""
         one = [self.raw_block(slice(i, i + 1)) for i in index.tolist()]
-        return np.concatenate([np.tensordot(weights, block, axes=1) for block in one])
+        return np.concatenate([np.tensordot(kernel_weights, block, axes=1) for block in one])
 
-    def raw_among(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+    def raw_among(self, kernel_weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """``sum_k weights_k K_k`` among some points, raw, (len(index), len(index)), a copy."""
-        return self.raw_rows(weights, index)[:, index]
+        return self.raw_rows(kernel_weights, index)[:, index]
 
-    def raw_combined_matvec(self, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
-        parts = self.map(lambda rows: np.tensordot(weights, self.raw_block(rows), axes=1) @ V)
+    def raw_combined_matvec(self, kernel_weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+        parts = self.map(
+            lambda rows: np.tensordot(kernel_weights, self.raw_block(rows), axes=1) @ V
+        )
         return np.concatenate(parts, axis=0)
 
     # -- corrections ------------------------------------------------------------------------------
@@ -253,7 +255,7 @@ class BlockGrams(Grams):
         return StoredGrams(self.corrected(center, None))
 
     def _omega(self) -> np.ndarray:
-        return np.ones(self.n) if self.weights is None else self.weights
+        return np.ones(self.n) if self.sample_weight is None else self.sample_weight
 
     def statistics(self, products: bool = False) -> RawStatistics:
         """Raw statistics, computed when first asked for and again only when more is asked."""
@@ -306,7 +308,7 @@ class BlockGrams(Grams):
             return known if products or known.ndim == 1 else np.diag(known)
         r, g = self._means()
         W = self.total_weight
-        R = r if self.weights is None else r * np.sqrt(self.weights)
+        R = r if self.sample_weight is None else r * np.sqrt(self.sample_weight)
         # <Kc, Lc> = <K, L> - 2 W sum_i omega_i r_K[i] r_L[i] + W^2 g_K g_L
         squares = stats.squares - 2 * W * np.einsum("kn,kn->k", R, R) + (W * g) ** 2
         if np.any(stats.squares > self.one_pass_limit * squares):
@@ -422,7 +424,7 @@ class BlockGrams(Grams):
             return super().summary(Y, products)
         if also_combine is not None and not self.budget.allows(8.0 * self.n**2):
             also_combine = None
-        Yc = center_targets(Y, self.weights)
+        Yc = center_targets(Y, self.sample_weight)
         found = self._target_statistics(Yc, products, also_combine)
         assert found.a is not None
         M = self.centred_products(products)
@@ -436,12 +438,12 @@ class BlockGrams(Grams):
             norms=np.sqrt(np.maximum(squares, 0.0)) * scale,
             a=found.a * scale,
             M=M * np.outer(scale, scale) if products else None,
-            target_norm=target_norm(Yc, self.weights),
+            target_norm=target_norm(Yc, self.sample_weight),
             combined=combined,
         )
 
-    def combine(self, weights: np.ndarray) -> CombinedGram:
-        return BlockCombined(self, np.asarray(weights, dtype=np.float64))
+    def combine(self, kernel_weights: np.ndarray) -> CombinedGram:
+        return BlockCombined(self, np.asarray(kernel_weights, dtype=np.float64))
 
     def matvecs(self, V: np.ndarray, at: np.ndarray | None = None) -> np.ndarray:
         c = self.correction
@@ -494,8 +496,8 @@ class BlockGrams(Grams):
 
         return add(self.map(one))
 
-    def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
-        return BlockExpansion(self, np.asarray(weights, dtype=np.float64), coef)
+    def expand(self, kernel_weights: np.ndarray, coef: np.ndarray) -> Expansion:
+        return BlockExpansion(self, np.asarray(kernel_weights, dtype=np.float64), coef)
 
 
 class BlockCombined(MatrixGram):
@@ -505,11 +507,11 @@ class BlockCombined(MatrixGram):
     _raw: np.ndarray | None = None
     _raw_factor = 1.0
 
-    def __init__(self, grams: BlockGrams, weights: np.ndarray) -> None:
-        self.grams, self.weights, self.n = grams, weights, grams.n
+    def __init__(self, grams: BlockGrams, kernel_weights: np.ndarray) -> None:
+        self.grams, self.kernel_weights, self.n = grams, kernel_weights, grams.n
         self.room = grams.budget.bytes
         c = grams.correction
-        self.raw_weights = weights * c.scale
+        self.raw_weights = kernel_weights * c.scale
         self.row_mean = np.zeros(self.n)
         self.grand_mean = 0.0
         if c.row_means is not None and c.grand_means is not None:
@@ -530,7 +532,7 @@ class BlockCombined(MatrixGram):
         return new
 
     def scaled(self, factor: float) -> BlockCombined:
-        new = BlockCombined(self.grams, factor * self.weights)
+        new = BlockCombined(self.grams, factor * self.kernel_weights)
         new._raw, self._raw = self._raw, None  # it has one owner, which writes into it
         new._raw_factor = factor * self._raw_factor
         return new
@@ -545,7 +547,9 @@ class BlockCombined(MatrixGram):
     def _rows(self, index: np.ndarray) -> np.ndarray:
         if self.spherical:
             one = [self.grams.block(slice(i, i + 1)) for i in index.tolist()]
-            return np.concatenate([np.tensordot(self.weights, block, axes=1) for block in one])
+            return np.concatenate(
+                [np.tensordot(self.kernel_weights, block, axes=1) for block in one]
+            )
         K = self.grams.raw_rows(self.raw_weights, index)
         K -= self.row_mean[index, None]
         K -= self.row_mean[None, :] - self.grand_mean
@@ -553,7 +557,7 @@ class BlockCombined(MatrixGram):
 
     def rows(self, index: slice | np.ndarray) -> np.ndarray:
         if self.spherical and self._matrix is None and isinstance(index, slice):
-            return np.tensordot(self.weights, self.grams.block(index), axes=1)
+            return np.tensordot(self.kernel_weights, self.grams.block(index), axes=1)
         return super().rows(index)
 
     def _submatrix(self, index: np.ndarray) -> np.ndarray:
@@ -596,7 +600,7 @@ class BlockCombined(MatrixGram):
         return out.reshape(np.shape(V))
 
     def diagonal(self) -> np.ndarray:
-        return self.weights @ self.grams.diagonals()
+        return self.kernel_weights @ self.grams.diagonals()
 
     def centred_norm(self, sample_weight: np.ndarray | None) -> float:
         known = self.grams._statistics
@@ -624,11 +628,11 @@ class BlockExpansion(Expansion):
     training points are.
     """
 
-    def __init__(self, grams: BlockGrams, weights: np.ndarray, coef: np.ndarray) -> None:
+    def __init__(self, grams: BlockGrams, kernel_weights: np.ndarray, coef: np.ndarray) -> None:
         coef = np.asarray(coef, dtype=np.float64).reshape(grams.n, -1)
         c = grams.correction
         self.n_kernels = grams.p
-        self.active = np.flatnonzero((weights != 0) & (c.scale != 0))
+        self.active = np.flatnonzero((kernel_weights != 0) & (c.scale != 0))
         self.spherical = c.sphere is not None
         if not len(self.active):
             coef = np.zeros_like(coef)  # a function without kernels needs no samples
@@ -643,7 +647,7 @@ class BlockExpansion(Expansion):
         self.rows = rows
         self.cross = grams.raw_cross(rows, self.active)
         self.coef = coef[rows]
-        self.weights = weights[self.active]
+        self.weights = kernel_weights[self.active]
         self.scale = c.scale[self.active]
         self.mean_weights = grams._omega() / grams.total_weight if self.needs_means else None
         # -r'c + g 1'c, per kernel and output

@@ -55,13 +55,15 @@ class DenseGrams(BlockGrams):
         budget: MemoryBudget,
         *,
         known_psd: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
+        sample_weight: np.ndarray | None = None,
         n_jobs: int = 1,
         symmetric: bool = True,
     ) -> None:
         single = matrices is not None and all(K.dtype == np.float32 for K in matrices)
         dtype = np.float32 if single else np.float64
-        super().__init__(len(rows), names, dtype, budget, weights=weights, n_jobs=n_jobs)
+        super().__init__(
+            len(rows), names, dtype, budget, sample_weight=sample_weight, n_jobs=n_jobs
+        )
         self.matrices = matrices
         self.sample = rows
         self.kernels = kernels
@@ -90,7 +92,7 @@ class DenseGrams(BlockGrams):
         budget: MemoryBudget,
         *,
         known_psd: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
+        sample_weight: np.ndarray | None = None,
         n_jobs: int = 1,
         symmetric: bool = True,
     ) -> DenseGrams:
@@ -98,7 +100,7 @@ class DenseGrams(BlockGrams):
         n = X.shape[0]
         options: dict[str, Any] = {
             "known_psd": known_psd,
-            "weights": weights,
+            "sample_weight": sample_weight,
             "n_jobs": n_jobs,
             "symmetric": symmetric,
         }
@@ -126,7 +128,7 @@ class DenseGrams(BlockGrams):
         names: Sequence[str],
         budget: MemoryBudget,
         *,
-        weights: np.ndarray | None = None,
+        sample_weight: np.ndarray | None = None,
         n_jobs: int = 1,
         symmetric: bool = True,
     ) -> DenseGrams:
@@ -135,7 +137,11 @@ class DenseGrams(BlockGrams):
         if symmetric:
             for K, name in zip(matrices, names, strict=True):
                 check_symmetric_matrix(K, name)
-        options: dict[str, Any] = {"weights": weights, "n_jobs": n_jobs, "symmetric": symmetric}
+        options: dict[str, Any] = {
+            "sample_weight": sample_weight,
+            "n_jobs": n_jobs,
+            "symmetric": symmetric,
+        }
         return cls(matrices, rows, None, None, names, budget, **options)
 
     @property
@@ -180,10 +186,10 @@ class DenseGrams(BlockGrams):
             raise asymmetry_error("Centring or normalising")
         return super().corrected(center, normalize)
 
-    def combine(self, weights: np.ndarray) -> CombinedGram:
+    def combine(self, kernel_weights: np.ndarray) -> CombinedGram:
         if not self.symmetric:
-            return AsymmetricCombined(self, np.asarray(weights, dtype=np.float64))
-        return super().combine(weights)
+            return AsymmetricCombined(self, np.asarray(kernel_weights, dtype=np.float64))
+        return super().combine(kernel_weights)
 
     def column_products(self, V: np.ndarray) -> np.ndarray:
         if self.symmetric:
@@ -202,11 +208,11 @@ class DenseGrams(BlockGrams):
 
     # -- passes that read one half of symmetric matrices ------------------------------------------
 
-    def raw_combine(self, weights: np.ndarray) -> np.ndarray:
+    def raw_combine(self, kernel_weights: np.ndarray) -> np.ndarray:
         if self.matrices is None or not self.symmetric:
-            return super().raw_combine(weights)
+            return super().raw_combine(kernel_weights)
         out = np.empty((self.n, self.n))
-        used = np.flatnonzero(weights).tolist()
+        used = np.flatnonzero(kernel_weights).tolist()
 
         def one(rows: slice) -> None:
             out[rows, : rows.stop] = 0.0  # here, where it goes no further than the cache
@@ -214,9 +220,9 @@ class DenseGrams(BlockGrams):
             for at in range(0, fours, 4):
                 four = used[at : at + 4]
                 a, b, c, d = (self._panel(k, rows) for k in four)
-                loops.add_four_panels(a, b, c, d, rows.start, weights[four], out[rows])
+                loops.add_four_panels(a, b, c, d, rows.start, kernel_weights[four], out[rows])
             for k in used[fours:]:
-                loops.add_panel(self._panel(k, rows), rows.start, weights[k], out[rows])
+                loops.add_panel(self._panel(k, rows), rows.start, kernel_weights[k], out[rows])
 
         run_in_order(one, self._half_panels(), self.n_jobs)
         mirror(out)
@@ -291,7 +297,7 @@ class DenseGrams(BlockGrams):
         return add(self.map(one))
 
     def _statistics_and_sum(
-        self, omega: np.ndarray, OY: np.ndarray, row_sums: np.ndarray, weights: np.ndarray
+        self, omega: np.ndarray, OY: np.ndarray, row_sums: np.ndarray, kernel_weights: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Diagonals, then the same as above, and the combination, from one reading."""
         parts, diagonals = np.zeros((self.p, 2)), np.empty((self.p, self.n))
@@ -309,8 +315,8 @@ class DenseGrams(BlockGrams):
                     c,
                     d,
                     rows.start,
-                    weights[four],
-                    None if self.weights is None else omega,
+                    kernel_weights[four],
+                    None if self.sample_weight is None else omega,
                     OY,
                     row_sums[four],
                     diagonals[four],
@@ -320,7 +326,7 @@ class DenseGrams(BlockGrams):
             for k in range(fours, self.p):
                 diagonals[k, rows] = panels[k].diagonal(rows.start)
                 parts[k] += loops.panel_statistics(panels[k], rows.start, omega, OY, row_sums[k])
-                loops.add_panel(panels[k], rows.start, weights[k], out[rows])
+                loops.add_panel(panels[k], rows.start, kernel_weights[k], out[rows])
         mirror(out)
         return diagonals, parts, out
 
@@ -383,7 +389,7 @@ class DenseGrams(BlockGrams):
         return DenseCross(self, rows, kernels)
 
     def take(
-        self, rows: np.ndarray, weights: np.ndarray | None = None, *, copy: bool = False
+        self, rows: np.ndarray, sample_weight: np.ndarray | None = None, *, copy: bool = False
     ) -> DenseGrams:
         taken = DenseGrams(
             self.matrices,
@@ -393,7 +399,7 @@ class DenseGrams(BlockGrams):
             self.names,
             self.budget,
             known_psd=self._known_psd,
-            weights=weights,
+            sample_weight=sample_weight,
             n_jobs=self.n_jobs,
             symmetric=self.symmetric,
         )
@@ -500,10 +506,10 @@ class DenseCross(RawCross):
             out[k] = self._one(k, points) @ V
         return out
 
-    def combined(self, points: Any, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+    def combined(self, points: Any, kernel_weights: np.ndarray, V: np.ndarray) -> np.ndarray:
         out = np.zeros((points.shape[0], V.shape[1]))
         for k in range(self.p):
-            out += weights[k] * (self._one(k, points) @ V)
+            out += kernel_weights[k] * (self._one(k, points) @ V)
         return out
 
     def diagonals(self, points: Any) -> np.ndarray:

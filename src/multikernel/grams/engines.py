@@ -62,7 +62,7 @@ class BuildOptions:
     @property
     def common(self) -> dict[str, Any]:
         """The keyword arguments of :class:`multikernel.grams.protocol.Grams`."""
-        return {"weights": self.sample_weight, "n_jobs": self.n_jobs}
+        return {"sample_weight": self.sample_weight, "n_jobs": self.n_jobs}
 
 
 #: Builds the grams of one part: ``builder(part, X, options)``.

@@ -13,8 +13,8 @@ from .rankone import RankOneExpansion, RankOneGrams
 class NgramGrams(RankOneGrams):
     """As its base; ``columns`` is what makes the features of new points."""
 
-    def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
-        return NgramExpansion(self, weights, self._inner(weights, coef))
+    def expand(self, kernel_weights: np.ndarray, coef: np.ndarray) -> Expansion:
+        return NgramExpansion(self, kernel_weights, self._inner(kernel_weights, coef))
 
 
 class NgramExpansion(RankOneExpansion):

@@ -119,7 +119,7 @@ class Plan:
         *,
         budget: MemoryBudget,
         dtype: Any = np.float64,
-        weights: np.ndarray | None = None,
+        sample_weight: np.ndarray | None = None,
         n_jobs: int = 1,
         symmetric: bool = True,
     ) -> Grams:
@@ -131,7 +131,7 @@ class Plan:
             X,
             budget=budget,
             dtype=dtype,
-            sample_weight=weights,
+            sample_weight=sample_weight,
             n_jobs=n_jobs,
             symmetric=symmetric,
         )

@@ -114,7 +114,7 @@ class CombinedGram(ABC):
 
     n: int
     #: the kernel weights of the combination, shape (p,)
-    weights: np.ndarray
+    kernel_weights: np.ndarray
     #: Bytes that may be allocated for this operator.
     room: float = float("inf")
     #: Offers of the engine beyond those that every operator has, see `offers`.
@@ -229,16 +229,16 @@ class CombinedGram(ABC):
 class SummedGram(CombinedGram):
     """``sum_k w_k K_k`` through the passes of any grams."""
 
-    def __init__(self, grams: Grams, weights: np.ndarray) -> None:
+    def __init__(self, grams: Grams, kernel_weights: np.ndarray) -> None:
         self.grams, self.n = grams, grams.n
-        self.weights = np.asarray(weights, dtype=np.float64)
+        self.kernel_weights = np.asarray(kernel_weights, dtype=np.float64)
 
     def matvec(self, V: np.ndarray) -> np.ndarray:
         each = self.grams.matvecs(np.reshape(V, (self.n, -1)))
-        return np.tensordot(self.weights, each, axes=1).reshape(np.shape(V))
+        return np.tensordot(self.kernel_weights, each, axes=1).reshape(np.shape(V))
 
     def diagonal(self) -> np.ndarray:
-        return np.asarray(self.weights @ self.grams.diagonals())
+        return np.asarray(self.kernel_weights @ self.grams.diagonals())
 
 
 class ScaledGram(CombinedGram):
@@ -247,7 +247,7 @@ class ScaledGram(CombinedGram):
     def __init__(self, gram: CombinedGram, factor: float) -> None:
         self.gram, self.factor = gram, factor
         self.n, self.room, self.extras = gram.n, gram.room, gram.extras
-        self.weights = factor * gram.weights
+        self.kernel_weights = factor * gram.kernel_weights
 
     @property
     def offers(self) -> frozenset[str]:
@@ -349,20 +349,20 @@ class Grams(ABC):
         n: int,
         names: Sequence[str],
         *,
-        weights: np.ndarray | None = None,
+        sample_weight: np.ndarray | None = None,
         n_jobs: int = 1,
     ) -> None:
         self.n = n
         self.p = len(names)
         self.names = names
-        self.weights = weights
+        self.sample_weight = sample_weight
         self.n_jobs = n_jobs
 
     # -- facts --
 
     @property
     def total_weight(self) -> float:
-        return float(self.n if self.weights is None else self.weights.sum())
+        return float(self.n if self.sample_weight is None else self.sample_weight.sum())
 
     @property
     def degenerate(self) -> np.ndarray:
@@ -411,7 +411,7 @@ class Grams(ABC):
 
     @abstractmethod
     def take(
-        self, rows: np.ndarray, weights: np.ndarray | None = None, *, copy: bool = False
+        self, rows: np.ndarray, sample_weight: np.ndarray | None = None, *, copy: bool = False
     ) -> Grams:
         """The kernels *as built* on some of the samples; computed entries are reused.
 
@@ -436,14 +436,14 @@ class Grams(ABC):
         """
 
     @abstractmethod
-    def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
+    def expand(self, kernel_weights: np.ndarray, coef: np.ndarray) -> Expansion:
         """The function with these kernel weights (p,) and coefficients (n, t)."""
 
     # -- derived passes --
 
-    def combine(self, weights: np.ndarray) -> CombinedGram:
-        """The Gram operator of ``sum_k weights_k K_k``."""
-        return SummedGram(self, weights)
+    def combine(self, kernel_weights: np.ndarray) -> CombinedGram:
+        """The Gram operator of ``sum_k kernel_weights_k K_k``."""
+        return SummedGram(self, kernel_weights)
 
     def block(self, index: slice | np.ndarray) -> np.ndarray:
         """Rows of every kernel, in any order, shape (p, len(index), n)."""
@@ -467,7 +467,7 @@ class Grams(ABC):
             Weights of the kernels *as built*. An engine that can add up this combination in the
             same pass returns it as ``Summary.combined``.
         """
-        return streamed_summary(self, center_targets(Y, self.weights), products)
+        return streamed_summary(self, center_targets(Y, self.sample_weight), products)
 
     def column_products(self, V: np.ndarray) -> np.ndarray:
         """``K_k' V`` for every kernel: the products of its columns with V, shape (p, n, t).
@@ -569,7 +569,7 @@ class CentredBlocks:
 
     def __init__(self, grams: Grams) -> None:
         self.grams = grams
-        omega = np.ones(grams.n) if grams.weights is None else grams.weights
+        omega = np.ones(grams.n) if grams.sample_weight is None else grams.sample_weight
         total = grams.total_weight
         parts = grams.map(lambda rows: grams.block(rows) @ omega)
         self.row_means = np.concatenate(parts, axis=1) / total
@@ -585,13 +585,13 @@ class CentredBlocks:
 
 def streamed_summary(grams: Grams, Yc: np.ndarray, products: bool) -> Summary:
     """The summary of any grams in two passes over their blocks: row means, then products."""
-    omega = np.ones(grams.n) if grams.weights is None else grams.weights
+    omega = np.ones(grams.n) if grams.sample_weight is None else grams.sample_weight
     centred, OY = CentredBlocks(grams), omega[:, None] * Yc
 
     def one(rows: slice) -> tuple[np.ndarray, np.ndarray]:
         K = centred(rows)
         a = np.einsum("krt,rt->k", K @ OY, OY[rows])
-        return block_products(K, K, grams.weights, rows, products), a
+        return block_products(K, K, grams.sample_weight, rows, products), a
 
     parts = grams.map(one)
     M = add([part[0] for part in parts])
@@ -600,13 +600,13 @@ def streamed_summary(grams: Grams, Yc: np.ndarray, products: bool) -> Summary:
         norms=np.sqrt(np.maximum(np.diag(M) if products else M, 0.0)),
         a=add([part[1] for part in parts]),
         M=M if products else None,
-        target_norm=target_norm(Yc, grams.weights),
+        target_norm=target_norm(Yc, grams.sample_weight),
     )
 
 
 def constant_kernels(grams: Grams) -> np.ndarray:
     """Mask (p,) of kernels, neither centred nor normalised, that are constant up to rounding."""
-    omega = np.ones(grams.n) if grams.weights is None else grams.weights
+    omega = np.ones(grams.n) if grams.sample_weight is None else grams.sample_weight
     diagonals = grams.diagonals()
     means = grams.quadratic_forms(omega) / grams.total_weight
     size = np.abs(diagonals) @ omega + np.abs(means)
@@ -622,7 +622,7 @@ def constant_kernels(grams: Grams) -> np.ndarray:
 
 def normalising_scales(grams: Grams) -> np.ndarray:
     """The factors (p,) that bring kernels, centred or not, to the size that ``grams.how`` names."""
-    omega = np.ones(grams.n) if grams.weights is None else grams.weights
+    omega = np.ones(grams.n) if grams.sample_weight is None else grams.sample_weight
     total = grams.total_weight
     traces = grams.diagonals() @ omega
     variances = (traces - grams.quadratic_forms(omega) / total) / total
@@ -635,7 +635,7 @@ def squared_norms(grams: Grams, read: Callable[[slice], np.ndarray] | None = Non
 
     def one(rows: slice) -> np.ndarray:
         K = grams.block(rows) if read is None else read(rows)
-        return block_products(K, K, grams.weights, rows, False)
+        return block_products(K, K, grams.sample_weight, rows, False)
 
     return add(grams.map(one))
 

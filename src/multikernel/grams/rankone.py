@@ -46,14 +46,14 @@ class RankOneGrams(Grams):
         names: Sequence[str],
         budget: MemoryBudget,
         *,
-        weights: np.ndarray | None = None,
+        sample_weight: np.ndarray | None = None,
         n_jobs: int = 1,
     ) -> None:
-        super().__init__(features.shape[0], names, weights=weights, n_jobs=n_jobs)
+        super().__init__(features.shape[0], names, sample_weight=sample_weight, n_jobs=n_jobs)
         self.data = features
         self.columns = columns
         self.budget = budget
-        self.omega = np.ones(self.n) if weights is None else weights
+        self.omega = np.ones(self.n) if sample_weight is None else sample_weight
         self.means, self.spread, self.power = self._moments()
         # The feature as used is (v - shift), its sign only for the spherical normalisation.
         self.shift = np.zeros(self.p)
@@ -93,9 +93,9 @@ class RankOneGrams(Grams):
 
     # -- products with the features as used, u_k ------------------------------------------------
 
-    def nonzero(self, weights: np.ndarray) -> tuple[RankOneGrams, slice | np.ndarray]:
+    def nonzero(self, kernel_weights: np.ndarray) -> tuple[RankOneGrams, slice | np.ndarray]:
         """The kernels with a weight, and their positions; all kernels unless these are few."""
-        used = np.flatnonzero(weights)
+        used = np.flatnonzero(kernel_weights)
         if len(used) > MAX_COPIED_SHARE * self.p:
             return self, slice(None)
         few = copy.copy(self)
@@ -151,7 +151,7 @@ class RankOneGrams(Grams):
     def summary(
         self, Y: np.ndarray, products: bool = True, also_combine: np.ndarray | None = None
     ) -> Summary:
-        Yc = center_targets(Y, self.weights)
+        Yc = center_targets(Y, self.sample_weight)
         if self.signs:
             return self._summary_of_features(Yc, products)
         # Centred targets make the centring of the features drop out of u' omega y.
@@ -161,7 +161,7 @@ class RankOneGrams(Grams):
             norms=self.spread * self.scale,
             a=a * self.scale,
             M=self._products() if products else None,
-            target_norm=target_norm(Yc, self.weights),
+            target_norm=target_norm(Yc, self.sample_weight),
         )
 
     def _products(self) -> np.ndarray:
@@ -203,14 +203,14 @@ class RankOneGrams(Grams):
             norms=self.omega @ U**2,
             a=np.sum((U.T @ (self.omega[:, None] * Yc)) ** 2, axis=1),
             M=self._products() if products else None,
-            target_norm=target_norm(Yc, self.weights),
+            target_norm=target_norm(Yc, self.sample_weight),
         )
 
     def features(self) -> RankOneFeatures:
         return RankOneFeatures(self)
 
-    def combine(self, weights: np.ndarray) -> RankOneCombined:
-        return RankOneCombined(self, np.asarray(weights, dtype=np.float64))
+    def combine(self, kernel_weights: np.ndarray) -> RankOneCombined:
+        return RankOneCombined(self, np.asarray(kernel_weights, dtype=np.float64))
 
     def matvecs(self, V: np.ndarray, at: np.ndarray | None = None) -> np.ndarray:
         inner = self.transpose_apply(V) * self.scale[:, None]
@@ -225,26 +225,26 @@ class RankOneGrams(Grams):
         forms = self.transpose_apply(V.reshape(self.n, -1)) ** 2 * self.scale[:, None]
         return forms[:, 0] if V.ndim == 1 else forms
 
-    def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
-        return RankOneExpansion(self, weights, self._inner(weights, coef))
+    def expand(self, kernel_weights: np.ndarray, coef: np.ndarray) -> Expansion:
+        return RankOneExpansion(self, kernel_weights, self._inner(kernel_weights, coef))
 
-    def _inner(self, weights: np.ndarray, coef: np.ndarray) -> np.ndarray:
+    def _inner(self, kernel_weights: np.ndarray, coef: np.ndarray) -> np.ndarray:
         """``u_k' coef``, shape (p, t); it may be left at zero for kernels without a weight."""
         coef = np.asarray(coef, dtype=np.float64).reshape(self.n, -1)
-        grams, used = self.nonzero(weights)
+        grams, used = self.nonzero(kernel_weights)
         inner = np.zeros((self.p, coef.shape[1]))
         inner[used] = grams.transpose_apply(coef)
         return inner
 
     def take(
-        self, rows: np.ndarray, weights: np.ndarray | None = None, *, copy: bool = False
+        self, rows: np.ndarray, sample_weight: np.ndarray | None = None, *, copy: bool = False
     ) -> RankOneGrams:
         return type(self)(
             self.data[rows],
             self.columns,
             self.names,
             self.budget,
-            weights=weights,
+            sample_weight=sample_weight,
             n_jobs=self.n_jobs,
         )
 
@@ -283,10 +283,10 @@ class RankOneFeatures:
 class RankOneCombined(MatrixGram):
     """``U diag(w s) U'``: never more than the features, unless the matrix is asked for."""
 
-    def __init__(self, grams: RankOneGrams, weights: np.ndarray) -> None:
+    def __init__(self, grams: RankOneGrams, kernel_weights: np.ndarray) -> None:
         self.grams, self.n = grams, grams.n
         self.room = grams.budget.bytes
-        self.weights, self.factors = weights, weights * grams.scale
+        self.kernel_weights, self.factors = kernel_weights, kernel_weights * grams.scale
 
     def _matvec(self, V: np.ndarray) -> np.ndarray:
         V2 = np.asarray(V, dtype=np.float64).reshape(self.n, -1)
@@ -337,9 +337,9 @@ class RankOneCombined(MatrixGram):
 class RankOneExpansion(Expansion):
     """A linear function of the features: one coefficient per kernel and output."""
 
-    def __init__(self, grams: RankOneGrams, weights: np.ndarray, inner: np.ndarray) -> None:
+    def __init__(self, grams: RankOneGrams, kernel_weights: np.ndarray, inner: np.ndarray) -> None:
         self.n_kernels = grams.p
-        slopes = (weights * grams.scale)[:, None] * inner
+        slopes = (kernel_weights * grams.scale)[:, None] * inner
         self.active = np.flatnonzero(np.any(slopes != 0, axis=1))
         self.slopes = slopes[self.active]
         self.shift = grams.shift[self.active]

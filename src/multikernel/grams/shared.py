@@ -104,10 +104,12 @@ class SharedGrams(BlockGrams):
         budget: MemoryBudget,
         *,
         known_psd: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
+        sample_weight: np.ndarray | None = None,
         n_jobs: int = 1,
     ) -> None:
-        super().__init__(Z.shape[0], names, Z.dtype, budget, weights=weights, n_jobs=n_jobs)
+        super().__init__(
+            Z.shape[0], names, Z.dtype, budget, sample_weight=sample_weight, n_jobs=n_jobs
+        )
         self.Z, self.encoder, self.kernels = Z, encoder, list(kernels)
         self._known_psd = ask_psd(self.kernels) if known_psd is None else known_psd
         self.shifted = np.zeros(len(self.kernels), dtype=bool)
@@ -123,11 +125,11 @@ class SharedGrams(BlockGrams):
         *,
         dtype: Any = np.float64,
         known_psd: np.ndarray | None = None,
-        weights: np.ndarray | None = None,
+        sample_weight: np.ndarray | None = None,
         n_jobs: int = 1,
     ) -> SharedGrams:
         encoder, Z = Encoder.fit(kernels, X, dtype)
-        options: dict[str, Any] = {"weights": weights, "n_jobs": n_jobs}
+        options: dict[str, Any] = {"sample_weight": sample_weight, "n_jobs": n_jobs}
         return cls(Z, encoder, kernels, names, budget, known_psd=known_psd, **options)
 
     @property
@@ -159,7 +161,9 @@ class SharedGrams(BlockGrams):
         # Room for the combined matrix, and for distances beside it.
         if (8.0 + _loops.KEPT_BYTES_PER_ENTRY) * self.n**2 <= self.budget.bytes:
             self.passes.keep_distances = True
-        s = _loops.statistics(self.passes, Yc, self.weights, products, self.n_jobs, also_combine)
+        s = _loops.statistics(
+            self.passes, Yc, self.sample_weight, products, self.n_jobs, also_combine
+        )
         return RawStatistics(
             row_sums=s.row_sums,
             diagonals=s.diagonals,
@@ -186,7 +190,7 @@ class SharedGrams(BlockGrams):
             passes = passes.with_shifted(self.shifted | wide)
             row_means, grand_means = row_means - wide[:, None], grand_means - wide
         return _loops.centred_products(
-            passes, row_means, grand_means, self.weights, products, self.n_jobs
+            passes, row_means, grand_means, self.sample_weight, products, self.n_jobs
         )
 
     def raw_block(self, rows: slice) -> np.ndarray:
@@ -195,21 +199,21 @@ class SharedGrams(BlockGrams):
     def raw_diagonals(self) -> np.ndarray:
         return self.encoder.diagonals(self.Z, self.kernels, self.shifted)
 
-    def raw_combine(self, weights: np.ndarray) -> np.ndarray:
-        return _loops.combine(self.passes, weights, self.n_jobs, np.float64)
+    def raw_combine(self, kernel_weights: np.ndarray) -> np.ndarray:
+        return _loops.combine(self.passes, kernel_weights, self.n_jobs, np.float64)
 
     def raw_combine_centred(
-        self, weights: np.ndarray, row_mean: np.ndarray, grand_mean: float
+        self, kernel_weights: np.ndarray, row_mean: np.ndarray, grand_mean: float
     ) -> np.ndarray:
         means = (row_mean, grand_mean)
-        return _loops.combine(self.passes, weights, self.n_jobs, np.float64, means)
+        return _loops.combine(self.passes, kernel_weights, self.n_jobs, np.float64, means)
 
-    def raw_rows(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+    def raw_rows(self, kernel_weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         Z = np.ascontiguousarray(self.Z[index])
-        return _loops.cross_combine(self.passes, Z, weights, self.n_jobs, np.float64)
+        return _loops.cross_combine(self.passes, Z, kernel_weights, self.n_jobs, np.float64)
 
-    def raw_among(self, weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-        return _loops.combine(self._only(index), weights, self.n_jobs, np.float64)
+    def raw_among(self, kernel_weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+        return _loops.combine(self._only(index), kernel_weights, self.n_jobs, np.float64)
 
     def _only(self, index: np.ndarray) -> PassCache:
         """The kernels on some of the points."""
@@ -221,27 +225,29 @@ class SharedGrams(BlockGrams):
     def raw_support_matvecs(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
         return _loops.matvecs(self._only(support), np.ascontiguousarray(V[support]), self.n_jobs)
 
-    def raw_combined_matvec(self, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
-        return _loops.combined_matvec(self.passes, weights, V, self.n_jobs)
+    def raw_combined_matvec(self, kernel_weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+        return _loops.combined_matvec(self.passes, kernel_weights, V, self.n_jobs)
 
     def raw_combined_sums(
-        self, weights: np.ndarray, omega: np.ndarray | None
+        self, kernel_weights: np.ndarray, omega: np.ndarray | None
     ) -> tuple[np.ndarray, float]:
         known, levels = self._statistics, self.passes.levels
-        same = omega is self.weights or (
-            omega is not None and self.weights is not None and np.array_equal(omega, self.weights)
+        same = omega is self.sample_weight or (
+            omega is not None
+            and self.sample_weight is not None
+            and np.array_equal(omega, self.sample_weight)
         )
         if known is not None and known.totals is not None and levels is not None and same:
             kernel_sums = known.row_sums @ self._omega()
-            square = levels.square(weights, known.totals, kernel_sums)
-            return weights @ known.row_sums, square
-        return _loops.combined_sums(self.passes, weights, omega, self.n_jobs)
+            square = levels.square(kernel_weights, known.totals, kernel_sums)
+            return kernel_weights @ known.row_sums, square
+        return _loops.combined_sums(self.passes, kernel_weights, omega, self.n_jobs)
 
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> SharedCross:
         return SharedCross(self, rows, kernels)
 
     def take(
-        self, rows: np.ndarray, weights: np.ndarray | None = None, *, copy: bool = False
+        self, rows: np.ndarray, sample_weight: np.ndarray | None = None, *, copy: bool = False
     ) -> SharedGrams:
         return SharedGrams(
             np.ascontiguousarray(self.Z[rows]),
@@ -250,7 +256,7 @@ class SharedGrams(BlockGrams):
             self.names,
             self.budget,
             known_psd=self._known_psd,
-            weights=weights,
+            sample_weight=sample_weight,
             n_jobs=self.n_jobs,
         )
 
@@ -393,5 +399,7 @@ class SharedCross(RawCross):
     def apply(self, points: np.ndarray, V: np.ndarray) -> np.ndarray:
         return _loops.cross_apply(self.passes, points, V, self.n_jobs)
 
-    def combined(self, points: np.ndarray, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
-        return _loops.cross_combine(self.passes, points, weights, self.n_jobs, np.float64) @ V
+    def combined(self, points: np.ndarray, kernel_weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+        return (
+            _loops.cross_combine(self.passes, points, kernel_weights, self.n_jobs, np.float64) @ V
+        )

@@ -39,7 +39,7 @@ class StackedGrams(Grams):
         for part, where in zip(parts, positions, strict=True):
             for k, name in zip(where, part.names, strict=True):
                 names[k] = name
-        super().__init__(first.n, names, weights=first.weights, n_jobs=first.n_jobs)
+        super().__init__(first.n, names, sample_weight=first.sample_weight, n_jobs=first.n_jobs)
         self.parts = list(parts)
         self.positions = [np.asarray(where) for where in positions]
 
@@ -59,9 +59,9 @@ class StackedGrams(Grams):
         return new
 
     def take(
-        self, rows: np.ndarray, weights: np.ndarray | None = None, *, copy: bool = False
+        self, rows: np.ndarray, sample_weight: np.ndarray | None = None, *, copy: bool = False
     ) -> StackedGrams:
-        return self._over([part.take(rows, weights, copy=copy) for part in self.parts])
+        return self._over([part.take(rows, sample_weight, copy=copy) for part in self.parts])
 
     def stored(self, center: bool) -> StackedGrams:
         return self._over([part.stored(center) for part in self.parts])
@@ -122,25 +122,25 @@ class StackedGrams(Grams):
             target_norm=own[0].target_norm,
         )
 
-    def combine(self, weights: np.ndarray) -> CombinedGram:
-        weights = np.asarray(weights, dtype=np.float64)
+    def combine(self, kernel_weights: np.ndarray) -> CombinedGram:
+        kernel_weights = np.asarray(kernel_weights, dtype=np.float64)
         return StackedCombined(
             [
-                part.combine(weights[where])
+                part.combine(kernel_weights[where])
                 for part, where in zip(self.parts, self.positions, strict=True)
-                if np.any(weights[where])
+                if np.any(kernel_weights[where])
             ],
-            weights,
+            kernel_weights,
             self.n,
         )
 
-    def expand(self, weights: np.ndarray, coef: np.ndarray) -> Expansion:
-        weights = np.asarray(weights, dtype=np.float64)
-        used = [bool(weights[where].any()) for where in self.positions]
+    def expand(self, kernel_weights: np.ndarray, coef: np.ndarray) -> Expansion:
+        kernel_weights = np.asarray(kernel_weights, dtype=np.float64)
+        used = [bool(kernel_weights[where].any()) for where in self.positions]
         if not any(used):
             used[0] = True  # one part must tell how many new samples there are
         parts = [
-            part.expand(weights[where], coef) if has_weight else None
+            part.expand(kernel_weights[where], coef) if has_weight else None
             for part, where, has_weight in zip(self.parts, self.positions, used, strict=True)
         ]
         return StackedExpansion(parts, self.positions, self.p)
@@ -148,7 +148,7 @@ class StackedGrams(Grams):
 
 def cross_products(A: Grams, B: Grams) -> np.ndarray:
     """``<K_kc, L_lc>`` of the kernels of two parts, shape (p_A, p_B)."""
-    omega = np.ones(A.n) if A.weights is None else A.weights
+    omega = np.ones(A.n) if A.sample_weight is None else A.sample_weight
     features = B.features()
     if features is not None:
         # <Kc, u u'> = (omega u)' K (omega u) for a centred feature u.
@@ -157,15 +157,17 @@ def cross_products(A: Grams, B: Grams) -> np.ndarray:
         return cross_products(B, A).T
     left, right = CentredBlocks(A), CentredBlocks(B)
     both = StackedGrams([A, B], [np.arange(A.p), A.p + np.arange(B.p)])
-    parts = both.map(lambda rows: block_products(left(rows), right(rows), A.weights, rows, True))
+    parts = both.map(
+        lambda rows: block_products(left(rows), right(rows), A.sample_weight, rows, True)
+    )
     return add(parts)
 
 
 class StackedCombined(MatrixGram):
     """The sum of the parts' operators."""
 
-    def __init__(self, parts: Sequence[CombinedGram], weights: np.ndarray, n: int) -> None:
-        self.parts, self.weights, self.n = parts, weights, n
+    def __init__(self, parts: Sequence[CombinedGram], kernel_weights: np.ndarray, n: int) -> None:
+        self.parts, self.kernel_weights, self.n = parts, kernel_weights, n
         self.room = min((part.room for part in parts), default=float("inf"))
 
     def _rows(self, index: np.ndarray) -> np.ndarray:

@@ -32,7 +32,7 @@ class StoredGrams(DenseGrams):
             origin.names,
             origin.budget,
             known_psd=origin.known_psd,
-            weights=origin.weights,
+            sample_weight=origin.sample_weight,
             n_jobs=origin.n_jobs,
         )
         self.origin = origin
@@ -46,7 +46,7 @@ class StoredGrams(DenseGrams):
         return StoredCross(self, rows, kernels)
 
     def take(
-        self, rows: np.ndarray, weights: np.ndarray | None = None, *, copy: bool = False
+        self, rows: np.ndarray, sample_weight: np.ndarray | None = None, *, copy: bool = False
     ) -> StoredGrams:
         new = shallow_copy(self)
         DenseGrams.__init__(
@@ -58,7 +58,7 @@ class StoredGrams(DenseGrams):
             self.names,
             self.budget,
             known_psd=self.known_psd,
-            weights=weights,
+            sample_weight=sample_weight,
             n_jobs=self.n_jobs,
         )
         if copy:
@@ -89,10 +89,10 @@ class StoredCross(DenseCross):
             return super().apply(points, V)
         return self.evaluated.apply(points, V)
 
-    def combined(self, points: Any, weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+    def combined(self, points: Any, kernel_weights: np.ndarray, V: np.ndarray) -> np.ndarray:
         if isinstance(points, Rows):
-            return super().combined(points, weights, V)
-        return self.evaluated.combined(points, weights, V)
+            return super().combined(points, kernel_weights, V)
+        return self.evaluated.combined(points, kernel_weights, V)
 
     def diagonals(self, points: Any) -> np.ndarray:
         if isinstance(points, Rows):

@@ -52,12 +52,12 @@ class Parzen(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"Parzen: form must be one of {', '.join(map(repr, FORMS))}; got {self.form!r}."
             )
-        omega = np.ones(gram.n) if target.weights is None else target.weights
+        omega = np.ones(gram.n) if target.sample_weight is None else target.sample_weight
         total = omega.sum()
-        Yc = center_targets(target.Y, target.weights)
+        Yc = center_targets(target.Y, target.sample_weight)
         size = np.ones(Yc.shape[1])
         if self.form != "g":
-            norm = gram.centred_norm(target.weights) / total
+            norm = gram.centred_norm(target.sample_weight) / total
             if not norm > 0:
                 raise ValueError(
                     "Parzen: the kernel is constant on the sample, so its alignment is undefined. "

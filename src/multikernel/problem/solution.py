@@ -43,7 +43,7 @@ class Solution:
     weights.
     """
 
-    weights: np.ndarray
+    kernel_weights: np.ndarray
     machine: Machine
     alignment: float | np.ndarray
     kernel_alignments: np.ndarray
@@ -54,7 +54,7 @@ class Solution:
         """One solution from the solutions of separate problems, one per output."""
         machines = [solution.machine for solution in solutions]
         return cls(
-            np.stack([solution.weights for solution in solutions]),
+            np.stack([solution.kernel_weights for solution in solutions]),
             Machine(
                 np.concatenate([machine.coef for machine in machines], axis=1),
                 np.concatenate([machine.intercept for machine in machines]),

@@ -18,7 +18,7 @@ class Target:
         One column per predictor. Classification: labels -1 and +1, in one column for two classes
         and one column per class for more. Regression: the outputs.
     kind : {"classification", "regression", "one-class"}
-    weights : array of shape (n,) or None
+    sample_weight : array of shape (n,) or None
         Sample weights. They multiply the losses and weigh the samples when kernels are centred.
     costs : array of shape (n,) or None
         Further factors of the losses only (class weights).
@@ -26,7 +26,7 @@ class Target:
 
     Y: np.ndarray
     kind: str
-    weights: np.ndarray | None = None
+    sample_weight: np.ndarray | None = None
     costs: np.ndarray | None = None
 
     @property
@@ -38,7 +38,7 @@ class Target:
     def loss_weights(self) -> np.ndarray:
         """The factor of each sample's loss, shape (n,); not to be written to."""
         factors = np.ones(len(self.Y))
-        for part in (self.weights, self.costs):
+        for part in (self.sample_weight, self.costs):
             if part is not None:
                 factors = factors * part
         factors.flags.writeable = False  # all who ask get the same array
@@ -49,7 +49,7 @@ class Target:
         return Target(
             self.Y[rows],
             self.kind,
-            None if self.weights is None else self.weights[rows],
+            None if self.sample_weight is None else self.sample_weight[rows],
             None if self.costs is None else self.costs[rows],
         )
 
@@ -61,9 +61,9 @@ class Target:
         """Accuracy of decision values (m, t), or minus the mean squared error."""
         if self.kind == "regression":
             errors = np.mean((values - self.Y) ** 2, axis=1)
-            return -float(np.average(errors, weights=self.weights))
+            return -float(np.average(errors, weights=self.sample_weight))
         if self.Y.shape[1] > 1:
             right = np.argmax(values, axis=1) == np.argmax(self.Y, axis=1)
         else:
             right = (values[:, 0] > 0) == (self.Y[:, 0] > 0)
-        return float(np.average(right, weights=self.weights))
+        return float(np.average(right, weights=self.sample_weight))

@@ -35,7 +35,7 @@ REGULARISER_FACTOR = 10.0
 class Found:
     """The result of a solver: kernel weights, and the predictor that was trained with them."""
 
-    weights: np.ndarray
+    kernel_weights: np.ndarray
     machine: Machine
     gram: CombinedGram
     history: list[dict[str, Any]]

@@ -80,7 +80,7 @@ class BestSingle(Weighting):
         total[usable] = 0.0
         for train, test in folds(target, self.cv, self.random_state):
             held = target.take(test)
-            sample_weight = None if target.weights is None else target.weights[train]
+            sample_weight = None if target.sample_weight is None else target.sample_weight[train]
             part = grams.take(train, sample_weight).corrected(grams.center, grams.how)
             points = grams.points(test)
             for k in usable:

@@ -16,7 +16,9 @@ def solve_cutting_planes(grams, target, weighting, learner, *, warm=None, **opti
     warm = None if warm is None else WarmStart(np.asarray(warm))
     found = find_by_cutting_planes(grams, target, weighting, learner, warm=warm, **options)
     alignment = combined_alignment(found, summary, target)
-    return Solution(found.weights, found.machine, alignment, summary.alignments, found.history)
+    return Solution(
+        found.kernel_weights, found.machine, alignment, summary.alignments, found.history
+    )
 
 
 def runs_to(history, tol):

@@ -99,7 +99,7 @@ def test_of_gaps_that_fall_and_rise_again_the_smallest_is_returned():
             Wander(),
             Ridge(alpha, fit_intercept=False),
         )
-    np.testing.assert_array_equal(found.weights, STOPS[1])
+    np.testing.assert_array_equal(found.kernel_weights, STOPS[1])
     np.testing.assert_allclose(found.machine.coef[:, 0], truth[1].coef, rtol=1e-9)
     assert found.machine.gap == pytest.approx(gaps[1] / truth[1].primal, rel=1e-9)
     assert found.machine.objective == pytest.approx(2 * alpha * truth[1].primal, rel=1e-12)
@@ -128,7 +128,7 @@ def test_an_interrupt_hands_over_the_best_iterate_so_far():
         find_by_alternation(
             given_grams(matrices, False, None), outputs(y), Wander(max_iter=4), learner
         )
-    np.testing.assert_array_equal(stopped.value.found.weights, STOPS[1])
+    np.testing.assert_array_equal(stopped.value.found.kernel_weights, STOPS[1])
     assert stopped.value.found.machine.n_iter == len(stopped.value.found.history) == 3
 
 
@@ -146,14 +146,14 @@ def test_where_nearly_all_is_loss_the_regulariser_decides_when_to_stop(alpha):
         warnings.simplefilter("error", ConvergenceWarning)
         found = find_by_alternation(grams, target, rule, learner)
     assert len(found.history) > 1
-    last = certify(matrices, y, found.weights, alpha)
+    last = certify(matrices, y, found.kernel_weights, alpha)
     assert last.gap <= 10 * rule.tol * last.regulariser
     # In this limit s = y / alpha, and the weights of the optimum are those of a_k = y'K_k y.
     a = np.array([y @ K @ y for K in matrices])
     best = a ** ((2 - P) / (2 * P - 2))
     best /= np.sum(best ** (P / (2 - P))) ** ((2 - P) / P)
     # The gap grows with the square of the distance from them.
-    np.testing.assert_allclose(found.weights, best, rtol=0, atol=np.sqrt(10 * rule.tol))
+    np.testing.assert_allclose(found.kernel_weights, best, rtol=0, atol=np.sqrt(10 * rule.tol))
 
 
 def test_it_stops_at_the_first_iterate_that_passes_both_tests():
@@ -173,4 +173,4 @@ def test_it_stops_at_the_first_iterate_that_passes_both_tests():
         v = theta * np.sqrt(a)
         theta = (v / np.sum(v**P) ** (1 / P)) ** (2 - P)
     assert len(found.history) == found.machine.n_iter == step > 2
-    np.testing.assert_allclose(found.weights, theta, rtol=1e-9)
+    np.testing.assert_allclose(found.kernel_weights, theta, rtol=1e-9)

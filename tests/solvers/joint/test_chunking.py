@@ -63,7 +63,7 @@ def test_golden_optimum_for_every_norm_and_chunk(p, size):
         target,
         rule.regulariser(grams, target),
         SVM(1.0),
-        found.weights,
+        found.kernel_weights,
         found.gram,
         coef,
         found.gram.matvec(coef),
@@ -99,7 +99,7 @@ def test_equals_the_alternation_for_every_loss(kind, p, intercept):
     whole = find_by_alternation(grams, target, rule, learner)
     assert chunks.machine.gap <= 1e-8
     np.testing.assert_allclose(chunks.machine.objective, whole.machine.objective, rtol=3e-8)
-    np.testing.assert_allclose(chunks.weights, whole.weights, rtol=2e-3, atol=1e-4)
+    np.testing.assert_allclose(chunks.kernel_weights, whole.kernel_weights, rtol=2e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_real_data_with_little_memory_and_a_warm_start():
     np.testing.assert_array_equal(cold.machine.coef, none.machine.coef)
     assert cold.machine.gap <= 1e-3
     assert cold.history[-1]["support"] < 0.5 * grams.n
-    warm = find_by_chunking(grams, target, rule, SVM(1.0), warm=WarmStart(cold.weights))
+    warm = find_by_chunking(grams, target, rule, SVM(1.0), warm=WarmStart(cold.kernel_weights))
     assert warm.machine.gap <= 1e-3
     best = find_by_alternation(
         grams, target, mk.LpNorm(4 / 3, tol=1e-7), SVM(1.0)

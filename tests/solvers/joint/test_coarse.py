@@ -31,7 +31,7 @@ def sample():
 
 def grams_of(X, weights=None, center=True):
     bank = mk.per_feature(mk.Gaussian(1.0)) + mk.gaussians([0.03, 0.3])
-    grams = bank.plan(X).grams(X, budget=MemoryBudget.of(None), weights=weights)
+    grams = bank.plan(X).grams(X, budget=MemoryBudget.of(None), sample_weight=weights)
     return grams.corrected(center, "multiplicative")
 
 
@@ -75,7 +75,7 @@ def test_the_start_is_near_the_answer():
     grams, target = grams_of(X), Target(np.where(f > 0.4, 1.0, -1.0)[:, None], "classification")
     rule = mk.LpNorm(4 / 3, tol=1e-6)
     few = subsampled_start.subsampled_start(grams, target, rule, SVM(1.0)).kernel_weights
-    all_points = find(grams, target, rule, SVM(1.0)).weights
+    all_points = find(grams, target, rule, SVM(1.0)).kernel_weights
     start = rule.regulariser(grams, target).start()
     assert np.linalg.norm(few - all_points) < 0.7 * np.linalg.norm(start - all_points)
 
@@ -103,7 +103,7 @@ def test_an_answer_is_never_a_rough_machine(tol):
     X, f = sample()
     grams, target = grams_of(X), Target(np.where(f > 0.4, 1.0, -1.0)[:, None], "classification")
     found = learn(grams, target, mk.LpNorm(1.3, tol=tol), SVM(1.0))
-    exact = SVM(1.0).fit(grams.combine(found.weights), target)
+    exact = SVM(1.0).fit(grams.combine(found.kernel_weights), target)
     np.testing.assert_allclose(found.machine.coef, exact.coef, atol=1e-8)
 
 

@@ -95,7 +95,7 @@ def test_hinge_on_the_golden_problem(p):
     optimum, theta = HINGE[p]
     assert found.machine.gap <= 1e-9
     np.testing.assert_allclose(found.machine.objective, optimum, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(found.weights, theta, atol=1e-4)
+    np.testing.assert_allclose(found.kernel_weights, theta, atol=1e-4)
     assert len(found.history) == found.machine.n_iter <= 12
 
 
@@ -149,8 +149,8 @@ def test_every_way_ends_at_the_same_sparse_optimum(way):
     found = solve(1, tol=1e-5, **way)
     assert found.machine.gap <= 1e-5
     np.testing.assert_allclose(found.machine.objective, HINGE[1][0], rtol=1e-6)
-    np.testing.assert_allclose(found.weights, HINGE[1][1], atol=1e-3)
-    np.testing.assert_array_equal(found.weights[2:], 0.0)
+    np.testing.assert_allclose(found.kernel_weights, HINGE[1][1], atol=1e-3)
+    np.testing.assert_array_equal(found.kernel_weights[2:], 0.0)
 
 
 @pytest.mark.parametrize("p", SQUARED)
@@ -196,7 +196,7 @@ def test_agrees_with_the_alternation(p, rng):
 def test_the_gap_can_be_recomputed_and_the_machine_belongs_to_its_weights():
     matrices, y, _ = golden()
     found = solve(1, tol=1e-7)
-    theta, s = found.weights, found.machine.coef[:, 0]
+    theta, s = found.kernel_weights, found.machine.coef[:, 0]
     K = np.einsum("k,kij->ij", theta, np.array(matrices))
     alone = SVM().fit(waist([K]).combine(np.ones(1)), labels(y))
     np.testing.assert_allclose(s, alone.coef[:, 0], atol=1e-7)
@@ -212,11 +212,11 @@ def test_optimality_conditions_of_sparse_weights():
     grams, target = gaussians(20)
     found = solve_cutting_planes(grams, target, mk.LpNorm(1, tol=1e-8), SVM())
     a = grams.quadratic_forms(found.machine.coef)[:, 0]
-    used = found.weights > 0
+    used = found.kernel_weights > 0
     assert 1 < used.sum() < 12
     np.testing.assert_allclose(a[used], a.max(), rtol=1e-5)
-    np.testing.assert_allclose(found.weights.sum(), 1.0, rtol=1e-12)
-    np.testing.assert_array_equal(found.weights[a < (1 - 1e-4) * a.max()], 0.0)
+    np.testing.assert_allclose(found.kernel_weights.sum(), 1.0, rtol=1e-12)
+    np.testing.assert_array_equal(found.kernel_weights[a < (1 - 1e-4) * a.max()], 0.0)
 
 
 @pytest.mark.parametrize("p", [1, 4 / 3, 2])
@@ -225,7 +225,7 @@ def test_identical_kernels_need_one_machine(p):
     same = waist([matrices[0]] * 3)
     found = solve_cutting_planes(same, labels(y), mk.LpNorm(p), SVM())
     assert found.machine.n_iter == 1
-    np.testing.assert_allclose(found.weights, 3.0 ** -((2 - p) / p))
+    np.testing.assert_allclose(found.kernel_weights, 3.0 ** -((2 - p) / p))
 
 
 def test_of_two_sizes_of_one_kernel_the_larger_gets_all():
@@ -233,7 +233,7 @@ def test_of_two_sizes_of_one_kernel_the_larger_gets_all():
     found = solve_cutting_planes(
         waist([0.3 * matrices[0], 0.7 * matrices[0]]), labels(y), mk.LpNorm(1, tol=1e-9), SVM()
     )
-    np.testing.assert_array_equal(found.weights, [0.0, 1.0])
+    np.testing.assert_array_equal(found.kernel_weights, [0.0, 1.0])
 
 
 def test_constant_kernels_stay_out():
@@ -243,7 +243,7 @@ def test_constant_kernels_stay_out():
     grams = bank.plan(ids).grams(ids, budget=MemoryBudget.of(None)).corrected(True, "trace")
     for p in (1, 4 / 3):
         found = solve_cutting_planes(grams, labels(y), mk.LpNorm(p, tol=1e-6), SVM(C=16.0))
-        assert found.weights[0] == 0 and found.machine.gap <= 1e-6
+        assert found.kernel_weights[0] == 0 and found.machine.gap <= 1e-6
 
 
 def test_several_outputs_share_the_weights():
@@ -274,7 +274,7 @@ def test_the_minimum_of_the_model_is_proven(p, rng):
     """
     q = p / (2 - p) if p < 2 else np.inf
     for size in (1e-6, 1.0, 1e6):
-        model, L, A = cuts.Model(p), [], []
+        model, L, A = cuts.CutModel(p), [], []
         for _ in range(6):
             L.append(size * rng.uniform(1, 3))
             A.append(size * rng.uniform(0, 2, 5))
@@ -292,7 +292,7 @@ def test_the_minimum_of_the_model_is_proven(p, rng):
 def test_cuts_that_do_not_matter_are_forgotten(p, monkeypatch, rng):
     """Cuts far below the others are dropped after their time; the minimum does not notice."""
     monkeypatch.setattr(cuts, "IDLE_ROUNDS", 2)
-    model, q = cuts.Model(p), p / (2 - p)
+    model, q = cuts.CutModel(p), p / (2 - p)
     start = onto_sphere(np.ones(4), q)
     model.add(1.0, rng.uniform(0, 1, 4), start)
     kept = [model.add(-50.0, rng.uniform(0, 1, 4), start).value for _ in range(9)]
@@ -494,7 +494,7 @@ def test_logistic_loss_agrees_with_the_alternation(p):
 @pytest.mark.parametrize("p", [1, 4 / 3])
 def test_a_warm_start_and_its_reports(p):
     cold, seen = solve(p, tol=1e-6), []
-    warm = solve(p, tol=1e-6, warm=cold.weights, report=seen.append)
+    warm = solve(p, tol=1e-6, warm=cold.kernel_weights, report=seen.append)
     assert seen == warm.history
     np.testing.assert_allclose(warm.machine.objective, cold.machine.objective, rtol=1e-6)
 

@@ -37,7 +37,7 @@ def columns(
     X: Any, center: bool = True, how: str | None = "trace", weights: np.ndarray | None = None
 ) -> RankOneGrams:
     bank = mk.per_feature(mk.Linear())
-    grams = bank.plan(X).grams(X, budget=MemoryBudget.of(None), weights=weights)
+    grams = bank.plan(X).grams(X, budget=MemoryBudget.of(None), sample_weight=weights)
     return grams.corrected(center, how)
 
 
@@ -68,7 +68,7 @@ def target_of(f: np.ndarray, loss: str, weights: np.ndarray | None = None) -> Ta
 def check(found: Found, grams: RankOneGrams, target: Target, learner: Any, tol: float = 1e-8):
     """Optimality conditions that hold for any data, from dense features of our own."""
     U = grams.dense_features() * np.sqrt(grams.scale)
-    theta, s, C = found.weights, found.machine.coef[:, 0], learner.costs(target)
+    theta, s, C = found.kernel_weights, found.machine.coef[:, 0], learner.costs(target)
     assert found.machine.gap <= tol
     assert theta.min() >= 0
     assert theta.sum() == pytest.approx(1.0)
@@ -121,8 +121,8 @@ def test_the_objective_is_that_of_cutting_planes(loss, intercept, center, how):
     assert other.machine.gap < 1e-7
     np.testing.assert_allclose(found.machine.objective, other.machine.objective, rtol=1e-6)
     # their weights need not be the best ones for their function: ours are
-    parts = other.weights * np.sqrt(grams.quadratic_forms(other.machine.coef)[:, 0])
-    np.testing.assert_allclose(found.weights, parts / parts.sum(), atol=1e-5)
+    parts = other.kernel_weights * np.sqrt(grams.quadratic_forms(other.machine.coef)[:, 0])
+    np.testing.assert_allclose(found.kernel_weights, parts / parts.sum(), atol=1e-5)
 
 
 @pytest.mark.parametrize("intercept", [True, False])
@@ -155,7 +155,7 @@ def test_costs_and_weights_of_points(loss):
     once = find_by_features(grams, target_of(f, "squared", weights), TIGHT, machine("squared", 5.0))
     grams = columns(X[rows])
     many = find_by_features(grams, target_of(f[rows], "squared"), TIGHT, machine("squared", 5.0))
-    np.testing.assert_allclose(once.weights, many.weights, atol=1e-8)
+    np.testing.assert_allclose(once.kernel_weights, many.kernel_weights, atol=1e-8)
 
 
 # -- against linear programs of another make -------------------------------------------------------
@@ -170,7 +170,7 @@ def test_beta_solves_the_whole_linear_program_of_its_level(loss, intercept):
     found = find_by_features(grams, target, TIGHT, learner)
     U = grams.dense_features() * np.sqrt(grams.scale)
     z = U.T @ found.machine.coef[:, 0]
-    level, beta = np.abs(z).max(), found.weights * z
+    level, beta = np.abs(z).max(), found.kernel_weights * z
     n, p = U.shape
     C, y = learner.costs(target), target.Y[:, 0]
     one = np.ones((n, 1))
@@ -261,7 +261,7 @@ def test_features_join_a_small_working_set(loss, monkeypatch):
     check(grown, grams, target, learner)
     assert grown.machine.objective == pytest.approx(whole.machine.objective, rel=1e-9)
     assert len(grown.history) > len(whole.history)
-    warm = find_by_features(grams, target, TIGHT, learner, warm=WarmStart(whole.weights))
+    warm = find_by_features(grams, target, TIGHT, learner, warm=WarmStart(whole.kernel_weights))
     assert warm.machine.objective == pytest.approx(whole.machine.objective, rel=1e-9)
     assert len(warm.history) <= len(grown.history)
 
@@ -283,7 +283,7 @@ def test_nothing_to_learn_from():
     y = np.repeat([1.0, -1.0, -1.0], 20)
     grams, target = columns(X), Target(y[:, None], "classification")
     found = find_by_features(grams, target, mk.L1(), SVM(C=2.0))
-    np.testing.assert_allclose(found.weights, 1.0 / 30)
+    np.testing.assert_allclose(found.kernel_weights, 1.0 / 30)
     assert found.machine.gap <= 1e-8
     assert found.machine.objective == pytest.approx(2 * 2.0 * 20)
     assert found.machine.intercept[0] == pytest.approx(-1.0)
@@ -318,7 +318,7 @@ def test_separated_points_at_any_cost():
         noise = 64 * np.finfo(float).eps * C * len(f) / hard.machine.primal
         assert found.machine.gap <= 1e-8 + noise
         np.testing.assert_allclose(found.machine.objective, hard.machine.primal, rtol=1e-8 + noise)
-        np.testing.assert_allclose(found.weights, hard.weights, atol=1e-7)
+        np.testing.assert_allclose(found.kernel_weights, hard.weights, atol=1e-7)
 
 
 def test_the_free_spectrum_at_large_costs():
@@ -347,7 +347,7 @@ def test_interrupts_hand_over_what_there_is():
         find_by_features(grams, target, mk.L1(), learner, report=stop)
     found = stopped.value.found
     assert len(found.history) == 3
-    assert found.weights.sum() == pytest.approx(1.0)
+    assert found.kernel_weights.sum() == pytest.approx(1.0)
     assert np.isfinite(found.machine.gap)
     best = find_by_features(grams, target, mk.L1(), learner)
     assert found.machine.objective >= best.machine.objective * (1 - 1e-9)
@@ -363,7 +363,7 @@ def test_history_ends_with_the_machine():
     last = found.history[-1]
     assert last["objective"] == found.machine.objective
     assert last["gap"] == found.machine.gap
-    assert last["active"] == np.count_nonzero(found.weights)
+    assert last["active"] == np.count_nonzero(found.kernel_weights)
     assert last["support"] == np.count_nonzero(found.machine.coef)
 
 

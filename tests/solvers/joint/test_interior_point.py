@@ -200,13 +200,13 @@ def gap_by_hand(found: Found, grams: Grams, target: Target, learner, p: float) -
     """
     s, C, loss = found.machine.coef, learner.costs(target), learner.loss
     roots, f = [], np.zeros_like(s)
-    for theta, K in zip(found.weights, matrices_of(grams), strict=True):
+    for theta, K in zip(found.kernel_weights, matrices_of(grams), strict=True):
         w, V = np.linalg.eigh(K)
         B = V[:, w > 1e-12 * w[-1]] * np.sqrt(w[w > 1e-12 * w[-1]])
         roots.append(np.linalg.norm(B.T @ s))
         f += theta * B @ (B.T @ s)
     fit = float(loss.value(f, target.Y, C, found.machine.intercept).sum())
-    primal = 0.5 * norm(found.weights * np.array(roots), p) ** 2 + fit
+    primal = 0.5 * norm(found.kernel_weights * np.array(roots), p) ** 2 + fit
     dual = float(loss.dual(s, target.Y, C).sum()) - 0.5 * norm(np.array(roots), conjugate(p)) ** 2
     np.testing.assert_allclose(primal, found.machine.objective / learner.unit, rtol=1e-6)
     return (primal - dual) / abs(primal)
@@ -268,12 +268,16 @@ def test_weights_of_the_points_and_constant_kernels(rng, newton_only):
     X, y, _ = sample(rng)
     X = np.column_stack([X, np.ones(len(X))])
     weights = rng.integers(1, 4, len(X)).astype(float)
-    target = Target(y[:, None], "classification", weights=weights)
+    target = Target(y[:, None], "classification", sample_weight=weights)
     bank = mk.per_feature(mk.Linear())
     plan = bank.plan(X)
     grams = plan.grams(X, budget=MemoryBudget.of(None)).corrected(True, "multiplicative")
     found = find_by_interior_point(grams, target, mk.LpNorm(INF, tol=1e-6), SVM())
-    assert found.machine.gap <= 1e-6 and found.weights[-1] == 0 and np.all(found.weights[:-1] > 0)
+    assert (
+        found.machine.gap <= 1e-6
+        and found.kernel_weights[-1] == 0
+        and np.all(found.kernel_weights[:-1] > 0)
+    )
     alpha = found.machine.coef[:, 0] * y
     assert np.all(alpha >= 0) and np.all(alpha <= weights * (1 + 1e-12))
 
@@ -324,7 +328,7 @@ def test_easy_problems_are_left_to_the_alternation(rng):
     grams, target = kernels(False, X), targets(y, values)["classification"]
     found = find(grams, target, mk.LpNorm(4.0), SVM())
     slow = find_by_alternation(grams, target, mk.LpNorm(4.0), SVM())
-    np.testing.assert_allclose(found.weights, slow.weights, rtol=1e-10)
+    np.testing.assert_allclose(found.kernel_weights, slow.kernel_weights, rtol=1e-10)
     assert found.machine.n_iter == slow.machine.n_iter
 
 
@@ -344,7 +348,7 @@ def test_too_large_problems_are_left_to_the_alternation(rng, monkeypatch):
     monkeypatch.setattr(interior_point, "MAX_ARRAY_ENTRIES", 100)
     found = find(grams, target, mk.LpNorm(INF), SVM())
     slow = find_by_alternation(grams, target, mk.LpNorm(INF), SVM())
-    np.testing.assert_array_equal(found.weights, slow.weights)
+    np.testing.assert_array_equal(found.kernel_weights, slow.kernel_weights)
 
 
 def test_limits_are_reported(rng, newton_only):
@@ -364,7 +368,7 @@ def test_a_warm_start_is_tried_first_and_steps_are_reported(rng):
     rule = mk.LpNorm(INF, tol=1e-4)
     cold = find_by_interior_point(grams, target, mk.LpNorm(INF, tol=1e-8), SVM())
     warm = find_by_interior_point(
-        grams, target, rule, SVM(), warm=WarmStart(cold.weights), report=seen.append
+        grams, target, rule, SVM(), warm=WarmStart(cold.kernel_weights), report=seen.append
     )
     assert seen == warm.history and len(seen) < len(cold.history)
 

@@ -125,7 +125,7 @@ def cut(matrices: list[np.ndarray], y: np.ndarray, C: float, p: float) -> tuple:
         mk.LpNorm(p, tol=1e-8),
         SVM(C=C),
     )
-    return found.machine.objective, found.weights
+    return found.machine.objective, found.kernel_weights
 
 
 def test_the_sparse_golden_problem():

@@ -60,7 +60,7 @@ def out_of_fold(
     check_partition(splits, grams.n)
     H = np.empty((grams.n, grams.p, target.Y.shape[1]))
     for fold, (train, test) in enumerate(splits):
-        sample_weight = None if target.weights is None else target.weights[train]
+        sample_weight = None if target.sample_weight is None else target.sample_weight[train]
         part = grams.take(train, sample_weight).corrected(center, normalize)
         known = target.take(train) if fold_target is None else fold_target(train, fold)
         H[test] = values_of_each(part, train_each(part, known, learner), grams.points(test))

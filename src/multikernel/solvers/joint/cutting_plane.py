@@ -208,7 +208,7 @@ def find_by_cutting_planes(
             stacklevel=3,
         )
     if not gap_allows(slack, found, tol, learner.unit):
-        require_psd(grams, found.weights, found.gram, warn=False)
+        require_psd(grams, found.kernel_weights, found.gram, warn=False)
     return found
 
 

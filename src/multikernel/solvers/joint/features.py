@@ -122,7 +122,7 @@ def find_by_features(
     >>> grams = bank.plan(X).grams(X, budget=MemoryBudget.of(None)).corrected(True, "trace")
     >>> target = Target(y[:, None], "classification")
     >>> found = find_by_features(grams, target, mk.L1(), SVM(C=60.0))
-    >>> print(np.count_nonzero(found.weights), found.machine.gap < 1e-8)
+    >>> print(np.count_nonzero(found.kernel_weights), found.machine.gap < 1e-8)
     40 True
     """
     tol, usable = weighting.tol, ~grams.degenerate

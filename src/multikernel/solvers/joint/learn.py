@@ -62,7 +62,9 @@ def learn(
 
     def finish(found: Found) -> Solution:
         aligned = combined_alignment(found, summary, target)
-        return Solution(found.weights, found.machine, aligned, summary.alignments, found.history)
+        return Solution(
+            found.kernel_weights, found.machine, aligned, summary.alignments, found.history
+        )
 
     try:
         with one_blas_thread(grams.n, MAX_ONE_THREAD_SAMPLES):
@@ -85,7 +87,7 @@ def start_on_all_samples(
     if direction is None:
         return WarmStart(start.kernel_weights)
     if summary.combined is not None:
-        return WarmStart(summary.combined.weights, summary.combined)
+        return WarmStart(summary.combined.kernel_weights, summary.combined)
     scales = grams.scales
     return WarmStart(np.divide(direction, scales, out=np.zeros(grams.p), where=scales > 0))
 
@@ -111,5 +113,5 @@ def refuse_constant_kernels(grams: Grams, *, warn: bool = True) -> None:
 
 def combined_alignment(found: Found, summary: Summary, target: Target) -> float:
     """The centred alignment of the learned combination with the target."""
-    size = found.gram.centred_norm(target.weights) * summary.target_norm
-    return float(found.weights @ summary.a) / size if size > 0 else 0.0
+    size = found.gram.centred_norm(target.sample_weight) * summary.target_norm
+    return float(found.kernel_weights @ summary.a) / size if size > 0 else 0.0

@@ -66,7 +66,7 @@ def subsampled_start(
     size = max(min(grams.n // SAMPLES_PER_DRAW, MAX_SUBSAMPLE), grams.n // MAX_SAMPLES_PER_DRAW)
     rows = np.sort(np.random.default_rng(0).permutation(grams.n)[:size])
     few = target.take(rows)
-    part = grams.take(rows, few.weights, copy=True).corrected(grams.center, grams.how)
+    part = grams.take(rows, few.sample_weight, copy=True).corrected(grams.center, grams.how)
     factor = grams.n / size * np.ones(size)
     few = replace(few, costs=factor if few.costs is None else factor * few.costs)
     try:
@@ -93,4 +93,4 @@ def _learned_weights(
         kernel_weights = newton_start(part, few, weighting, learner, warm=warm)
         if kernel_weights is not None:
             return kernel_weights
-    return find(part, few, weighting, learner, warm=warm).weights
+    return find(part, few, weighting, learner, warm=warm).kernel_weights

@@ -58,11 +58,11 @@ def cutting_planes(
                 learner,
                 warm=warm,
             )
-        warm = WarmStart(found.weights)
+        warm = WarmStart(found.kernel_weights)
         count += len(found.history)
         if np.abs(found.machine.coef).max() < box * (1 - 1e-9):
             break
-    kernel_weights = found.weights / found.weights.sum()
+    kernel_weights = found.kernel_weights / found.kernel_weights.sum()
     machine = train(hull.combine(kernel_weights), labels, np.abs(found.machine.coef[:, 0]))
     if not np.isfinite(machine.primal):
         raise NotSeparableError(not_separable(hull.p))
