@@ -189,7 +189,7 @@ def test_folds_must_hold_every_point_once():
     everyone = np.arange(4)
     with pytest.raises(ValueError, match=r"Fold 0 .* also test samples"):
         check_partition([(everyone, everyone)], 4)
-    with pytest.raises(ValueError, match="Fold 0 has no training points"):
+    with pytest.raises(ValueError, match="Fold 0 has no training samples"):
         check_partition([(everyone[:0], everyone)], 4)
 
 

@@ -81,15 +81,15 @@ def searched(n: int = 90):
 
 def leaderboard():
     """What `multikernel compare` hands over."""
-    from multikernel.cli.leaderboard import Leaderboard, Row
+    from multikernel.cli.leaderboard import Leaderboard, LeaderboardRow
 
     rng = np.random.default_rng(1)
     base = 0.8 + 0.02 * rng.standard_normal(6)
     rows = (
-        Row("alignf", "weighting", base + 0.05, 0.1),
-        Row("uniform", "weighting", base + 0.01 * rng.random(6), 0.05),
-        Row("best", "weighting", base, 0.2),
-        Row("forest <i>", "scikit-learn", base - 0.03, 0.3),
-        Row("broken", "scikit-learn", np.full(6, np.nan), 0.0, "no such <thing>"),
+        LeaderboardRow("alignf", "weighting", base + 0.05, 0.1),
+        LeaderboardRow("uniform", "weighting", base + 0.01 * rng.random(6), 0.05),
+        LeaderboardRow("best", "weighting", base, 0.2),
+        LeaderboardRow("forest <i>", "scikit-learn", base - 0.03, 0.3),
+        LeaderboardRow("broken", "scikit-learn", np.full(6, np.nan), 0.0, "no such <thing>"),
     )
     return Leaderboard("accuracy", True, 3, 2, rows)

@@ -129,10 +129,10 @@ class BallMaster:
             step = taylor_minimum(L, B, theta, self.q)
             if step is None:
                 break
-            target, weights = step
-            value = float(weights @ L) - norm(weights @ B, dual_norm)
+            target, lam = step
+            value = float(lam @ L) - norm(lam @ B, dual_norm)
             if value > lower:
-                lower, multipliers = value, weights
+                lower, multipliers = value, lam
             if not np.any(target > 0):
                 break
             target = onto_sphere(np.minimum(target, 1.0), self.q)
