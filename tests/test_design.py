@@ -26,7 +26,9 @@ def listed(title: str) -> dict[str, bool]:
 def test_the_tables_list_the_methods_of_the_protocol(cls):
     public = {
         name
-        for name, value in vars(cls).items()
+        for base in cls.__mro__
+        if base.__module__ == cls.__module__
+        for name, value in vars(base).items()
         if not name.startswith("_")
         and (callable(value) or isinstance(value, (property, classmethod)))
     }

@@ -362,6 +362,7 @@ class Grams(ABC):
 
     @property
     def total_weight(self) -> float:
+        """The sum of the sample weights; n without weights."""
         return float(self.n if self.sample_weight is None else self.sample_weight.sum())
 
     @property
