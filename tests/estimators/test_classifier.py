@@ -378,7 +378,7 @@ def test_verbose_says_what_is_done(capsys):
     assert capsys.readouterr().out == ""
     Classifier(BANKS["stacked"], verbose=1).fit(X, y)
     said = capsys.readouterr().out
-    for word in ("8 kernels on 75 samples", "rank-one", "shared", "non-zero weights", "gap"):
+    for word in ("8 kernels on 75 samples", "rank-one", "shared", "non-zero kernel weights", "gap"):
         assert word in said
 
 

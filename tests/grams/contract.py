@@ -36,7 +36,7 @@ def sample(n, d=5, seed=2313):
     return X
 
 
-def sample_weights(kind, n=N):
+def sample_weights(kind, n):
     rng = np.random.default_rng(7)
     if kind == "integers":
         return rng.integers(1, 4, size=n).astype(float)
@@ -65,6 +65,8 @@ def assert_products_close(actual, expected, rtol):
 class GramsContract:
     """A case supplies ``make``, ``naive_kernels`` and, where the defaults do not fit, the rest."""
 
+    #: samples, and rows of a panel, so that every pass has several
+    N, PANEL = N, PANEL
     #: relative accuracy against the twins, and of weights against repetitions
     rtol = 1e-10
     exact = 1e-12
@@ -86,7 +88,7 @@ class GramsContract:
 
     @cached_property
     def X(self):
-        return sample(N)
+        return sample(self.N)
 
     @cached_property
     def X_new(self):
@@ -94,11 +96,11 @@ class GramsContract:
 
     @cached_property
     def Y(self):
-        return np.random.default_rng(2).normal(size=(N, N_TARGETS)) + 1.5
+        return np.random.default_rng(2).normal(size=(self.N, N_TARGETS)) + 1.5
 
     @cached_property
     def V(self):
-        return np.random.default_rng(3).normal(size=(N, 3))
+        return np.random.default_rng(3).normal(size=(self.N, 3))
 
     @cached_property
     def mu(self):
@@ -115,7 +117,7 @@ class GramsContract:
     def small_and_quick(cls):
         """Several panels in a small problem, and no threads for products of a few numbers."""
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(protocol, "MAX_PANEL_ROWS", PANEL)
+            patch.setattr(protocol, "MAX_PANEL_ROWS", cls.PANEL)
             with threadpool_limits(limits=1, user_api="blas"):
                 yield
 
@@ -132,7 +134,7 @@ class GramsContract:
     @pytest.fixture(scope="class", params=WEIGHTS)
     @classmethod
     def omega(cls, request):
-        return sample_weights(request.param)
+        return sample_weights(request.param, cls.N)
 
     @pytest.fixture
     def grams(self, center, how, omega):
@@ -163,13 +165,13 @@ class GramsContract:
     # -- every pass against its twin --------------------------------------------------------------
 
     def test_block_diagonals_and_masks(self, grams, twin):
-        assert grams.p == len(twin) and grams.n == N and len(grams.names) == grams.p
+        assert grams.p == len(twin) and grams.n == self.N and len(grams.names) == grams.p
         np.testing.assert_array_equal(grams.degenerate, self.constant)
         np.testing.assert_array_equal(grams.known_psd, self.psd)
-        whole = grams.block(slice(0, N))
+        whole = grams.block(slice(0, self.N))
         assert_close(whole, twin, self.rtol, "block")
         assert_close(grams.diagonals(), np.einsum("kii->ki", twin), self.rtol, "diagonals")
-        for rows in (slice(0, 1), slice(3, 17), slice(30, N), slice(N - 1, N)):
+        for rows in (slice(0, 1), slice(3, 17), slice(30, self.N), slice(self.N - 1, self.N)):
             some = grams.block(rows)
             if self.same_bits_in_any_block:
                 np.testing.assert_array_equal(some, whole[:, rows])
@@ -211,7 +213,7 @@ class GramsContract:
         before = [operator.rows(rows), operator.matvec(self.V), operator.matvec(one)]
         np.testing.assert_allclose(operator.diagonal(), np.diag(want), rtol=0, atol=scale)
         K = operator.dense()
-        assert K.dtype == np.float64 and operator.dense() is K and operator.n == N
+        assert K.dtype == np.float64 and operator.dense() is K and operator.n == self.N
         np.testing.assert_allclose(K, want, rtol=0, atol=scale)
         after = [operator.rows(rows), operator.matvec(self.V), operator.matvec(one)]
         products = want @ self.V
@@ -222,13 +224,13 @@ class GramsContract:
         assert_close(grams.matvecs(self.V), naive.matvecs(twin, self.V), self.rtol, "matvecs")
         products = naive.matvecs(twin.transpose(0, 2, 1), self.V)
         assert_close(grams.column_products(self.V), products, self.rtol, "column products")
-        index = np.array([N - 1, 0, 7, 7])
+        index = np.array([self.N - 1, 0, 7, 7])
         assert_close(grams.block(index), twin[:, index], self.rtol, "rows of each kernel")
         assert_close(
             grams.matvecs(self.V, at=index), naive.matvecs(twin, self.V)[:, index], self.rtol, "at"
         )
         # A form may cancel; its terms do not.
-        sparse = self.V * (np.arange(N) % 10 == 0)[:, None]
+        sparse = self.V * (np.arange(self.N) % 10 == 0)[:, None]
         support = np.flatnonzero(sparse[:, 0])
         want = naive.matvecs(twin, sparse)[:, support]
         products = grams.matvecs(sparse, at=support)
@@ -245,7 +247,7 @@ class GramsContract:
             assert np.all(np.abs(single - forms[:, 0]) <= bound[:, 0])
 
     def test_columns_of_combinations_and_of_single_kernels(self, grams, twin):
-        index = np.array([N - 1, 0, 7, 7])
+        index = np.array([self.N - 1, 0, 7, 7])
         for weights in (self.mu, *np.eye(grams.p)):
             want = naive.combine(twin, weights)
             bound = self.rtol * np.max(np.abs(want))
@@ -277,10 +279,10 @@ class GramsContract:
         K = naive.combine(twin, mu)
         scale = float(np.max(np.abs(K))) or 1.0
         values = np.linalg.eigvalsh(K)
-        ridge = np.linspace(1.0, 2.0, N) * max(scale, -2.0 * values[0])
+        ridge = np.linspace(1.0, 2.0, self.N) * max(scale, -2.0 * values[0])
         want = np.linalg.solve(K + np.diag(ridge), self.V)
         size = np.max(np.abs(want))
-        index = np.array([N - 1, 0, 7, 7])
+        index = np.array([self.N - 1, 0, 7, 7])
         operator = grams.combine(mu)
         for _ in range(2):
             np.testing.assert_allclose(
@@ -295,14 +297,16 @@ class GramsContract:
             )
             found = operator.lowest_eigenvalue()
             if found.proven:
-                assert values[0] >= found.lowest - 1e-6 * scale * N
+                assert values[0] >= found.lowest - 1e-6 * scale * self.N
             else:
                 assert found.lowest == pytest.approx(values[0], abs=1e-2 * abs(values).max())
             operator.dense()
         assert {"matvec", "rows", "solve", "dense"} <= operator.offers
         doubled = grams.combine(mu).scaled(2.0)
-        np.testing.assert_allclose(doubled.rows(slice(0, N)), 2.0 * K, atol=3 * self.rtol * scale)
-        G = np.random.default_rng(11).normal(size=(N, N))
+        np.testing.assert_allclose(
+            doubled.rows(slice(0, self.N)), 2.0 * K, atol=3 * self.rtol * scale
+        )
+        G = np.random.default_rng(11).normal(size=(self.N, self.N))
         terms = np.einsum("ij,kij->k", np.abs(G), np.abs(twin))
         got, forms = grams.inner_products(G), np.einsum("ij,kij->k", G, twin)
         assert got.shape == (grams.p,)
@@ -314,7 +318,7 @@ class GramsContract:
         scale = np.max(np.abs(want)) * self.rtol
         centred = naive.center(want, omega)
         norm = np.sqrt(naive.inner(centred, centred, omega))
-        operator, index = grams.combine(self.mu), np.array([N - 1, 0, 7, 31])
+        operator, index = grams.combine(self.mu), np.array([self.N - 1, 0, 7, 31])
         for _ in range(2):
             np.testing.assert_allclose(operator.rows(index), want[index], rtol=0, atol=scale)
             among = operator.submatrix(index)
@@ -323,7 +327,7 @@ class GramsContract:
             operator.dense()
 
     def coefficients(self, kind):
-        coef = np.random.default_rng(5).normal(size=(N, 2))
+        coef = np.random.default_rng(5).normal(size=(self.N, 2))
         coef[::3] = 0.0
         if kind != "free":
             coef[1] -= coef.sum(axis=0)
@@ -337,7 +341,7 @@ class GramsContract:
 
     @pytest.mark.parametrize("kind", ["zero-sum", "nearly zero-sum", "free"])
     def test_expand(self, grams, twin, twin_new, kind):
-        coef, rows = self.coefficients(kind), np.array([N - 1, 0, 3, 3, 20])
+        coef, rows = self.coefficients(kind), np.array([self.N - 1, 0, 3, 3, 20])
         expansion = grams.expand(self.mu, coef)
         assert expansion.n_kernels == grams.p
         self.check_expansion(expansion, grams.points(rows), twin[:, rows], coef)
@@ -349,7 +353,7 @@ class GramsContract:
         expansion.release()
         again = expansion.encode(self.new_points())
         np.testing.assert_array_equal(expansion.values(again), values)
-        between = grams.expand(np.ones(grams.p), np.eye(N))
+        between = grams.expand(np.ones(grams.p), np.eye(self.N))
         cross = between.shares(between.encode(self.new_points())).transpose(1, 0, 2)
         assert_close(cross, twin_new, self.rtol, "cross")
 
@@ -366,7 +370,7 @@ class GramsContract:
         assert np.all(np.abs(values - want.sum(axis=1)).max(axis=0) <= bound)
 
     def test_take(self, center, how):
-        rows = np.random.default_rng(6).permutation(N)[:30]
+        rows = np.random.default_rng(6).permutation(self.N)[:30]
         omega = np.random.default_rng(8).uniform(0.5, 2.0, size=30)
         grams = self.make(self.X, center=center).corrected(center, how)
         self.check_taken(grams, grams.take(rows, omega).corrected(center, how), rows, omega)
@@ -389,14 +393,14 @@ class GramsContract:
     # -- weights are repetitions ------------------------------------------------------------------
 
     def test_integer_weights_are_repeated_samples(self, center, how):
-        omega = sample_weights("integers")
-        index = np.repeat(np.arange(N), omega.astype(int))
+        omega = sample_weights("integers", self.N)
+        index = np.repeat(np.arange(self.N), omega.astype(int))
         first = np.flatnonzero(np.r_[True, np.diff(index) > 0])
         once = self.make(self.X, sample_weight=omega, center=center).corrected(center, how)
         often = self.make(self.X, center=center).take(index).corrected(center, how)
         exact = self.exact
         repeated = often.block(slice(0, len(index)))
-        assert_close(once.block(slice(0, N)), repeated[:, first][:, :, first], exact, "block")
+        assert_close(once.block(slice(0, self.N)), repeated[:, first][:, :, first], exact, "block")
         assert_close(
             once.matvecs(omega[:, None] * self.V),
             often.matvecs(self.V[index])[:, first],
@@ -411,9 +415,13 @@ class GramsContract:
         assert_products_close(ours.M, theirs.M, exact)
 
     def test_weights_of_one_are_no_weights(self, center, how):
-        ones = self.make(self.X, sample_weight=np.ones(N), center=center).corrected(center, how)
+        ones = self.make(self.X, sample_weight=np.ones(self.N), center=center).corrected(
+            center, how
+        )
         none = self.make(self.X, center=center).corrected(center, how)
-        assert_close(ones.block(slice(0, N)), none.block(slice(0, N)), self.exact, "block")
+        assert_close(
+            ones.block(slice(0, self.N)), none.block(slice(0, self.N)), self.exact, "block"
+        )
 
     # -- bits, and what was given -----------------------------------------------------------------
 
@@ -421,8 +429,8 @@ class GramsContract:
         "change", [{"n_jobs": 2}, {"budget": MemoryBudget.of("64MB")}], ids=str
     )
     def test_bits_do_not_depend_on_threads_or_memory(self, how, change):
-        one = self.make(self.X, sample_weight=sample_weights("reals")).corrected(True, how)
-        two = self.make(self.X, sample_weight=sample_weights("reals"), **change).corrected(
+        one = self.make(self.X, sample_weight=sample_weights("reals", self.N)).corrected(True, how)
+        two = self.make(self.X, sample_weight=sample_weights("reals", self.N), **change).corrected(
             True, how
         )
         assert type(one) is type(two)
@@ -440,14 +448,19 @@ class GramsContract:
         np.testing.assert_array_equal(f.dense(), g.dense())
 
     def test_inputs_stay_as_they_were(self, how):
-        omega, mu, Y, V = sample_weights("reals"), self.mu.copy(), self.Y.copy(), self.V.copy()
+        omega, mu, Y, V = (
+            sample_weights("reals", self.N),
+            self.mu.copy(),
+            self.Y.copy(),
+            self.V.copy(),
+        )
         X = self.X.copy()
         grams = self.make(X, sample_weight=omega).corrected(True, how)
         grams.summary(Y)
         grams.combine(mu).dense()
         grams.matvecs(V)
         grams.expand(mu, V).values(grams.points(np.arange(4)))
-        np.testing.assert_array_equal(omega, sample_weights("reals"))
+        np.testing.assert_array_equal(omega, sample_weights("reals", self.N))
         for ours, before in ((mu, self.mu), (Y, self.Y), (V, self.V)):
             np.testing.assert_array_equal(ours, before)
         assert_same_input(X, self.X)
@@ -469,17 +482,17 @@ class GramsContract:
 
     def test_zero_weights_give_the_zero_kernel(self):
         operator = self.make(self.X).corrected(True, "trace").combine(np.zeros(len(self.constant)))
-        assert_zero(operator.rows(slice(0, 3)), (3, N))
+        assert_zero(operator.rows(slice(0, 3)), (3, self.N))
         assert_zero(operator.matvec(self.V), self.V.shape)
-        assert_zero(operator.matvec(self.V[:, 0]), (N,))
-        assert_zero(operator.diagonal(), (N,))
-        assert_zero(operator.dense(), (N, N))
+        assert_zero(operator.matvec(self.V[:, 0]), (self.N,))
+        assert_zero(operator.diagonal(), (self.N,))
+        assert_zero(operator.dense(), (self.N, self.N))
 
     @pytest.mark.parametrize("empty", ["weights", "coefficients"])
     def test_zero_functions(self, empty):
         grams = self.make(self.X).corrected(True, "trace")
         mu = np.zeros(grams.p) if empty == "weights" else self.mu
-        coef = np.zeros((N, 2)) if empty == "coefficients" else self.coefficients("free")
+        coef = np.zeros((self.N, 2)) if empty == "coefficients" else self.coefficients("free")
         expansion = grams.expand(mu, coef)
         points = expansion.encode(self.new_points())
         assert_zero(expansion.values(points), (N_NEW, 2))

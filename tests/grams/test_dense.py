@@ -162,7 +162,7 @@ class TestGivenArrays(GramsContract):
     def make(self, X, *, sample_weight=None, n_jobs=1, budget=AMPLE, center=True):
         values = self.naive_kernels(X, X).transpose(1, 2, 0)
         matrices = [values[:, :, k] for k in range(2)]
-        options = {"weights": sample_weight, "n_jobs": n_jobs}
+        options = {"sample_weight": sample_weight, "n_jobs": n_jobs}
         return DenseGrams(matrices, np.arange(len(X)), None, None, ["a", "b"], budget, **options)
 
     def new_points(self):

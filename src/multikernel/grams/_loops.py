@@ -248,7 +248,6 @@ def combine(
     n_threads: int | None = None,
     dtype: Any = None,
     means: tuple[NDArray[np.float64], float] | None = None,
-    out: Array | None = None,
 ) -> Array:
     """The dense matrix ``sum_k w_k K_k``.
 
@@ -261,11 +260,9 @@ def combine(
     n_threads : int or None
         None uses every available core.
     dtype : float32, float64 or None
-        Type of the result; None for the type of the family, or of `out`.
+        Type of the result; None for the type of the family.
     means : (array of shape (n,), float) or None
         Means r of the rows and g of all: ``r_i + r_j - g`` is subtracted in float64.
-    out : array of shape (n, n) or None
-        Where to write it; None for a new array.
 
     Returns
     -------
@@ -276,8 +273,7 @@ def combine(
     cache, w = cache.combination(w)
     family = cache.family
     kept = kept if family.tile == tile else kept[:0]
-    if out is None:
-        out = np.empty((n, n), dtype=np.dtype(family.dtype if dtype is None else dtype))
+    out = np.empty((n, n), dtype=np.dtype(family.dtype if dtype is None else dtype))
     r, g = np.empty(0), 0.0
     if means is not None:
         r, g = np.zeros(tiles_of(n, family.tile) * family.tile), float(means[1])
