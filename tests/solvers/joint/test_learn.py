@@ -1,0 +1,67 @@
+"""From grams to a solution: statistics are computed once, whatever the bank and the rule."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import multikernel as mk
+from multikernel.grams.memory import MemoryBudget
+from multikernel.grams.protocol import Grams
+from multikernel.learners.svm import SVM
+from multikernel.problem import Target
+from multikernel.solvers.joint.definiteness import NotPSDError
+from multikernel.solvers.joint.learn import learn
+from multikernel.weighting.base import Weighting
+
+BANKS = {
+    "shared": mk.gaussians([0.1, 1.0]),
+    "stacked": mk.gaussians([0.1, 1.0]) + mk.per_feature(mk.Linear()),
+}
+RULES = [mk.Align(), mk.AlignF(), mk.NonIsotropicNorm(), mk.AlignmentRegularized()]
+
+
+def problem(bank, how, n=60):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 3))
+    grams = bank.plan(X).grams(X, budget=MemoryBudget.of("1GB")).corrected(True, how)
+    return grams, Target(np.where(X[:, :1] > 0.1, 1.0, -1.0), "classification")
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: type(rule).__name__)
+@pytest.mark.parametrize("how", ["multiplicative", "spherical"])
+@pytest.mark.parametrize("bank", BANKS)
+def test_the_statistics_are_computed_once(bank, how, rule, monkeypatch):
+    grams, target = problem(BANKS[bank], how)
+    asked = []
+    cls = type(grams)
+    summary = cls.summary
+    monkeypatch.setattr(cls, "summary", lambda *a, **k: asked.append(1) or summary(*a, **k))
+    learn(grams, target, rule, SVM())
+    assert len(asked) == 1
+
+
+def test_rules_whose_start_takes_no_summary_still_work():
+    class First(Weighting):
+        def start(self, grams: Grams, target: Target, learner: object) -> np.ndarray:
+            return np.eye(grams.p)[0]
+
+    grams, target = problem(BANKS["shared"], "multiplicative")
+    assert learn(grams, target, First(), SVM()).kernel_weights.tolist() == [1.0, 0.0]
+
+
+def test_a_search_refuses_the_combinations_that_a_fit_refuses():
+    """The folds of a search are checked for definiteness, as the last fit is."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] > 0, 1, -1)
+    indefinite = X @ X.T - 2.0 * np.outer(X[:, 0], X[:, 0])
+    bank = mk.precomputed([indefinite])
+    options = {"weighting": "uniform", "center": False, "normalize": None}
+    with pytest.raises(NotPSDError):
+        mk.MultiKernelClassifier(bank, **options).fit(mk.sample_ids(60), y)
+    search = mk.MultiKernelClassifierCV(bank, cv=3, **options)
+    with pytest.raises(NotPSDError) as refused:
+        search.fit(mk.sample_ids(60), y)
+    assert not hasattr(search, "cv_results_"), "no score of a combination that is no kernel"
+    assert "most negative eigenvalue" in str(refused.value)
