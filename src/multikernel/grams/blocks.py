@@ -34,7 +34,7 @@ from .protocol import (
 )
 
 # The one-pass centring identity loses about eps * ||K||^2 / ||Kc||^2; up to these ratios that is
-# 1e-14 in float64 and 1e-5 in float32. Beyond them the products are taken again, centred first.
+# 1e-14 in float64 and 1e-5 in float32. Beyond them a second pass centres entries first.
 ONE_PASS_LIMIT = {np.dtype(np.float64): 1e2, np.dtype(np.float32): 1.5e2}
 
 
@@ -69,7 +69,7 @@ class RawStatistics:
 
 
 class RawCross(Stateful):
-    """The raw bank between new points and some training points ("anchors")."""
+    """The raw kernels between new samples and some training samples ("anchors")."""
 
     n_anchors: int
     p: int
@@ -94,7 +94,7 @@ class RawCross(Stateful):
         raise NotImplementedError
 
     def release(self) -> None:
-        """Forget what only predictions for training points need."""
+        """Drop cached training matrices, which only predictions for training samples need."""
 
     def block(self, points: Any) -> np.ndarray:
         """Shape (p, m, n_anchors)."""
@@ -109,12 +109,12 @@ class RawCross(Stateful):
         return self.block(points) @ V
 
     def combined(self, points: Any, kernel_weights: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """``sum_k weights_k K_k(new, anchors) V``, shape (m, t)."""
+        """``sum_k kernel_weights_k K_k(new, anchors) V``, shape (m, t)."""
         return np.einsum("kmt,k->mt", self.apply(points, V), kernel_weights)
 
 
 class BlockGrams(Grams):
-    """Grams whose raw blocks can be read; see the module's text."""
+    """Grams with raw blocks; the module's docstring says which methods a subclass supplies."""
 
     def __init__(
         self,
@@ -134,13 +134,13 @@ class BlockGrams(Grams):
             f"Row sums and means of {self.p} kernels on {n} samples",
             "Raise memory_budget, use fewer kernels, or fewer samples.",
         )
-        # As built, kernels are as they are; `corrected` computes a correction when it is needed.
+        # No correction as built; `corrected` computes one when it is first needed.
         self._correction: Correction | None = Correction(None, None, np.ones(self.p))
         self._statistics: RawStatistics | None = None
         self._degenerate: np.ndarray | None = None
         self._centred: np.ndarray | None = None  # products of entries that were centred first
 
-    # -- what an implementation supplies ----------------------------------------------------------
+    # -- supplied by a subclass ----------------------------------------------------------
 
     @abstractmethod
     def raw_block(self, rows: slice) -> np.ndarray:
@@ -152,7 +152,7 @@ class BlockGrams(Grams):
 
     @abstractmethod
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> RawCross:
-        """The raw bank, some kernels of it, between new points and some training points."""
+        """Some raw kernels between new samples and some training samples."""
 
     def raw_statistics(
         self, Yc: np.ndarray | None, products: bool, also_combine: np.ndarray | None = None
@@ -195,7 +195,7 @@ class BlockGrams(Grams):
     def raw_combined_sums(
         self, kernel_weights: np.ndarray, omega: np.ndarray | None
     ) -> tuple[np.ndarray, float] | None:
-        """Row sums and sum of squares of a combination under kernel_weights omega of the points.
+        """Row sums and sum of squares of a combination under sample weights omega.
 
         None if its rows are as quick to read.
         """
@@ -206,7 +206,7 @@ class BlockGrams(Grams):
         return np.concatenate(parts, axis=1)
 
     def raw_combine(self, kernel_weights: np.ndarray) -> np.ndarray:
-        """``sum_k weights_k K_k``, raw, shape (n, n), float64."""
+        """``sum_k kernel_weights_k K_k``, raw, shape (n, n), float64."""
         out = np.empty((self.n, self.n))
 
         def one(rows: slice) -> None:
@@ -224,12 +224,12 @@ class BlockGrams(Grams):
         return K
 
     def raw_rows(self, kernel_weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """Rows of ``sum_k weights_k K_k``, raw, shape (len(index), n), float64."""
+        """Rows of ``sum_k kernel_weights_k K_k``, raw, shape (len(index), n), float64."""
         one = [self.raw_block(slice(i, i + 1)) for i in index.tolist()]
         return np.concatenate([np.tensordot(kernel_weights, block, axes=1) for block in one])
 
     def raw_among(self, kernel_weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-        """``sum_k weights_k K_k`` among some points, raw, (len(index), len(index)), a copy."""
+        """Rows and columns of ``sum_k kernel_weights_k K_k``, raw, a copy."""
         return self.raw_rows(kernel_weights, index)[:, index]
 
     def raw_combined_matvec(self, kernel_weights: np.ndarray, V: np.ndarray) -> np.ndarray:
@@ -258,7 +258,7 @@ class BlockGrams(Grams):
         return np.ones(self.n) if self.sample_weight is None else self.sample_weight
 
     def statistics(self, products: bool = False) -> RawStatistics:
-        """Raw statistics, computed when first asked for and again only when more is asked."""
+        """Raw statistics; computed at the first call, and again only if products are missing."""
         have = self._statistics
         if have is None or (products and have.products is None):
             have = self._pass(None, products, None)
@@ -267,7 +267,7 @@ class BlockGrams(Grams):
     def _pass(
         self, Yc: np.ndarray | None, products: bool, also_combine: np.ndarray | None
     ) -> RawStatistics:
-        """One pass over the raw kernels; what does not depend on targets is kept."""
+        """One pass over the raw kernels; the sums that do not depend on targets are cached."""
         found = self.raw_statistics(Yc, products, also_combine)
         self._refuse_overflow(found)
         self._statistics = replace(found, a=None, combined=None)
@@ -276,7 +276,7 @@ class BlockGrams(Grams):
     def _target_statistics(
         self, Yc: np.ndarray, products: bool, also_combine: np.ndarray | None
     ) -> RawStatistics:
-        """Statistics with the targets' products, from one pass if none was made before."""
+        """Statistics with the target products, from one pass if nothing is cached."""
         have = self._statistics
         if have is None or (products and have.products is None):
             return self._pass(Yc, products, also_combine)
@@ -312,7 +312,7 @@ class BlockGrams(Grams):
         # <Kc, Lc> = <K, L> - 2 W sum_i omega_i r_K[i] r_L[i] + W^2 g_K g_L
         squares = stats.squares - 2 * W * np.einsum("kn,kn->k", R, R) + (W * g) ** 2
         if np.any(stats.squares > self.one_pass_limit * squares):
-            # All products were asked for once, so they will be needed again.
+            # Products that were computed once will be needed again.
             full = products or stats.products is not None
             self._centred = self.raw_centred_products(r, g, full)
             return np.diag(self._centred) if full and not products else self._centred
@@ -323,7 +323,7 @@ class BlockGrams(Grams):
 
     @property
     def one_pass_limit(self) -> float:
-        """Up to which ``||K||^2 / ||Kc||^2`` products are centred after they were summed."""
+        """The largest ``||K||^2 / ||Kc||^2`` for which sums are centred after the pass."""
         return ONE_PASS_LIMIT[self.dtype]
 
     @property
@@ -347,7 +347,7 @@ class BlockGrams(Grams):
 
     @property
     def correction(self) -> Correction:
-        """The affine correction that centring and normalisation amount to."""
+        """Centring and normalisation as one affine correction."""
         if self._correction is None:
             self._correction = self._make_correction()
         return self._correction
@@ -375,8 +375,8 @@ class BlockGrams(Grams):
         )
         sphere = noise = None
         if self.how == "spherical":
-            # A diagonal of rounding size belongs to a point at the centre: leave it there. Rounding
-            # is that of the numbers it is the difference of.
+            # A diagonal entry below rounding belongs to a sample at the centre, which stays there.
+            # Rounding is relative to the terms of the difference.
             noise = np.zeros(self.p)
             if self.center:
                 terms = np.abs(stats.diagonals) + 2 * np.abs(r) + np.abs(g)[:, None]
@@ -523,7 +523,7 @@ class BlockCombined(MatrixGram):
     def of_raw(
         cls, grams: BlockGrams, raw_weights: np.ndarray, matrix: np.ndarray
     ) -> BlockCombined | None:
-        """The operator of a raw combination that is known; None if a constant kernel is in it."""
+        """The operator of a known raw combination; None if a constant kernel is part of it."""
         scale = grams.correction.scale
         if np.any((raw_weights != 0) & (scale == 0)):
             return None
@@ -617,7 +617,7 @@ class BlockCombined(MatrixGram):
 
 
 class BlockExpansion(Expansion):
-    """Prediction with affine corrections folded into constants wherever that is exact.
+    """Prediction with affine corrections folded into constants where this is exact.
 
     With ``s = w scale`` and ``m_k(x)`` the mean of ``K_k(x, .)`` over the training sample,
 

@@ -1,4 +1,4 @@
-"""Grams of kernels that are only known as matrices or as functions: explicit n x n matrices."""
+"""Grams of kernels given as matrices or as functions: explicit n x n matrices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .blocks import BlockGrams, RawCross, RawStatistics
 from .memory import MemoryBudget
 from .protocol import CombinedGram, add, require_sizes, run_in_order
 
-#: Rows that are added up in the cache while the matrices of a bank pass by.
+#: Bytes of the rows of a combination that stay in the cache while the matrices are added up.
 HALF_PANEL_BYTES = 1 << 20
 
 
@@ -72,8 +72,8 @@ class DenseGrams(BlockGrams):
             known_psd = np.zeros(self.p, dtype=bool) if kernels is None else ask_psd(kernels)
         self._known_psd = known_psd
         self.symmetric = symmetric
-        # What the compiled passes read: the matrices and where in them the sample is. A sample
-        # that is the whole pool in order is read by plain slices, without a copy.
+        # The compiled passes read these matrices at these positions. A sample that is the whole
+        # pool in order is read by plain slices, without a copy.
         self._read, self._where = matrices, rows
         self._whole = matrices is not None and np.array_equal(rows, np.arange(len(matrices[0])))
         if matrices is None:
@@ -215,7 +215,7 @@ class DenseGrams(BlockGrams):
         used = np.flatnonzero(kernel_weights).tolist()
 
         def one(rows: slice) -> None:
-            out[rows, : rows.stop] = 0.0  # here, where it goes no further than the cache
+            out[rows, : rows.stop] = 0.0  # while these rows are in the cache
             fours = len(used) - len(used) % 4
             for at in range(0, fours, 4):
                 four = used[at : at + 4]
@@ -299,7 +299,7 @@ class DenseGrams(BlockGrams):
     def _statistics_and_sum(
         self, omega: np.ndarray, OY: np.ndarray, row_sums: np.ndarray, kernel_weights: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Diagonals, then the same as above, and the combination, from one reading."""
+        """Diagonals, squares and target products, and the combination, in one pass."""
         parts, diagonals = np.zeros((self.p, 2)), np.empty((self.p, self.n))
         out = np.empty((self.n, self.n))
         fours = self.p - self.p % 4
@@ -349,7 +349,7 @@ class DenseGrams(BlockGrams):
             return super().raw_support_matvecs(V, support)
         rows, pool, place = support, np.ascontiguousarray(V.T), np.arange(len(support))
         if not self._whole:
-            # Points of the sample need not come in the order of the matrix, nor only once.
+            # Samples may come in any order, and more than once.
             rows, place = np.unique(self._where[support], return_inverse=True)
             pool = np.zeros((V.shape[1], len(self._read[0])))
             for t in range(V.shape[1]):
@@ -375,7 +375,7 @@ class DenseGrams(BlockGrams):
         return [slice(i, min(i + height, self.n)) for i in range(0, self.n, height)]
 
     def _panel(self, k: int, rows: slice) -> np.ndarray:
-        """Some rows of one matrix, from the first column to the diagonal at least."""
+        """Some rows of one matrix, at least up to the diagonal."""
         assert self._read is not None
         K = self._read[k]
         if self._whole:
@@ -426,14 +426,14 @@ class DenseGrams(BlockGrams):
 
 
 class Rows(np.ndarray):
-    """Points of a pool whose kernel values are already known, by row number."""
+    """Samples of a pool whose kernel values are known, by row number."""
 
     def __new__(cls, rows: np.ndarray) -> Rows:
         return np.asarray(rows, dtype=np.intp).view(cls)
 
 
 class DenseCross(RawCross):
-    """New points against anchors, by looking rows up or by evaluating the kernels.
+    """Kernels between new samples and anchors: looked up in matrices, or evaluated.
 
     New points come in one of three forms: :class:`Rows` of the pool, an array (m, n, p) of kernel
     values against the whole training sample, or inputs for the kernels.
@@ -455,7 +455,7 @@ class DenseCross(RawCross):
             self.matrices = [grams.matrices[k] for k in kernels]
 
     def release(self) -> None:
-        # Matrices are looked up while cross-validating; a fitted model evaluates its kernels.
+        # Cross-validation looks entries up; a fitted model evaluates its kernels.
         self.matrices = None
 
     def slim(self, diagonals: bool) -> RawCross:

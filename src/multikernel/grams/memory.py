@@ -1,4 +1,4 @@
-"""How much memory a fit may use, and what to say when it is not enough."""
+"""The memory budget of a fit, and the error when it is not enough."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numbers import Real
 
 import psutil
 
-#: The part of the free memory a fit may use when nobody says otherwise.
+#: Fraction of the free memory that a fit may use by default.
 FRACTION = 0.6
 
 _UNITS = {"b": 1} | {f"{x}b": 1000**k for k, x in enumerate("kmgt", 1)}
@@ -17,7 +17,7 @@ _UNITS |= {f"{x}ib": 1024**k for k, x in enumerate("kmgt", 1)}
 
 
 class MemoryBudgetError(MemoryError, ValueError):
-    """The work cannot be done within the memory budget; the message says what would help."""
+    """The computation does not fit the memory budget; the message says how to change that."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class MemoryBudget:
 
     @classmethod
     def of(cls, budget: int | float | str | MemoryBudget | None) -> MemoryBudget:
-        """From bytes, from text such as ``"4GB"``, or from what the machine has free."""
+        """A budget from bytes, from text such as ``"4GB"``, or from the free memory."""
         if isinstance(budget, MemoryBudget):
             return budget
         if budget is None:
@@ -58,7 +58,7 @@ class MemoryBudget:
 
 
 def readable(size: float) -> str:
-    """Bytes for people."""
+    """A number of bytes in a readable unit."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if size < 1000 or unit == "GB":
             return f"{size:.0f} {unit}" if unit == "bytes" else f"{size:.3g} {unit}"

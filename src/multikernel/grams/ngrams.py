@@ -11,7 +11,7 @@ from .rankone import RankOneExpansion, RankOneGrams
 
 
 class NgramGrams(RankOneGrams):
-    """As its base; ``columns`` is what makes the features of new points."""
+    """Rank-one grams; ``columns`` is the object that computes the features of new samples."""
 
     def expand(self, kernel_weights: np.ndarray, coef: np.ndarray) -> Expansion:
         return NgramExpansion(self, kernel_weights, self._inner(kernel_weights, coef))

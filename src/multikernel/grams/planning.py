@@ -1,4 +1,4 @@
-"""Which kind of implementation serves which kernels: decided here and nowhere else.
+"""Which kind of implementation serves which kernels.
 
 * linear kernels on one column are **rank-one**;
 * kernels that are scalar functions of a distance or a dot product are **shared**, unless X is

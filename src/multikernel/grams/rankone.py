@@ -20,9 +20,9 @@ from .memory import MemoryBudget
 from .normalise import check_how, scales
 from .protocol import Expansion, Grams, Summary, center_targets, require_sizes, target_norm
 
-#: Sparse features with a mean so large against their spread are centred before they are used.
+#: Ratio of raw to centred sum of squares beyond which sparse features are centred explicitly.
 MEAN_TO_SPREAD_LIMIT = 1e2
-#: The features of few kernels are copied, so that the others are not read: at most this share.
+#: Largest share of kernels with a weight for which their features are copied out.
 MAX_COPIED_SHARE = 0.125
 
 
@@ -55,7 +55,7 @@ class RankOneGrams(Grams):
         self.budget = budget
         self.omega = np.ones(self.n) if sample_weight is None else sample_weight
         self.means, self.spread, self.power = self._moments()
-        # The feature as used is (v - shift), its sign only for the spherical normalisation.
+        # Features are used as v - shift; the spherical normalisation uses only the sign.
         self.shift = np.zeros(self.p)
         self.scale = np.ones(self.p)
         self.signs = False
@@ -165,7 +165,7 @@ class RankOneGrams(Grams):
         )
 
     def _products(self) -> np.ndarray:
-        """``M_kl = (u_k' u_l)^2`` of the centred features; p x p, because it was asked for."""
+        """``M_kl = (u_k' u_l)^2`` of the centred features, shape (p, p)."""
         self.budget.require(
             8.0 * self.p**2 * 3,
             f"The {self.p} x {self.p} products of rank-one kernels",
@@ -182,8 +182,8 @@ class RankOneGrams(Grams):
             V = chosen.multiply(np.sqrt(omega)[:, None]).tocsc()
             means = self.means[kernels]
             C = np.asarray((V.T @ V).todense()) - W * np.outer(means, means)
-            # That cancels where a mean is large against the spread; such columns are full, and are
-            # centred before they are multiplied.
+            # This cancels if a mean is large against the spread. Such columns are nearly full, so
+            # they are centred explicitly before they are multiplied.
             full = np.flatnonzero(self.power[kernels] > MEAN_TO_SPREAD_LIMIT * self.spread[kernels])
             if len(full):
                 U = omega[:, None] * (chosen[:, full].toarray() - means[full])
@@ -281,7 +281,7 @@ class RankOneFeatures:
 
 
 class RankOneCombined(MatrixGram):
-    """``U diag(w s) U'``: never more than the features, unless the matrix is asked for."""
+    """``U diag(w s) U'``: only the features are held, unless the matrix is asked for."""
 
     def __init__(self, grams: RankOneGrams, kernel_weights: np.ndarray) -> None:
         self.grams, self.n = grams, grams.n
@@ -380,7 +380,7 @@ class RankOneExpansion(Expansion):
 
 
 def signs(U: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Directions of centred features; a point at the centre up to rounding has none."""
+    """Signs of centred features; 0 for a sample at the centre up to rounding."""
     return np.where(np.abs(U) <= 16 * np.finfo(np.float64).eps * np.abs(shift), 0.0, np.sign(U))
 
 

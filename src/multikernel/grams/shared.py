@@ -150,7 +150,7 @@ class SharedGrams(BlockGrams):
 
     @property
     def passes(self) -> PassCache:
-        """What passes over these kernels derive from the points; shared by copies of the grams."""
+        """Numbers that passes derive from the samples; copies of the grams share them."""
         if self._passes is None:
             self._passes = PassCache(self.encoder.family(self.Z, self.kernels, self.shifted))
         return self._passes

@@ -1,4 +1,4 @@
-"""Grams computed once and kept, for the folds of a cross-validation."""
+"""Kernel matrices that are computed once, for the folds of a cross-validation."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class StoredGrams(DenseGrams):
 
 
 class StoredCross(DenseCross):
-    """Rows of the pool are looked up; new inputs are evaluated by the grams behind it."""
+    """Training samples are looked up; the original grams evaluate new inputs."""
 
     def __init__(self, grams: StoredGrams, rows: np.ndarray, kernels: np.ndarray) -> None:
         super().__init__(grams, rows, kernels)
