@@ -111,7 +111,7 @@ class TestLarge(GramsContract):
     def how(cls, request):
         return request.param
 
-    @pytest.fixture(scope="class", params=["none", "reals"])
+    @pytest.fixture(scope="class", params=["reals"])
     @classmethod
     def omega(cls, request):
         return sample_weights(request.param, cls.N)

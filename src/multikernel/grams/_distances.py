@@ -71,8 +71,10 @@ def is_wide(family: KernelFamily, facts: DistanceFacts | None = None) -> NDArray
 
 
 def mean_distance(columns: Array, kind: int) -> float:
-    """The mean distance over all pairs of points, a point with itself included."""
+    """The mean distance over all pairs, a point with itself included; 0 without points."""
     n = len(columns)
+    if n == 0:  # a predictor without support vectors
+        return 0.0
     if kind == EXP_SQ:
         middle, total = columns.mean(axis=0, dtype=np.float64), 0.0
         for start in range(0, n, _CHUNK_ROWS):
