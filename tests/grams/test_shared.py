@@ -251,7 +251,7 @@ def test_overflow_is_an_error_that_names_the_kernel(rng):
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_a_fused_combination_has_the_same_bits(rng, n, dtype, center, n_jobs):
-    """The pass for the statistics brings it along, and what it brings is what would be computed."""
+    """A combination from the statistics pass equals one that is computed alone."""
     X = rng.normal(size=(n, 5))
     raw, Y = rng.uniform(0.1, 1.0, len(KERNELS)), rng.normal(size=(n, 2))
     raw[3] = 0.0
@@ -268,7 +268,8 @@ def test_a_fused_combination_has_the_same_bits(rng, n, dtype, center, n_jobs):
             np.testing.assert_array_equal(got, want)
         np.testing.assert_array_equal(fused.combined, plain.raw_combine(raw))
         gram = told.summary(Y, False, also_combine=raw).combined
-        if gram is not None:
+        if n > 2:  # all kernels are constant on one sample
+            assert gram is not None
             again = plain.combine(gram.kernel_weights).dense()
             atol = 1e-12 * np.abs(again).max()
             np.testing.assert_allclose(gram.scaled(2.0).dense(), 2.0 * again, atol=2 * atol)

@@ -6,7 +6,7 @@ from html import escape
 from typing import Any
 
 #: Kernels in the table.
-MOST = 12
+MAX_KERNELS_SHOWN = 12
 
 STYLE = (
     ".mk-weights{border-collapse:collapse;font:13px/1.4 system-ui,sans-serif;margin:.4em 0}"
@@ -46,7 +46,7 @@ def weights_table(estimator: Any) -> str:
         return ""
 
     weights = Weights.of(estimator)
-    order = [int(k) for k in weights.order[:MOST]]
+    order = [int(k) for k in weights.order[:MAX_KERNELS_SHOWN]]
     shares = weights.shares
     top = float(shares.max(initial=0.0)) or 1.0
     rows = "".join(
@@ -56,7 +56,7 @@ def weights_table(estimator: Any) -> str:
     )
     p = len(weights.names)
     caption = f"{weights.n_used:,} of {p:,} kernels in use"
-    caption += f", the {MOST} largest" if p > MOST else ""
+    caption += f", the {MAX_KERNELS_SHOWN} largest" if p > MAX_KERNELS_SHOWN else ""
     caption += f"; {weights.what}" + (", mean over classes" if weights.machines else "")
     return (
         f"<style>{STYLE}</style><table class=mk-weights><caption>{caption}</caption>"

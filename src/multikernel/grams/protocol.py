@@ -395,7 +395,7 @@ class Grams(ABC):
         """The same kernels centred (or not) and normalised; statistics are computed lazily."""
 
     def view(self, center: bool, normalize: str | None) -> Self:
-        """A copy marked as corrected, for `corrected` to begin with: it has yet to correct it."""
+        """A copy with these settings, whose kernels `corrected` has still to correct."""
         check_how(normalize)
         new = shallow_copy(self)
         new.center, new.how = center, normalize

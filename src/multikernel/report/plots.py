@@ -31,10 +31,10 @@ from .svg import short
 __all__ = ["alignments", "certificate", "convergence", "path", "spectrum", "weights"]
 
 #: Kernels in a bar chart.
-MOST = 30
+MAX_KERNELS_SHOWN = 30
 
 
-def weights(estimator: Any, ax: Any = None, *, most: int = MOST) -> Any:
+def weights(estimator: Any, ax: Any = None, *, most: int = MAX_KERNELS_SHOWN) -> Any:
     """Kernel weights as bars, largest first, coloured by view where there are views.
 
     Parameters
@@ -151,7 +151,7 @@ def _target_alignments(source: Any, ax: Any) -> Any:
         )
     values = np.asarray(values, dtype=np.float64)
     values = values.mean(axis=0) if values.ndim == 2 else values
-    order = np.argsort(-values, kind="stable")[:MOST]
+    order = np.argsort(-values, kind="stable")[:MAX_KERNELS_SHOWN]
     ax = axes(ax)
     ax.barh(np.arange(len(order)), values[order], color="C0")
     ax.set_yticks(np.arange(len(order)), [short(source.kernel_names_[k], 40) for k in order])

@@ -119,17 +119,8 @@ class TableEncoder:
         return out
 
     @property
-    def sources(self) -> list[str]:
-        """The columns of the data that are read."""
-        return self.names if self.sparse_width is not None else [c.name for c in self.columns]
-
-    @property
     def has_texts(self) -> bool:
         return any(column.kind == "text" for column in self.columns)
-
-    @property
-    def imputes(self) -> bool:
-        return any(column.fill is not None for column in self.columns)
 
     def places(self, names: Iterable[str]) -> tuple[int, ...]:
         """Where the columns of the data are found in X."""
