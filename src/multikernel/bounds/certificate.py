@@ -299,8 +299,9 @@ class Fitted:
         if len(doubtful) * float(self.n) ** 3 > DRAW_BUDGET:
             return  # dearer than all the rest; random signs would still show a coarse case
         for k in doubtful:
-            lowest, largest, _ = self.raw.combine(np.eye(self.p)[k]).lowest_eigenvalue()
-            if lowest < -PSD_TOLERANCE * largest:
+            alone = self.raw.combine(np.eye(self.p)[k])
+            lowest, largest, _ = alone.lowest_eigenvalue()
+            if lowest < -max(PSD_TOLERANCE * largest, alone.rounding):
                 raise AssumptionError(
                     f"The theorems assume positive semidefinite kernels; {self.raw.names[k]!r} has "
                     f"the eigenvalue {lowest:.3g} on the sample (the largest is {largest:.3g}). "

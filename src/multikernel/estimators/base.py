@@ -293,11 +293,11 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
         self._set_intercept(machine.intercept)
         self._expansion: Expansion
         if solution.kernel_weights.ndim == 2:
-            columns = enumerate(solution.kernel_weights)
-            parts = [grams.expand(w, machine.coef[:, j : j + 1]) for j, w in columns]
+            each = zip(solution.grams, solution.kernel_weights, machine.coef.T, strict=True)
+            parts = [own.expand(weights, coef[:, None]) for own, weights, coef in each]
             self._expansion = SeparateExpansions(parts)
         else:
-            self._expansion = grams.expand(solution.kernel_weights, machine.coef)
+            self._expansion = solution.grams.expand(solution.kernel_weights, machine.coef)
         self._expansion.release()
 
     # -- prediction -------------------------------------------------------------------------------

@@ -36,6 +36,11 @@ from .protocol import (
 # The one-pass centring identity loses about eps * ||K||^2 / ||Kc||^2; up to these ratios that is
 # 1e-14 in float64 and 1e-5 in float32. Beyond them a second pass centres entries first.
 ONE_PASS_LIMIT = {np.dtype(np.float64): 1e2, np.dtype(np.float32): 1.5e2}
+#: Eigenvalues of a kernel matrix are known to this many roundings of its Frobenius norm. An entry
+#: that is a sum of products in single precision is off by several roundings.
+EIGENVALUE_ROUNDINGS = 16.0
+#: Entries of a normalised row that all are this close to 1 make a look at the other rows worth it.
+NEARLY_ONE = 1e-3
 
 
 @dataclass(frozen=True)
@@ -138,6 +143,8 @@ class BlockGrams(Grams):
         self._correction: Correction | None = Correction(None, None, np.ones(self.p))
         self._statistics: RawStatistics | None = None
         self._degenerate: np.ndarray | None = None
+        self._all_ones: np.ndarray | None = None
+        self._raw_rounding: np.ndarray | None = None
         self._centred: np.ndarray | None = None  # products of entries that were centred first
 
     # -- supplied by a subclass ----------------------------------------------------------
@@ -244,7 +251,7 @@ class BlockGrams(Grams):
         check_how(normalize)
         new = copy.copy(self)
         new.center, new.how = center, normalize
-        new._correction = None
+        new._correction = new._all_ones = None
         return new
 
     def stored(self, center: bool) -> Grams:
@@ -327,12 +334,57 @@ class BlockGrams(Grams):
         return ONE_PASS_LIMIT[self.dtype]
 
     @property
+    def value_precisions(self) -> np.ndarray:
+        """The relative precision of every kernel's values, shape (p,)."""
+        return np.full(self.p, np.finfo(self.dtype).eps)
+
+    @property
+    def rounding(self) -> np.ndarray:
+        if self._raw_rounding is None:
+            eps = self.value_precisions
+            coarse = (eps > np.finfo(np.float64).eps) & ~self.known_psd
+            norms = np.zeros(self.p)
+            if np.any(coarse):
+                norms = np.sqrt(add(self.map(lambda rows: _squares(self.raw_block(rows)))))
+            self._raw_rounding = np.where(coarse, EIGENVALUE_ROUNDINGS * eps * norms, 0.0)
+        c = self.correction
+        longest = 1.0 if c.sphere is None else c.sphere.max(axis=1) ** 2
+        return np.asarray(self._raw_rounding * c.scale * longest)
+
+    @property
     def degenerate(self) -> np.ndarray:
+        constant = self._constant_as_built()
+        if self.how == "spherical" and not self.center:
+            if self._all_ones is None:
+                self._all_ones = self._constant_on_sphere(constant)
+            return constant | self._all_ones
+        return constant
+
+    def _constant_on_sphere(self, constant: np.ndarray) -> np.ndarray:
+        """Mask of kernels with ``K[i, j]^2 = K[i, i] K[j, j]``: all ones once they are normalised.
+
+        The mean of a kernel with a diagonal of ones is 1 only if all entries are.
+        """
+        sphere = inverse_root(self.statistics().diagonals)
+        first = sphere[:, :1] * np.asarray(self.raw_block(slice(0, 1)), dtype=np.float64)[:, 0]
+        suspects = np.all(np.abs(first * sphere - 1.0) <= NEARLY_ONE, axis=1) & ~constant
+        if not np.any(suspects):
+            return suspects
+        V = self._omega() * sphere
+
+        def one(rows: slice) -> np.ndarray:
+            K = np.asarray(self.raw_block(rows), dtype=np.float64)
+            return np.einsum("krn,kr,kn->k", K, V[:, rows], V, optimize=True)
+
+        means = add(self.map(one)) / self.total_weight**2
+        return suspects & (np.abs(1.0 - means) <= 2 * 16 * self.value_precisions)
+
+    def _constant_as_built(self) -> np.ndarray:
         if self._degenerate is None:
             stats = self.statistics()
             _, g = self._means()
             size = np.abs(stats.diagonals) @ self._omega() + self.total_weight * np.abs(g)
-            eps = 16 * np.finfo(self.dtype).eps
+            eps = 16 * self.value_precisions
             constant = np.abs(self._centred_traces()) <= eps * size
             # An indefinite kernel may have no trace and yet not be constant: look at its norm.
             if np.any(constant & ~self.known_psd):
@@ -380,7 +432,7 @@ class BlockGrams(Grams):
             noise = np.zeros(self.p)
             if self.center:
                 terms = np.abs(stats.diagonals) + 2 * np.abs(r) + np.abs(g)[:, None]
-                noise = 16 * np.finfo(self.dtype).eps * terms.max(axis=1)
+                noise = 16 * self.value_precisions * terms.max(axis=1)
             self._refuse_negative_diagonals(diagonals, noise)
             sphere = inverse_root(np.where(diagonals > noise[:, None], diagonals, 0.0))
         if not self.center:
@@ -510,6 +562,7 @@ class BlockCombined(MatrixGram):
     def __init__(self, grams: BlockGrams, kernel_weights: np.ndarray) -> None:
         self.grams, self.kernel_weights, self.n = grams, kernel_weights, grams.n
         self.room = grams.budget.bytes
+        self.rounding = float(np.abs(kernel_weights) @ grams.rounding)
         c = grams.correction
         self.raw_weights = kernel_weights * c.scale
         self.row_mean = np.zeros(self.n)
@@ -737,3 +790,8 @@ class BlockExpansion(Expansion):
         means = None if self.mean_weights is None else K @ self.mean_weights
         K = self.correction.apply_new(K, means, self.cross.diagonals(points))
         return K @ self.coef
+
+
+def _squares(block: np.ndarray) -> np.ndarray:
+    """Sums of squares of every kernel in a block (p, r, n), in float64."""
+    return np.einsum("krn,krn->k", block, block, dtype=np.float64)

@@ -13,7 +13,7 @@ from .._matrix_loops import add_rows, gather
 from .._mirror import mirror
 from ..kernels.base import Kernel
 from ..kernels.base import known_psd as ask_psd
-from ..kernels.precomputed import Precomputed, check_symmetric_matrix
+from ..kernels.precomputed import Precomputed, check_symmetric_matrix, value_precision
 from . import _dense_loops as loops
 from .asymmetric import AsymmetricCombined, asymmetry_error
 from .blocks import BlockGrams, RawCross, RawStatistics
@@ -71,6 +71,7 @@ class DenseGrams(BlockGrams):
         if known_psd is None:
             known_psd = np.zeros(self.p, dtype=bool) if kernels is None else ask_psd(kernels)
         self._known_psd = known_psd
+        self._precisions: np.ndarray | None = None
         self.symmetric = symmetric
         # The compiled passes read these matrices at these positions. A sample that is the whole
         # pool in order is read by plain slices, without a copy.
@@ -148,6 +149,16 @@ class DenseGrams(BlockGrams):
     def known_psd(self) -> np.ndarray:
         return self._known_psd
 
+    @property
+    def value_precisions(self) -> np.ndarray:
+        if self._precisions is None:
+            matrices = self.matrices
+            if matrices is None:  # a few entries tell
+                few = np.arange(min(self.n, 32))
+                matrices = [self._evaluate(k, few, few) for k in range(self.p)]
+            self._precisions = np.array([value_precision(K) for K in matrices])
+        return self._precisions
+
     def stored(self, center: bool) -> DenseGrams:
         return self  # matrices that fit are in memory already
 
@@ -166,11 +177,15 @@ class DenseGrams(BlockGrams):
 
     def entries(self, k: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         """``K_k[rows][:, columns]`` of the kernel as built; no other kernel is evaluated."""
-        rows, columns = self.sample[rows], self.sample[columns]
         if self.matrices is not None:
-            return np.asarray(self.matrices[k][np.ix_(rows, columns)], dtype=np.float64)
+            chosen = np.ix_(self.sample[rows], self.sample[columns])
+            return np.asarray(self.matrices[k][chosen], dtype=np.float64)
+        return np.asarray(self._evaluate(k, rows, columns), dtype=np.float64)
+
+    def _evaluate(self, k: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """Entries of a kernel without a matrix, in the precision of the kernel."""
         assert self.kernels is not None
-        return np.asarray(self.kernels[k](self.X[rows], self.X[columns]), dtype=np.float64)
+        return np.asarray(self.kernels[k](self.X[self.sample[rows]], self.X[self.sample[columns]]))
 
     def raw_diagonals(self) -> np.ndarray:
         if self.matrices is not None:
@@ -403,6 +418,7 @@ class DenseGrams(BlockGrams):
             n_jobs=self.n_jobs,
             symmetric=self.symmetric,
         )
+        taken._precisions = self._precisions
         if copy:
             taken._copy_sample()
         return taken

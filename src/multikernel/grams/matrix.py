@@ -93,7 +93,7 @@ class MatrixGram(CombinedGram):
         if n <= MAX_EIGENVALUE_SAMPLES and self.fits():
             values = eigvalsh(self.dense(), check_finite=False)
             return EigenvalueBounds(float(values[0]), float(values[-1]), False)
-        return extreme_eigenvalues(self.matvec, n)
+        return extreme_eigenvalues(self.matvec, n, self.rounding)
 
     def _single_precision_bound(self) -> EigenvalueBounds | None:
         """A lower bound of all eigenvalues from a Cholesky factor in float32, if there is one."""
@@ -114,9 +114,10 @@ class MatrixGram(CombinedGram):
         """A proof that no eigenvalue is negative beyond rounding, if there is one."""
         shifted = self.dense().copy()
         bound = float(np.linalg.norm(shifted))  # at most root n times the largest eigenvalue
-        # Matrices of low rank that were rounded to single precision need all that is allowed.
+        # Matrices of low rank need all the shift that is allowed.
         largest = 0.9 * rayleigh_quotient(self.matvec, self.n, 5)
-        shifted[np.diag_indices(self.n)] += PSD_TOLERANCE * max(0.01 * bound, largest)
+        allowed = max(PSD_TOLERANCE * max(0.01 * bound, largest), self.rounding)
+        shifted[np.diag_indices(self.n)] += allowed
         try:
             cholesky(shifted.T, lower=True, overwrite_a=True, check_finite=False)
         except LinAlgError:

@@ -33,24 +33,42 @@ class EigenvalueBounds(NamedTuple):
     proven: bool
 
 
-def extreme_eigenvalues(matvec: Matvec, n: int) -> EigenvalueBounds:
-    """Smallest and largest eigenvalue by Lanczos' method, to three digits."""
+def extreme_eigenvalues(matvec: Matvec, n: int, rounding: float = 0.0) -> EigenvalueBounds:
+    """Smallest and largest eigenvalue by Lanczos' method.
+
+    The largest is found to three digits, the smallest to three digits or a tenth of what counts as
+    rounding: `PSD_TOLERANCE` of the largest, or ``rounding``.
+    """
     operator = LinearOperator((n, n), matvec=matvec, dtype=np.float64)
     if n < 3:
         K = np.column_stack([matvec(unit) for unit in np.eye(n)])
         values = np.linalg.eigvalsh(0.5 * (K + K.T))
         return EigenvalueBounds(float(values[0]), float(values[-1]), False)
-    return EigenvalueBounds(_lanczos(operator, "SA"), _lanczos(operator, "LA"), False)
+    largest = _lanczos(operator, 1e-3)
+    if largest is None:
+        largest = rayleigh_quotient(matvec, n, 50)
+    # Lanczos' tolerance is relative to the eigenvalue, which may be zero: K is shifted, so that
+    # its smallest eigenvalue becomes the largest of ``shift I - K``.
+    shift = 1.01 * abs(largest)
+    shifted = LinearOperator((n, n), matvec=lambda v: shift * v - matvec(v), dtype=np.float64)
+    roundings = max(PSD_TOLERANCE * abs(largest), rounding)
+    for tol in (1e-3, 0.1 * roundings / max(shift, np.finfo(np.float64).tiny)):
+        found = _lanczos(shifted, tol)
+        if found is None:  # the best of many steps is still an eigenvalue's upper bound
+            found = rayleigh_quotient(shifted.matvec, n, 200)
+        lowest = shift - found
+        if lowest < -1e-2 * shift:
+            break  # clearly negative
+    return EigenvalueBounds(lowest, largest, False)
 
 
-def _lanczos(operator: LinearOperator, which: str) -> float:
-    n = operator.shape[0]
-    start = np.random.default_rng(0).standard_normal(n)
+def _lanczos(operator: LinearOperator, tol: float) -> float | None:
+    """The largest eigenvalue; None if Lanczos' method does not converge."""
+    start = np.random.default_rng(0).standard_normal(operator.shape[0])
     try:
-        found = eigsh(operator, k=1, which=which, tol=1e-3, v0=start, return_eigenvectors=False)
+        found = eigsh(operator, k=1, which="LA", tol=tol, v0=start, return_eigenvectors=False)
     except ArpackNoConvergence:
-        # Valid bound, not converged.
-        return rayleigh_quotient(operator.matvec, n, 50)
+        return None
     return float(found[0])
 
 

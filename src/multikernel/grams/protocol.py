@@ -117,6 +117,8 @@ class CombinedGram(ABC):
     kernel_weights: np.ndarray
     #: Bytes that may be allocated for this operator.
     room: float = float("inf")
+    #: Eigenvalues above minus this number count as rounding of kernel values (`Grams.rounding`).
+    rounding: float = 0.0
     #: Offers of the engine beyond those that every operator has, see `offers`.
     extras: frozenset[str] = frozenset()
     _matrix: np.ndarray | None = None
@@ -176,7 +178,7 @@ class CombinedGram(ABC):
         """
         if "features" in self.extras:  # K = F F'
             return EigenvalueBounds(0.0, float(np.sum(self.diagonal())), True)
-        return extreme_eigenvalues(self.matvec, self.n)
+        return extreme_eigenvalues(self.matvec, self.n, self.rounding)
 
     def scaled(self, factor: float) -> CombinedGram:
         """``factor * K``; the operator itself must not be used afterwards."""
@@ -232,6 +234,7 @@ class SummedGram(CombinedGram):
     def __init__(self, grams: Grams, kernel_weights: np.ndarray) -> None:
         self.grams, self.n = grams, grams.n
         self.kernel_weights = np.asarray(kernel_weights, dtype=np.float64)
+        self.rounding = float(np.abs(self.kernel_weights) @ grams.rounding)
 
     def matvec(self, V: np.ndarray) -> np.ndarray:
         each = self.grams.matvecs(np.reshape(V, (self.n, -1)))
@@ -248,6 +251,7 @@ class ScaledGram(CombinedGram):
         self.gram, self.factor = gram, factor
         self.n, self.room, self.extras = gram.n, gram.room, gram.extras
         self.kernel_weights = factor * gram.kernel_weights
+        self.rounding = factor * gram.rounding
 
     @property
     def offers(self) -> frozenset[str]:
@@ -378,6 +382,15 @@ class Grams(ABC):
         return np.full(self.p, self.always_psd)
 
     @property
+    def rounding(self) -> np.ndarray:
+        """How far rounding of the kernel values may have moved the eigenvalues, shape (p,).
+
+        The default, zero, is for kernels in double precision: for these the tolerance of the
+        definiteness check relative to the largest eigenvalue is enough.
+        """
+        return np.zeros(self.p)
+
+    @property
     def scales(self) -> np.ndarray:
         """The factors (p,) by which normalisation multiplies the kernels; 0 for constant ones.
 
@@ -401,6 +414,14 @@ class Grams(ABC):
         new.center, new.how = center, normalize
         new._constant, new._scales = self.degenerate, None  # constant as built is constant
         return new
+
+    def accurate(self) -> Grams:
+        """The same kernels, centred and normalised as these are, with more accurate values.
+
+        Duality gaps are computed from these where an engine uses single precision, or where sums
+        cancel. By default values are accurate, and the grams return themselves.
+        """
+        return self
 
     def stored(self, center: bool) -> Grams:
         """The same grams for many samples of one pool (folds), which `take` selects.
@@ -606,7 +627,7 @@ def streamed_summary(grams: Grams, Yc: np.ndarray, products: bool) -> Summary:
 
 
 def constant_kernels(grams: Grams) -> np.ndarray:
-    """Mask (p,) of kernels, neither centred nor normalised, that are constant up to rounding."""
+    """Mask (p,) of kernels, not centred, that are constant up to rounding."""
     omega = np.ones(grams.n) if grams.sample_weight is None else grams.sample_weight
     diagonals = grams.diagonals()
     means = grams.quadratic_forms(omega) / grams.total_weight
@@ -628,6 +649,8 @@ def normalising_scales(grams: Grams) -> np.ndarray:
     traces = grams.diagonals() @ omega
     variances = (traces - grams.quadratic_forms(omega) / total) / total
     norms = np.sqrt(squared_norms(grams)) if grams.how == "frobenius" else None
+    if grams.how == "spherical" and not grams.center:  # a kernel may have become all ones
+        grams._constant = grams.degenerate | constant_kernels(grams)
     return scales(grams.how, traces, variances, norms, grams.degenerate, list(grams.names))
 
 

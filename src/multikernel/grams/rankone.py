@@ -24,6 +24,8 @@ from .protocol import Expansion, Grams, Summary, center_targets, require_sizes, 
 MEAN_TO_SPREAD_LIMIT = 1e2
 #: Largest share of kernels with a weight for which their features are copied out.
 MAX_COPIED_SHARE = 0.125
+#: Entries of the features that are converted to extended precision at once.
+EXTENDED_ENTRIES = 2**20
 
 
 class RankOneGrams(Grams):
@@ -59,6 +61,7 @@ class RankOneGrams(Grams):
         self.shift = np.zeros(self.p)
         self.scale = np.ones(self.p)
         self.signs = False
+        self.extended = False  # whether products with features are summed in extended precision
 
     def _moments(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Weighted mean, centred sum of squares and raw sum of squares of every column."""
@@ -67,7 +70,14 @@ class RankOneGrams(Grams):
     @property
     def degenerate(self) -> np.ndarray:
         # Features are centred before they are squared: their noise is eps, that of squares eps^2.
-        return self.spread <= (16 * np.finfo(np.float64).eps) ** 2 * self.power
+        constant = self.spread <= (16 * np.finfo(np.float64).eps) ** 2 * self.power
+        return constant | self.one_sign if self.signs and not self.center else constant
+
+    @property
+    def one_sign(self) -> np.ndarray:
+        """Mask (p,) of features with one sign: the kernel of their signs is constant."""
+        low, high = column_ranges(self.data)
+        return (low > 0) | (high < 0)
 
     @property
     def known_psd(self) -> np.ndarray:
@@ -77,6 +87,7 @@ class RankOneGrams(Grams):
         check_how(normalize)
         new = copy.copy(self)
         new.center, new.how = center, normalize
+        new.signs = normalize == "spherical"
         new.shift = self.means if center else np.zeros(self.p)
         traces = self.spread if center else self.power
         # The Frobenius norm of a rank-one matrix is its trace.
@@ -85,10 +96,9 @@ class RankOneGrams(Grams):
             traces,
             self.spread / self.total_weight,
             traces,
-            self.degenerate,
+            new.degenerate,
             list(self.names),
         )
-        new.signs = normalize == "spherical"
         return new
 
     # -- products with the features as used, u_k ------------------------------------------------
@@ -109,7 +119,31 @@ class RankOneGrams(Grams):
         """``u_k' z`` for every kernel, shape (p, t)."""
         if self.signs:
             return self._signs(self.data).T @ Z
+        if self.extended:
+            return self._extended_transpose_apply(Z)
         return np.asarray(self.data.T @ Z) - np.outer(self.shift, Z.sum(axis=0))
+
+    def _extended_transpose_apply(self, Z: np.ndarray) -> np.ndarray:
+        """The same sums in extended precision, rounded once at the end.
+
+        Where a kernel has a large weight, ``u_k' z`` of the optimal coefficients is a small
+        difference of large terms.
+        """
+        long = np.asarray(Z, dtype=np.longdouble)
+        out = np.empty((self.p, Z.shape[1]))
+        width = max(1, EXTENDED_ENTRIES // max(self.n, 1))
+        for start in range(0, self.p, width):
+            some = slice(start, start + width)
+            V = self.data[:, some].astype(np.longdouble)
+            out[some] = V.T @ long - np.outer(self.shift[some], long.sum(axis=0))
+        return out
+
+    def accurate(self) -> RankOneGrams:
+        if self.extended:
+            return self
+        new = copy.copy(self)
+        new.extended = True
+        return new
 
     def apply(self, B: np.ndarray, features: Any = None) -> np.ndarray:
         """``sum_k u_k b_k`` for B of shape (p, t), on the sample or on other points."""
@@ -382,6 +416,13 @@ class RankOneExpansion(Expansion):
 def signs(U: np.ndarray, shift: np.ndarray) -> np.ndarray:
     """Signs of centred features; 0 for a sample at the centre up to rounding."""
     return np.where(np.abs(U) <= 16 * np.finfo(np.float64).eps * np.abs(shift), 0.0, np.sign(U))
+
+
+def column_ranges(V: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The smallest and the largest value of every column of an array or a CSC matrix."""
+    if sp.issparse(V):
+        return V.min(axis=0).toarray().ravel(), V.max(axis=0).toarray().ravel()
+    return V.min(axis=0), V.max(axis=0)
 
 
 def take_feature_columns(X: Any, columns: np.ndarray) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -114,6 +114,8 @@ class SharedGrams(BlockGrams):
         self._known_psd = ask_psd(self.kernels) if known_psd is None else known_psd
         self.shifted = np.zeros(len(self.kernels), dtype=bool)
         self._passes: PassCache | None = None
+        # The inputs before they were rounded to single precision, and the rows of them in use.
+        self._inputs: tuple[Any, np.ndarray] | None = None
 
     @classmethod
     def evaluate(
@@ -130,7 +132,10 @@ class SharedGrams(BlockGrams):
     ) -> SharedGrams:
         encoder, Z = Encoder.fit(kernels, X, dtype)
         options: dict[str, Any] = {"sample_weight": sample_weight, "n_jobs": n_jobs}
-        return cls(Z, encoder, kernels, names, budget, known_psd=known_psd, **options)
+        new = cls(Z, encoder, kernels, names, budget, known_psd=known_psd, **options)
+        if Z.dtype != np.float64:
+            new._inputs = (X, np.arange(len(Z)))
+        return new
 
     @property
     def known_psd(self) -> np.ndarray:
@@ -147,6 +152,23 @@ class SharedGrams(BlockGrams):
             new._passes = passes.with_shifted(new.shifted)
             new._statistics = new._degenerate = None
         return super(SharedGrams, new).corrected(center, normalize)  # type: ignore[return-value]
+
+    def accurate(self) -> SharedGrams:
+        if self._inputs is None:
+            return self
+        X, rows = self._inputs
+        encoder = replace(self.encoder, dtype=np.dtype(np.float64))
+        new = SharedGrams(
+            encoder(X[rows]),
+            encoder,
+            self.kernels,
+            self.names,
+            self.budget,
+            known_psd=self._known_psd,
+            sample_weight=self.sample_weight,
+            n_jobs=self.n_jobs,
+        )
+        return new.corrected(self.center, self.how)
 
     @property
     def passes(self) -> PassCache:
@@ -249,7 +271,7 @@ class SharedGrams(BlockGrams):
     def take(
         self, rows: np.ndarray, sample_weight: np.ndarray | None = None, *, copy: bool = False
     ) -> SharedGrams:
-        return SharedGrams(
+        new = SharedGrams(
             np.ascontiguousarray(self.Z[rows]),
             self.encoder,
             self.kernels,
@@ -259,6 +281,10 @@ class SharedGrams(BlockGrams):
             sample_weight=sample_weight,
             n_jobs=self.n_jobs,
         )
+        if self._inputs is not None:
+            X, own = self._inputs
+            new._inputs = (X, own[rows])
+        return new
 
     def points(self, rows: np.ndarray) -> Any:
         return self.Z[rows]

@@ -58,6 +58,14 @@ class StackedGrams(Grams):
         new.center, new.how = center, normalize
         return new
 
+    def accurate(self) -> StackedGrams:
+        parts = [part.accurate() for part in self.parts]
+        if all(new is old for new, old in zip(parts, self.parts, strict=True)):
+            return self
+        new = self._over(parts)
+        new.center, new.how = self.center, self.how
+        return new
+
     def take(
         self, rows: np.ndarray, sample_weight: np.ndarray | None = None, *, copy: bool = False
     ) -> StackedGrams:
@@ -76,6 +84,10 @@ class StackedGrams(Grams):
     @property
     def known_psd(self) -> np.ndarray:
         return self._gather([part.known_psd for part in self.parts])
+
+    @property
+    def rounding(self) -> np.ndarray:
+        return self._gather([part.rounding for part in self.parts])
 
     @property
     def scales(self) -> np.ndarray:
@@ -169,6 +181,7 @@ class StackedCombined(MatrixGram):
     def __init__(self, parts: Sequence[CombinedGram], kernel_weights: np.ndarray, n: int) -> None:
         self.parts, self.kernel_weights, self.n = parts, kernel_weights, n
         self.room = min((part.room for part in parts), default=float("inf"))
+        self.rounding = sum(part.rounding for part in parts)
 
     def _rows(self, index: np.ndarray) -> np.ndarray:
         return sum((part.rows(index) for part in self.parts), start=np.zeros((len(index), self.n)))

@@ -136,7 +136,6 @@ def check_symmetric_matrix(K: np.ndarray, label: str) -> None:
     """Refuse a kernel matrix that is not numeric, finite and symmetric."""
     if K.dtype.kind not in "fiub":
         raise ValueError(f"Kernel {label!r}: expected numbers; got dtype {K.dtype}.")
-    eps = min(np.finfo(K.dtype).eps, 1e-7) if K.dtype.kind == "f" else 0.0
     if K.dtype in (np.float32, np.float64) and K.dtype.isnative:
         integer, exponent = (
             (np.uint32, 0x7F800000) if K.dtype == np.float32 else (np.uint64, 0x7FF << 52)
@@ -147,11 +146,29 @@ def check_symmetric_matrix(K: np.ndarray, label: str) -> None:
     if not finite:
         raise ValueError(f"Kernel {label!r} holds NaN or infinite values.")
     # Rounding in how the matrix was made is forgiven; a different number is not.
-    if worst > 1e4 * eps * size:
+    if worst > 0 and worst > 1e4 * min(value_precision(K), 1e-7) * size:
         raise ValueError(
             f"Kernel {label!r} is not symmetric: |K[i, j] - K[j, i]| reaches {worst:.3g} with "
             f"entries up to {size:.3g}. Symmetrise it with (K + K.T) / 2 if that is what you mean."
         )
+
+
+def value_precision(K: np.ndarray) -> float:
+    """The relative precision in which the entries of a kernel matrix were computed.
+
+    This is the epsilon of its type, except for a matrix in double precision whose entries all are
+    numbers of single precision: such a matrix was computed in float32 and converted.
+    """
+    double, single = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
+    if K.dtype.kind != "f":
+        return double
+    if K.dtype.itemsize < 8:
+        return float(np.finfo(K.dtype).eps)
+    for row in K:  # the first row settles it for nearly all matrices in double precision
+        with np.errstate(over="ignore"):
+            if not np.array_equal(row.astype(np.float32), row):
+                return double
+    return single
 
 
 def _asymmetry_of_others(K: np.ndarray) -> tuple[float, float, bool]:

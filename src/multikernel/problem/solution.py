@@ -40,7 +40,7 @@ class Solution:
     """The result of every method: kernel weights, a predictor with its gap, and alignments.
 
     Weights and alignments have a leading axis for outputs if each output has its own kernel
-    weights.
+    weights. ``grams`` are the grams that the predictor was trained with, or a list of them.
     """
 
     kernel_weights: np.ndarray
@@ -48,6 +48,7 @@ class Solution:
     alignment: float | np.ndarray
     kernel_alignments: np.ndarray
     history: list[Any] = field(default_factory=list)
+    grams: Any = None
 
     @classmethod
     def stack(cls, solutions: Sequence[Solution]) -> Solution:
@@ -65,6 +66,7 @@ class Solution:
             np.array([solution.alignment for solution in solutions]),
             np.stack([solution.kernel_alignments for solution in solutions]),
             [solution.history for solution in solutions],
+            [solution.grams for solution in solutions],
         )
 
 

@@ -10,6 +10,9 @@ from ...grams.operators import PSD_TOLERANCE
 from ...grams.protocol import CombinedGram, Grams
 from ..certificate import Found
 
+#: Matrices in single precision often have eigenvalues down to minus this part of the largest.
+MAX_SINGLE_PRECISION_PART = 1e-6
+
 
 class NotPSDError(ValueError):
     """A combination of kernels that must be positive semidefinite is not."""
@@ -41,7 +44,7 @@ def require_psd(
     lowest, largest, proven = gram.lowest_eigenvalue(rough=rough)
     if proven:
         return -lowest
-    if lowest >= -PSD_TOLERANCE * largest:
+    if lowest >= -max(PSD_TOLERANCE * largest, gram.rounding):
         return 0.0
     if warn:
         warnings.warn(
@@ -54,8 +57,21 @@ def require_psd(
     raise NotPSDError(
         f"The learned combination of kernels is not positive semidefinite on the training data: "
         f"its most negative eigenvalue is {lowest:.3g}, its largest {largest:.3g}"
-        f"{most_negative_kernel(grams, used)}. Drop the kernel, or repair its matrix (clip or "
-        "shift its negative eigenvalues) and pass it with mk.precomputed."
+        f"{most_negative_kernel(grams, used)}. {advice(lowest, largest)}"
+    )
+
+
+def advice(lowest: float, largest: float) -> str:
+    """The next step for a user whose combination has a negative eigenvalue."""
+    if -lowest <= MAX_SINGLE_PRECISION_PART * largest:
+        return (
+            "Eigenvalues of this size are common in matrices that were computed in single "
+            "precision. If this is the case, pass the matrix as float32, the way it was computed; "
+            "rounding is then recognised."
+        )
+    return (
+        "Drop the kernel, or repair its matrix (clip or shift its negative eigenvalues) and pass "
+        "it with mk.precomputed."
     )
 
 

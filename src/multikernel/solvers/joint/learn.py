@@ -13,7 +13,7 @@ from ...problem import Solution, Target
 from ...weighting.base import Weighting
 from ...weighting.joint import JointWeighting
 from ..certificate import Found, Report, Stopped
-from .find import find
+from .recertify import find_and_recertify
 from .subsampled_start import SubsampledStart, subsampled_start
 from .warm_start import WarmStart
 
@@ -60,19 +60,20 @@ def learn(
     if start is not None:
         given = start_on_all_samples(grams, summary, start, direction)
 
-    def finish(found: Found) -> Solution:
+    def finish(found: Found, own: Grams) -> Solution:
         aligned = combined_alignment(found, summary, target)
         return Solution(
-            found.kernel_weights, found.machine, aligned, summary.alignments, found.history
+            found.kernel_weights, found.machine, aligned, summary.alignments, found.history, own
         )
 
     try:
         with one_blas_thread(grams.n, MAX_ONE_THREAD_SAMPLES):
-            return finish(
-                find(grams, target, weighting, learner, summary=summary, warm=given, report=report)
+            found, own = find_and_recertify(
+                grams, target, weighting, learner, summary=summary, warm=given, report=report
             )
+            return finish(found, own)
     except Stopped as stopped:
-        raise Interrupted(finish(stopped.found)) from None
+        raise Interrupted(finish(stopped.found, grams)) from None
 
 
 def by_cuts(grams: Grams, weighting: Weighting) -> bool:

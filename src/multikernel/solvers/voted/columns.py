@@ -82,6 +82,10 @@ class KernelColumns:
         """``K_k(x_i, x_i)``, shape (p, n)."""
         return self.grams.diagonals()
 
+    def rounding(self, k: int) -> float:
+        """How far rounding may have moved the eigenvalues of kernel k."""
+        return float(self.grams.rounding[k])
+
     def subset(self, rows: np.ndarray) -> KernelColumns:
         """The columns of the bank on some of the samples; evaluated entries are reused."""
         return KernelColumns(self.grams.take(rows), self.kernels, self.budget)

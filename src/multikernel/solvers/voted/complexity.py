@@ -154,7 +154,8 @@ def spectra(columns: KernelColumns, sample_weight: np.ndarray | None = None) -> 
         if not np.isfinite(size) or np.abs(K - K.T).max() > MAX_ASYMMETRY * size:
             _refuse(columns, np.arange(columns.p) == k, "is not symmetric, so it has no spectrum")
         eigenvalues = eigvalsh(K)
-        if eigenvalues[0] < -PSD_TOLERANCE * max(abs(eigenvalues[-1]), size):
+        tolerance = PSD_TOLERANCE * max(abs(eigenvalues[-1]), size)
+        if eigenvalues[0] < -max(tolerance, float(root.max()) ** 2 * columns.rounding(k)):
             why = f"is not positive semidefinite (eigenvalue {eigenvalues[0]:.3g})"
             _refuse(columns, np.arange(columns.p) == k, why)
         out[k] = np.maximum(eigenvalues, 0.0)
