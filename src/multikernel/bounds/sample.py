@@ -15,6 +15,7 @@ from ..grams.protocol import Grams
 from ..kernels.algebra import Composite, Power, Scaled
 from ..kernels.bank import as_bank
 from ..kernels.base import Kernel
+from ..kernels.distances import Exponential, Matern
 from ..kernels.vectors import Gaussian, Laplacian
 from ..problem.assumptions import AssumptionError
 
@@ -125,7 +126,7 @@ def has_constant_diagonal(kernel: Kernel) -> bool:
         return all(has_constant_diagonal(part) for part in kernel.parts)
     if isinstance(kernel, (Scaled, Power)):
         return has_constant_diagonal(kernel.kernel)
-    return isinstance(kernel, (Gaussian, Laplacian))
+    return isinstance(kernel, (Gaussian, Laplacian, Exponential, Matern))
 
 
 def taken_on_trust(estimator: Any, grams: Grams, constant: list[str]) -> tuple[str, ...]:

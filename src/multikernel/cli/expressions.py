@@ -39,7 +39,7 @@ def kernel_names() -> dict[str, Any]:
     names = {
         name: getattr(kernels, name)
         for name in (
-            *("Linear", "Gaussian", "Laplacian", "Polynomial", "Sigmoid"),
+            *("Linear", "Gaussian", "Laplacian", "Polynomial", "Sigmoid", "Exponential", "Matern"),
             *("gaussians", "polynomials", "per_feature"),
         )
     }

@@ -161,7 +161,8 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
             if self.kernels is None:
                 self.bank_ = default_bank(X, sample_weight=weights)
             else:
-                self.bank_ = as_bank(self.kernels).adapt(X, weights)
+                names = getattr(self, "feature_names_in_", None)
+                self.bank_ = as_bank(self.kernels).adapt(X, weights, names)
             self.grams_ = self._make_plan(self.bank_, X, budget)
         return build(
             self.grams_,

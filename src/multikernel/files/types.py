@@ -26,7 +26,9 @@ from ..grams.stacked import StackedExpansion
 from ..kernels.algebra import Power, Product, Scaled, Sum
 from ..kernels.bank import KernelBank, PerFeature
 from ..kernels.columns import ColumnSlice, Standardization
+from ..kernels.distances import Exponential, Matern
 from ..kernels.precomputed import Precomputed
+from ..kernels.scaling import QuantileScaling
 from ..kernels.sequences import (
     EditSimilarity,
     LocalityImproved,
@@ -43,6 +45,7 @@ from ..kernels.sequences.encoding import Sequences
 from ..kernels.sequences.ngrams import Ngrams, PerNgram
 from ..kernels.sequences.table import Table
 from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
+from ..kernels.widths import AtDistance
 from ..solvers.ensemble.hypotheses import EnsembleExpansion
 from ..solvers.voted.expansion import VotedExpansion
 from ..tables.encoding import Column, TableEncoder
@@ -66,7 +69,8 @@ ESTIMATORS: tuple[type, ...] = (
 )
 
 KERNELS: tuple[type, ...] = (
-    *(Linear, Polynomial, Gaussian, Laplacian, Sigmoid, Standardization, ColumnSlice),
+    *(Linear, Polynomial, Gaussian, Laplacian, Sigmoid, Exponential, Matern),
+    *(Standardization, QuantileScaling, AtDistance, ColumnSlice),
     *(Sum, Product, Scaled, Power),
     *(KernelBank, PerFeature, Precomputed, Absent),
     *(Spectrum, Mismatch, Subsequence, WeightedDegree, LocalityImproved, Oligo),

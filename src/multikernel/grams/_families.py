@@ -37,7 +37,8 @@ class KernelFamily:
     group : array of shape (p,)
         The group of each kernel, non-decreasing.
     kind : array of shape (p,)
-        `EXP_SQ`, `EXP_L1`, `POLY` or `TANH`; in a family that a combination was reduced to
+        `EXP_SQ`, `EXP_L1`, `EXP_ROOT`, `EXP_POWER`, `MATERN_3`, `MATERN_5`, `POLY` or `TANH`; in a
+        family that a combination was reduced to
         (:mod:`multikernel.grams._combinations`) also `TABLE_SQ` and `TABLE_L1`.
     params : array of shape (p, 3)
         gamma (non-negative for the exponentials), coef0 and degree (an integer >= 1, used by

@@ -31,7 +31,11 @@ __all__ = [
     "ABSOLUTE",
     "DOT",
     "EXP_L1",
+    "EXP_POWER",
+    "EXP_ROOT",
     "EXP_SQ",
+    "MATERN_3",
+    "MATERN_5",
     "POLY",
     "SQUARE",
     "STRIP",
@@ -56,6 +60,10 @@ POLY = 2  # (gamma * x.z + coef0) ** degree
 TANH = 3  # tanh(gamma * x.z + coef0)
 TABLE_SQ = 4  # a sum of EXP_SQ, from a table
 TABLE_L1 = 5  # the same of EXP_L1
+EXP_ROOT = 6  # exp(-gamma * ||x - z||)
+MATERN_3 = 7  # (1 + a) exp(-a), a = gamma * ||x - z||
+MATERN_5 = 8  # (1 + a + a^2 / 3) exp(-a)
+EXP_POWER = 9  # exp(-gamma * ||x - z||^(2 coef0))
 
 SQUARE, ABSOLUTE, DOT = 0, 1, 2  # pairwise statistics
 
@@ -211,6 +219,21 @@ def evaluate(plan: LoopPlan, k: int, x: Array, out: Array) -> None:
     elif kind == TANH:
         for i in range(x.shape[0]):
             out[i] = tanh(fma(a, x[i], b))
+    elif kind == EXP_ROOT:
+        for i in range(x.shape[0]):
+            out[i] = exp_decay(np.sqrt(x[i]), a, b, c)
+    elif kind in (MATERN_3, MATERN_5):
+        third = a * 0 + (1.0 / 3.0 if kind == MATERN_5 else 0.0)
+        one = a * 0 + 1.0
+        rate = -(a + b) * (a * 0 + 0.6931471805599453)  # the constants are those of powers of 2
+        for i in range(x.shape[0]):
+            t = np.sqrt(x[i])
+            u = rate * t
+            decay = exp_decay(t, a, b, c)
+            out[i] = decay if decay == 0 else fma(fma(third, u, one), u, one) * decay
+    elif kind == EXP_POWER:
+        for i in range(x.shape[0]):
+            out[i] = np.exp(-a * x[i] ** b)
     else:
         for i in range(x.shape[0]):
             out[i] = fma(a, x[i], b)

@@ -25,7 +25,11 @@ from ._passes import (
     ABSOLUTE,
     DOT,
     EXP_L1,
+    EXP_POWER,
+    EXP_ROOT,
     EXP_SQ,
+    MATERN_3,
+    MATERN_5,
     POLY,
     SQUARE,
     TABLE_L1,
@@ -46,7 +50,13 @@ _STATISTIC = {
     TANH: DOT,
     TABLE_SQ: SQUARE,
     TABLE_L1: ABSOLUTE,
+    EXP_ROOT: SQUARE,
+    MATERN_3: SQUARE,
+    MATERN_5: SQUARE,
+    EXP_POWER: SQUARE,
 }
+#: kernels that evaluate one decreasing exponential, with the constants of its rate
+_DECAYS = (EXP_SQ, EXP_L1, EXP_ROOT, MATERN_3, MATERN_5)
 
 
 class BankSplit(NamedTuple):
@@ -197,7 +207,7 @@ def make_loop_plan(family: KernelFamily) -> LoopPlan:
         gamma, coef0, _ = family.params[k]
         key = (int(group), _STATISTIC[int(kind)])
         slot[k] = slots.setdefault(key, len(slots))
-        if kind in (EXP_SQ, EXP_L1):
+        if kind in _DECAYS:
             constants[k] = split_rate(float(gamma), family.dtype)
         else:
             constants[k, :2] = gamma, coef0

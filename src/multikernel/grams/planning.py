@@ -145,6 +145,7 @@ def plan(bank: KernelBank, X: Any, *, memory_budget: Any = None) -> Plan:
     else:
         X = X if hasattr(X, "shape") else np.asarray(X)
         names = getattr(X, "columns", None)
+        bank = bank.adapt(X)
     return make_plan(
         bank,
         n_samples=X.shape[0],

@@ -16,7 +16,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..kernels.base import known_psd as ask_psd
-from ..kernels.columns import Columns, Standardization, take_columns
+from ..kernels.columns import Columns, take_columns
+from ..kernels.distances import Exponential, Matern
+from ..kernels.scaling import Scaling
 from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid, VectorKernel
 from . import _loops
 from .blocks import BlockGrams, RawCross, RawStatistics
@@ -31,6 +33,8 @@ MOMENT_ONE_PASS_LIMIT = {np.dtype(np.float32): 1e6, np.dtype(np.float64): 1e4}
 #: base statistic of each kernel type, exactly these types
 BASES = {
     Gaussian: "squared distances",
+    Exponential: "squared distances",
+    Matern: "squared distances",
     Laplacian: "L1 distances",
     Linear: "dot products",
     Polynomial: "dot products",
@@ -44,6 +48,15 @@ def scalar_function(kernel: VectorKernel) -> tuple[int, tuple[float, float, floa
         return _loops.EXP_SQ, (kernel.gamma, 0.0, 1.0)
     if type(kernel) is Laplacian:
         return _loops.EXP_L1, (kernel.gamma, 0.0, 1.0)
+    if type(kernel) is Exponential:
+        if kernel.power == 2.0:
+            return _loops.EXP_SQ, (kernel.length**-2.0, 0.0, 1.0)
+        if kernel.power == 1.0:
+            return _loops.EXP_ROOT, (1.0 / kernel.length, 0.0, 1.0)
+        return _loops.EXP_POWER, (kernel.length**-kernel.power, 0.5 * kernel.power, 1.0)
+    if type(kernel) is Matern:
+        kind = {0.5: _loops.EXP_ROOT, 1.5: _loops.MATERN_3, 2.5: _loops.MATERN_5}[kernel.nu]
+        return kind, (np.sqrt(2.0 * kernel.nu) / kernel.length, 0.0, 1.0)
     if type(kernel) is Linear:
         return _loops.POLY, (1.0, 0.0, 1.0)
     if type(kernel) is Polynomial:
@@ -58,18 +71,21 @@ class Group:
     """Kernels on the same columns whose values follow from the same base statistic."""
 
     columns: Columns
-    scaling: Standardization | None
+    scaling: Scaling | None
     base: str
 
     @classmethod
     def of(cls, kernel: VectorKernel) -> Group:
         base = BASES[type(kernel)]
+        scaling = kernel.scaling
+        if isinstance(scaling, str):
+            raise ValueError(f"{kernel!r} has not learned its scaling yet: use bank.adapt(X).")
         # Squared distances follow from dot products without loss where the columns are centred
         # anyway; elsewhere they get a group of their own, which is centred for them.
-        centred = kernel.scaling is not None and kernel.scaling.mean is not None
+        centred = scaling is not None and scaling.centred
         if base == "squared distances" and centred:
             base = "dot products"
-        return cls(kernel.columns, kernel.scaling, base)
+        return cls(kernel.columns, scaling, base)
 
     def select(self, X: Any) -> np.ndarray:
         Z = take_columns(X, self.columns)

@@ -177,9 +177,17 @@ class KernelBank(Sequence[Kernel]):
 
     # -- meeting data ---------------------------------------------------------------------------
 
-    def adapt(self, X: Any, sample_weight: np.ndarray | None = None) -> KernelBank:
-        """The bank with everything learned that its kernels learn from a training sample."""
-        entries = [adapt(entry, X, sample_weight) for entry in self.entries]
+    def adapt(
+        self,
+        X: Any,
+        sample_weight: np.ndarray | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> KernelBank:
+        """The bank with everything learned that its kernels learn from a training sample.
+
+        ``feature_names`` are the names of the columns of X, if X itself does not have them.
+        """
+        entries = [adapt(entry, X, sample_weight, feature_names) for entry in self.entries]
         if all(new is old for new, old in zip(entries, self.entries, strict=True)):
             return self
         return KernelBank(entries, self._names)
@@ -211,15 +219,19 @@ class KernelBank(Sequence[Kernel]):
         return assign(plan(self, X, memory_budget=memory_budget), engine)
 
 
-def adapt(entry: Any, X: Any, sample_weight: np.ndarray | None) -> Any:
+def adapt(
+    entry: Any, X: Any, sample_weight: np.ndarray | None, feature_names: Sequence[str] | None
+) -> Any:
     """An entry, or the kernels that it is composed of, after a look at the training sample."""
+    if isinstance(entry, VectorKernel):
+        return entry.adapt(X, sample_weight, feature_names)
     if hasattr(entry, "adapt"):
         return entry.adapt(X, sample_weight)
     if isinstance(entry, Composite):
-        parts = tuple(adapt(part, X, sample_weight) for part in entry.parts)
+        parts = tuple(adapt(part, X, sample_weight, feature_names) for part in entry.parts)
         return entry if parts == entry.parts else replace(entry, parts=parts)
     if isinstance(entry, (Scaled, Power)):
-        kernel = adapt(entry.kernel, X, sample_weight)
+        kernel = adapt(entry.kernel, X, sample_weight, feature_names)
         return entry if kernel is entry.kernel else replace(entry, kernel=kernel)
     return entry
 

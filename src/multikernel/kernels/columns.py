@@ -165,6 +165,16 @@ class Standardization:
     scale: tuple[float, ...]
     mean: tuple[float, ...] | None = None
 
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.scale)
+
+    @property
+    def centred(self) -> bool:
+        """Whether the columns have mean zero."""
+        return self.mean is not None
+
     def __repr__(self) -> str:
         what = "scale" if self.mean is None else "mean and scale"
         return f"<{what} of {len(self.scale)} columns>"

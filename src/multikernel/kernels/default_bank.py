@@ -6,31 +6,48 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn.metrics.pairwise import euclidean_distances
+import scipy.sparse as sp
 
 from .bank import KernelBank
 from .base import Kernel
 from .columns import Standardization
-from .vectors import Gaussian, Linear, Polynomial
+from .distances import Exponential
+from .scaling import QuantileScaling, Scaling
+from .vectors import Gaussian, Laplacian, Linear, Polynomial, VectorKernel
+from .widths import MAX_DISTANCE_SAMPLES, median_distance, with_length
+
+#: The banks that ``kind=`` names.
+KINDS = ("tables", "gaussians")
+#: Widths of the kernels for tables, in medians of the distances.
+ROUGH_FACTORS = (0.5, 1.0, 4.0)
+SMOOTH_FACTORS = (0.5, 1.0, 2.0)
 
 
 def default_bank(
-    X: Any, *, n_gaussians: int = 7, sample_weight: np.ndarray | None = None
+    X: Any,
+    *,
+    kind: str = "tables",
+    n_gaussians: int = 7,
+    sample_weight: np.ndarray | None = None,
 ) -> KernelBank:
     """A sensible family for people who do not want to choose.
-
-    Gaussians whose gammas are powers of 4 around the median heuristic
-    ``1 / median ||x - z||^2``, a linear kernel and polynomials of degree 2 and 3, all on
-    standardised columns (on sparse data the columns are scaled but not centred).
 
     Parameters
     ----------
     X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
         Numeric and finite.
+    kind : {"tables", "gaussians"}, default="tables"
+        ``"tables"`` holds kernels of several kinds of smoothness, which leave-one-out weights
+        choose from: exponentials, Gaussians and Laplacians with widths around the median distance
+        on standardised columns, Laplacians on columns mapped to a normal distribution by their
+        ranks, and a linear kernel. ``"gaussians"`` holds Gaussians whose gammas are powers of 4
+        around ``1 / median ||x - z||^2``, a linear kernel and polynomials of degree 2 and 3, all
+        on standardised columns. On sparse data columns are scaled but not centred, and there are
+        no ranks.
     n_gaussians : int, default=7
-        How many bandwidths, centred on the median heuristic.
+        For ``kind="gaussians"``: how many bandwidths, centred on the median heuristic.
     sample_weight : array of shape (n_samples,), optional
-        How often each point counts in means, scales and the median.
+        How often each point counts in means, scales, ranks and medians.
 
     Examples
     --------
@@ -38,41 +55,57 @@ def default_bank(
     >>> from sklearn.datasets import load_iris
     >>> bank = mk.default_bank(load_iris().data)
     >>> len(bank)
-    10
+    13
     >>> bank[3]
-    Gaussian(gamma=0.160298, scaling=<mean and scale of 4 columns>)
+    Gaussian(gamma=0.325151, scaling=<mean and scale of 4 columns>)
     """
     from sklearn.utils import check_array
 
+    if kind not in KINDS:
+        raise ValueError(
+            f"default_bank: kind must be {' or '.join(map(repr, KINDS))}; got {kind!r}."
+        )
     X = check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32))
-    scaling = Standardization.of(X, sample_weight)
-    n, d = X.shape
-    omega = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
-    # The median is a rough guide: a thousand evenly spaced rows place it well enough.
-    rows = np.unique(np.linspace(0, n - 1, min(n, 1000)).astype(int))
-    i, j = np.triu_indices(len(rows), k=1)
-    distances = euclidean_distances(scaling(X[rows]), squared=True)[i, j]
-    gamma = _inverse_median(distances, (omega[rows][:, None] * omega[rows])[i, j], default=1.0 / d)
+    rows = np.unique(np.linspace(0, X.shape[0] - 1, MAX_DISTANCE_SAMPLES).astype(int))
+    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    some = None if weights is None else weights[rows]
+    standard = Standardization.of(X, weights)
+
+    def median(scaling: Scaling, *, l1: bool = False) -> float:
+        return median_distance(scaling(X[rows]), l1=l1, sample_weight=some)
+
+    if kind == "gaussians":
+        kernels = gaussian_kernels(standard, median(standard), X.shape[1], n_gaussians)
+        return KernelBank(kernels, [_plain_name(kernel) for kernel in kernels])
+    far = median(standard)
+    placed: list[tuple[VectorKernel, float]] = [
+        *((Exponential(scaling=standard), factor * far) for factor in ROUGH_FACTORS),
+        *((Gaussian(scaling=standard), factor * far) for factor in SMOOTH_FACTORS),
+    ]
+    scalings: list[Scaling] = [standard]
+    if not sp.issparse(X):
+        scalings.append(QuantileScaling.of(X, weights))
+    for scaling in scalings:
+        width = median(scaling, l1=True)
+        placed += [(Laplacian(scaling=scaling), factor * width) for factor in ROUGH_FACTORS]
+    kernels = [with_length(kernel, length) for kernel, length in placed]
+    kernels.append(Linear(scaling=standard))
+    return KernelBank(kernels, [_plain_name(kernel) for kernel in kernels])
+
+
+def gaussian_kernels(
+    scaling: Standardization, median: float, n_features: int, n_gaussians: int
+) -> list[Kernel]:
+    """Gaussians around the median heuristic, a linear kernel, and two polynomials."""
     steps = np.arange(n_gaussians) - (n_gaussians - 1) / 2
-    kernels: list[Kernel] = [Gaussian(gamma * 4.0**step, scaling=scaling) for step in steps]
+    kernels: list[Kernel] = [Gaussian(4.0**step / median**2, scaling=scaling) for step in steps]
     kernels.append(Linear(scaling=scaling))
-    kernels += [Polynomial(degree, 1.0, 1.0 / d, scaling=scaling) for degree in (2, 3)]
-    names = [_plain_name(kernel) for kernel in kernels]
-    return KernelBank(kernels, names)
-
-
-def _inverse_median(distances: np.ndarray, counts: np.ndarray, default: float) -> float:
-    """One over the median of the positive distances, each counted so many times."""
-    # Copies of a point are at distance zero up to rounding.
-    positive = distances > 1e-12 * distances.max(initial=0.0)
-    if not np.any(positive):
-        return default
-    order = np.argsort(distances[positive], kind="stable")
-    reached = np.cumsum(counts[positive][order])
-    # A hair below half: equal sums in another order must find the same distance.
-    middle = int(np.searchsorted(reached, 0.5 * reached[-1] * (1 - 1e-9)))
-    return float(1.0 / distances[positive][order[middle]])
+    return kernels + [
+        Polynomial(degree, 1.0, 1.0 / n_features, scaling=scaling) for degree in (2, 3)
+    ]
 
 
 def _plain_name(kernel: Kernel) -> str:
-    return repr(replace(kernel, scaling=None))  # type: ignore[type-var]
+    plain = repr(replace(kernel, scaling=None))  # type: ignore[type-var]
+    by_ranks = isinstance(getattr(kernel, "scaling", None), QuantileScaling)
+    return f"{plain} of ranks" if by_ranks else plain

@@ -12,8 +12,14 @@ from .columns import freeze_columns
 from .vectors import Gaussian, Linear, Polynomial, VectorKernel
 
 
-def gaussians(gammas: Iterable[float], *, columns: Any = None) -> KernelBank:
+def gaussians(
+    gammas: Iterable[float], *, columns: Any = None, scaling: str | None = None
+) -> KernelBank:
     """One Gaussian kernel per gamma.
+
+    Widths refer to the columns as they are. With ``scaling="standard"`` (or ``"quantile"``) every
+    column is first brought to mean 0 and variance 1, with numbers learned from the training
+    sample; :func:`multikernel.at_distances` also chooses the widths.
 
     Examples
     --------
@@ -23,11 +29,16 @@ def gaussians(gammas: Iterable[float], *, columns: Any = None) -> KernelBank:
     """
     if not isinstance(gammas, Iterable) or isinstance(gammas, str):
         raise TypeError(f"gaussians: gammas must be a sequence of numbers; got {gammas!r}.")
-    return KernelBank([Gaussian(gamma, columns=columns) for gamma in gammas])
+    return KernelBank([Gaussian(gamma, columns=columns, scaling=scaling) for gamma in gammas])
 
 
 def polynomials(
-    degrees: Iterable[int], coef0: float = 1.0, *, gamma: float = 1.0, columns: Any = None
+    degrees: Iterable[int],
+    coef0: float = 1.0,
+    *,
+    gamma: float = 1.0,
+    columns: Any = None,
+    scaling: str | None = None,
 ) -> KernelBank:
     """One polynomial kernel per degree.
 
@@ -39,7 +50,9 @@ def polynomials(
     """
     if not isinstance(degrees, Iterable) or isinstance(degrees, str):
         raise TypeError(f"polynomials: degrees must be a sequence of numbers; got {degrees!r}.")
-    return KernelBank([Polynomial(d, coef0, gamma, columns=columns) for d in degrees])
+    return KernelBank(
+        [Polynomial(d, coef0, gamma, columns=columns, scaling=scaling) for d in degrees]
+    )
 
 
 def per_feature(kernel: VectorKernel | None = None, *, columns: Any = None) -> KernelBank:

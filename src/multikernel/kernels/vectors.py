@@ -14,7 +14,8 @@ from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from .base import Kernel, check_number
-from .columns import Columns, Standardization, freeze_columns, resolve_columns, take_columns
+from .columns import Columns, freeze_columns, resolve_columns, take_columns
+from .scaling import Scaling, check_scaling, learn_scaling
 
 
 @dataclass(frozen=True, repr=False)
@@ -23,10 +24,11 @@ class VectorKernel(Kernel):
 
     _: KW_ONLY
     columns: Columns = None
-    scaling: Standardization | None = None
+    scaling: Scaling | str | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", freeze_columns(self.columns))
+        check_scaling(type(self).__name__, self.scaling)
 
     def __repr__(self) -> str:
         own = [f.name for f in dataclasses.fields(self) if f.name not in ("columns", "scaling")]
@@ -42,17 +44,34 @@ class VectorKernel(Kernel):
         resolved = self
         if columns != self.columns:
             resolved = dataclasses.replace(self, columns=columns)
-        if self.scaling is not None:
+        if self.scaling is not None and not isinstance(self.scaling, str):
             width = n_features if columns is None else len(columns)  # type: ignore[arg-type]
-            if len(self.scaling.scale) != width:
+            if self.scaling.width != width:
                 raise ValueError(
-                    f"Kernel {self!r} standardises {len(self.scaling.scale)} columns, but selects "
+                    f"Kernel {self!r} scales {self.scaling.width} columns, but selects "
                     f"{width} of X. Build the bank on data with the same columns."
                 )
         return resolved
 
+    def adapt(
+        self,
+        X: Any,
+        sample_weight: np.ndarray | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> VectorKernel:
+        """The kernel with its scaling learned from a training sample."""
+        if not isinstance(self.scaling, str):
+            return self
+        learned = learn_scaling(self.scaling, self.columns, X, sample_weight, feature_names)
+        return dataclasses.replace(self, scaling=learned)
+
     def select(self, X: Any) -> Any:
-        """The columns this kernel sees, standardised: an array or a CSR matrix."""
+        """The columns this kernel sees, scaled: an array or a CSR matrix."""
+        if isinstance(self.scaling, str):
+            raise ValueError(
+                f"{self!r} learns its scaling from a training sample. Write "
+                "K = kernel.adapt(X_train), and K(X, Z)."
+            )
         X = take_columns(X, self.columns)
         if self.scaling is not None:
             X = self.scaling(X)

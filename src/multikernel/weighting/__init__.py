@@ -8,6 +8,7 @@ from typing import Any
 from .alignment import Align, AlignF
 from .base import Weighting
 from .joint import JointWeighting
+from .leave_one_out import LeaveOneOut
 from .lp_norm import L1, LpNorm
 from .structured_norms import ElasticNetNorm, HierarchicalNorm, NonIsotropicNorm
 from .uniform import BestSingle, Uniform
@@ -19,6 +20,7 @@ NAMED: dict[str, type[Weighting]] = {
     "best": BestSingle,
     "align": Align,
     "alignf": AlignF,
+    "loo": LeaveOneOut,
     "lp": LpNorm,
     "l1": L1,
     "l2-ball": L2Ball,
@@ -54,6 +56,7 @@ __all__ = [
     "HierarchicalNorm",
     "JointWeighting",
     "L2Ball",
+    "LeaveOneOut",
     "LpNorm",
     "NonIsotropicNorm",
     "Uniform",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -37,6 +38,12 @@ class Weighting(BaseEstimator):  # type: ignore[misc]
         them compute them.
         """
         raise NotImplementedError
+
+    def weigh(
+        self, grams: Grams, target: Target, learner: Learner, summary: Summary | None = None
+    ) -> tuple[np.ndarray, list[dict[str, Any]]]:
+        """Kernel weights as `start` returns them, and entries for the history of the fit."""
+        return start_weights(self, grams, target, learner, summary), []
 
 
 def start_weights(

@@ -9,7 +9,7 @@ import numpy as np
 from ...grams.protocol import CombinedGram, Grams, Summary
 from ...learners.base import Learner
 from ...problem import Target
-from ...weighting.base import Weighting, start_weights
+from ...weighting.base import Weighting
 from ...weighting.joint import JointWeighting
 from ..certificate import Found, Report
 from . import features
@@ -51,8 +51,9 @@ def find(
         Receives every entry of the history of a joint rule.
     """
     if not isinstance(weighting, JointWeighting):
-        kernel_weights, gram = combine_by_rule(grams, target, weighting, learner, summary)
-        return Found(kernel_weights, learner.fit(gram, target), gram, [])
+        kernel_weights, history = weighting.weigh(grams, target, learner, summary)
+        gram = combine_checked(grams, kernel_weights, weighting)
+        return Found(kernel_weights, learner.fit(gram, target), gram, history)
     if features.is_for(grams, target, weighting, learner):
         return features.find_by_features(
             grams, target, weighting, learner, warm=warm, report=report
@@ -70,7 +71,12 @@ def combine_by_rule(
     summary: Summary | None = None,
 ) -> tuple[np.ndarray, CombinedGram]:
     """The weights of a two-stage rule, and the combination, checked to be semidefinite."""
-    kernel_weights = start_weights(weighting, grams, target, learner, summary)
+    kernel_weights, _ = weighting.weigh(grams, target, learner, summary)
+    return kernel_weights, combine_checked(grams, kernel_weights, weighting)
+
+
+def combine_checked(grams: Grams, kernel_weights: np.ndarray, weighting: Weighting) -> CombinedGram:
+    """The combination with the weights of a two-stage rule, checked to be semidefinite."""
     gram = grams.combine(kernel_weights)
     require_psd(grams, kernel_weights, gram, warn=weighting.signed_weights)
-    return kernel_weights, gram
+    return gram

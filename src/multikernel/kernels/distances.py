@@ -1,0 +1,115 @@
+"""Kernels of the Euclidean distance that are rougher than the Gaussian."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .base import check_number
+from .vectors import VectorKernel, _squared_distances
+
+#: The smoothness parameters of Matern kernels that are products of a polynomial and an exponential.
+SMOOTHNESS = (0.5, 1.5, 2.5)
+
+
+@dataclass(frozen=True, repr=False)
+class Exponential(VectorKernel):
+    """The exponential kernel ``K(x, z) = exp(-(||x - z|| / length) ** power)``.
+
+    Functions of this kernel need not be smooth, which suits tables of measurements better than
+    Gaussians do.
+
+    Parameters
+    ----------
+    length : float, default=1.0
+        The positive distance over which the kernel falls to 1/e.
+    power : float, default=1.0
+        From above 0 to 2. With 2 the kernel is ``Gaussian(gamma=1 / length**2)``.
+    columns : str, int, sequence of them, slice or None
+        The columns of X the kernel sees; all of them by default.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> mk.Exponential(length=2.0)([[0.0, 0.0]], [[3.0, 4.0]]).round(4)
+    array([[0.0821]])
+    """
+
+    length: float = 1.0
+    power: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("Exponential", "length", self.length, positive=True)
+        check_number("Exponential", "power", self.power, positive=True)
+        if self.power > 2:
+            raise ValueError(
+                f"Exponential: power must be at most 2; got {self.power!r}. Beyond 2 the function "
+                "is not positive semidefinite."
+            )
+        object.__setattr__(self, "length", float(self.length))
+        object.__setattr__(self, "power", float(self.power))
+
+    @property
+    def is_psd(self) -> bool:
+        return True
+
+    def _pairs(self, X: Any, Z: Any) -> np.ndarray:
+        scaled = _squared_distances(X, Z) / self.length**2
+        return np.exp(-(scaled ** (0.5 * self.power))).astype(X.dtype, copy=False)
+
+    def _diag(self, X: Any) -> np.ndarray:
+        return np.ones(X.shape[0], dtype=X.dtype)
+
+
+@dataclass(frozen=True, repr=False)
+class Matern(VectorKernel):
+    """Matern's kernel of the scaled distance ``a = sqrt(2 nu) ||x - z|| / length``.
+
+    It is ``exp(-a)`` for nu = 1/2 (the exponential kernel), ``(1 + a) exp(-a)`` for nu = 3/2 and
+    ``(1 + a + a^2 / 3) exp(-a)`` for nu = 5/2. The larger nu, the smoother the functions.
+
+    Parameters
+    ----------
+    nu : {0.5, 1.5, 2.5}, default=1.5
+        The smoothness.
+    length : float, default=1.0
+        The positive scale of distances.
+    columns : str, int, sequence of them, slice or None
+        The columns of X the kernel sees; all of them by default.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> mk.Matern(nu=2.5, length=2.0)([[0.0, 0.0]], [[3.0, 4.0]]).round(4)
+    array([[0.0638]])
+    """
+
+    nu: float = 1.5
+    length: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("Matern", "length", self.length, positive=True)
+        check_number("Matern", "nu", self.nu, positive=True)
+        if self.nu not in SMOOTHNESS:
+            raise ValueError(
+                f"Matern: nu must be 0.5, 1.5 or 2.5; got {self.nu!r}. Between these the kernel "
+                "has no simple form; Exponential(length, power) is another family in between."
+            )
+        object.__setattr__(self, "length", float(self.length))
+        object.__setattr__(self, "nu", float(self.nu))
+
+    @property
+    def is_psd(self) -> bool:
+        return True
+
+    def _pairs(self, X: Any, Z: Any) -> np.ndarray:
+        a = np.sqrt(2.0 * self.nu * _squared_distances(X, Z)) / self.length
+        polynomial = {0.5: 1.0, 1.5: 1.0 + a, 2.5: 1.0 + a + a**2 / 3.0}[self.nu]
+        return np.asarray(polynomial * np.exp(-a)).astype(X.dtype, copy=False)
+
+    def _diag(self, X: Any) -> np.ndarray:
+        return np.ones(X.shape[0], dtype=X.dtype)

@@ -1,0 +1,141 @@
+"""Kernels whose widths follow the distances between training samples."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
+
+from .bank import KernelBank
+from .base import check_number
+from .distances import Exponential, Matern
+from .scaling import check_scaling, learn_scaling
+from .vectors import Gaussian, Laplacian, VectorKernel
+
+#: Distances are looked at between at most this many samples, evenly spaced.
+MAX_DISTANCE_SAMPLES = 500
+
+
+@dataclass(frozen=True, repr=False)
+class AtDistance(VectorKernel):
+    """A kernel whose width is a multiple of the median distance between training samples.
+
+    It becomes an ordinary kernel when a model is fitted (``bank_`` of the model shows it).
+    """
+
+    kernel: VectorKernel = dataclasses.field(default_factory=Exponential)
+    factor: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("AtDistance", "factor", self.factor, positive=True)
+        check_scaling("AtDistance", self.scaling)
+        if not isinstance(self.kernel, (Gaussian, Exponential, Matern)):
+            raise TypeError(
+                "AtDistance needs a kernel with a width: Gaussian, Laplacian, Exponential or "
+                f"Matern; got {self.kernel!r}."
+            )
+
+    @property
+    def is_psd(self) -> bool:
+        return True
+
+    def adapt(
+        self,
+        X: Any,
+        sample_weight: np.ndarray | None = None,
+        feature_names: Sequence[str] | None = None,
+    ) -> VectorKernel:
+        scaling = self.scaling
+        if isinstance(scaling, str):
+            scaling = learn_scaling(scaling, self.columns, X, sample_weight, feature_names)
+        placed = dataclasses.replace(self.kernel, columns=self.columns, scaling=scaling)
+        if feature_names is not None:
+            placed = placed.resolve(X.shape[1], feature_names)
+        rows = np.unique(np.linspace(0, X.shape[0] - 1, MAX_DISTANCE_SAMPLES).astype(int))
+        omega = None if sample_weight is None else np.asarray(sample_weight)[rows]
+        median = median_distance(
+            placed.select(X[rows] if not hasattr(X, "iloc") else X.iloc[rows]),
+            l1=type(self.kernel) is Laplacian,
+            sample_weight=omega,
+        )
+        return with_length(placed, self.factor * median)
+
+    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
+        raise ValueError(
+            f"{self!r} takes its width from a training sample. Write K = kernel.adapt(X_train), "
+            "and K(X, Z)."
+        )
+
+
+def median_distance(Z: Any, *, l1: bool, sample_weight: np.ndarray | None) -> float:
+    """The median of the positive distances between samples; 1 if there is none."""
+    distances = manhattan_distances(Z) if l1 else euclidean_distances(Z)
+    n = len(distances)
+    omega = np.ones(n) if sample_weight is None else sample_weight
+    i, j = np.triu_indices(n, k=1)
+    found, counts = distances[i, j], omega[i] * omega[j]
+    # Copies of a sample are at distance zero up to rounding.
+    positive = found > 1e-6 * found.max(initial=0.0)
+    if not np.any(positive):
+        return 1.0
+    found, counts = found[positive], counts[positive]
+    order = np.argsort(found, kind="stable")
+    reached = np.cumsum(counts[order])
+    # A hair below half: equal sums in another order must find the same distance.
+    middle = int(np.searchsorted(reached, 0.5 * reached[-1] * (1 - 1e-9)))
+    return float(found[order[middle]])
+
+
+def with_length(kernel: VectorKernel, length: float) -> VectorKernel:
+    """The same kernel with this width: ``exp(-d^2 / (2 length^2))`` for a Gaussian."""
+    if type(kernel) is Laplacian:
+        return dataclasses.replace(kernel, gamma=1.0 / length)
+    if isinstance(kernel, Gaussian):
+        return dataclasses.replace(kernel, gamma=0.5 / length**2)
+    return dataclasses.replace(kernel, length=length)  # type: ignore[call-arg]
+
+
+def at_distances(
+    kernel: VectorKernel | None = None,
+    factors: Iterable[float] = (0.25, 0.5, 1.0, 2.0, 4.0),
+    *,
+    scaling: str | None = "standard",
+    columns: Any = None,
+) -> KernelBank:
+    """One kernel per factor, each with that multiple of the median distance as its width.
+
+    The median is taken over pairs of training samples when a model is fitted, so widths suit the
+    columns whatever their units and number.
+
+    Parameters
+    ----------
+    kernel : Gaussian, Laplacian, Exponential or Matern, default=Exponential()
+        Its own width is replaced; a Laplacian uses distances of its own, ``||x - z||_1``.
+    factors : sequence of float
+    scaling : {"standard", "quantile"} or None, default="standard"
+        ``"standard"`` brings every column to mean 0 and variance 1, ``"quantile"`` to a normal
+        distribution by its ranks, None leaves the columns as they are.
+    columns : names, indices, slice or None
+        The columns that the kernels see; all of them by default.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> from sklearn.datasets import load_iris
+    >>> X, y = load_iris(return_X_y=True)
+    >>> bank = mk.at_distances(mk.Exponential(), [0.5, 1.0, 2.0])
+    >>> model = mk.MultiKernelClassifier(bank).fit(X, y)
+    >>> [round(kernel.length, 2) for kernel in model.bank_]
+    [1.25, 2.49, 4.99]
+    """
+    if not isinstance(factors, Iterable) or isinstance(factors, str):
+        raise TypeError(f"at_distances: factors must be a sequence of numbers; got {factors!r}.")
+    kernel = Exponential() if kernel is None else kernel
+    return KernelBank(
+        [AtDistance(kernel, factor, columns=columns, scaling=scaling) for factor in factors]  # type: ignore[arg-type]
+    )

@@ -1,0 +1,168 @@
+"""Exact leave-one-out residuals of kernel ridge regression, and how they change with the kernel.
+
+    min_{f, b}  ||f||^2 + sum_i c_i (y_i - f(x_i) - b)^2,      f = sum_j s_j K(x_j, .)
+
+The optimum is ``s = P y`` with ``P = B - B 1 1'B / (1'B 1)``, ``B = (K + diag(1/c))^-1`` (``P = B``
+without an intercept), and ``e_i = s_i / c_i`` are its residuals. A sample of cost ``c_i`` stands
+for ``omega_i`` equal copies. Leaving out the share ``rho_i = min(1, 1 / omega_i)`` of its cost,
+that is one copy, changes the residual to
+
+    r_i = s_i / d_i,      d_i = (1 - rho_i) c_i + rho_i P_ii
+
+The criterion is ``L = sum_i c_i r_i^2``, summed over outputs. Since ``dP = -P dK P``,
+
+    dL = <G, dK>,   G = 2 (P diag(v) P - sym(P u s')),   u = c r / d,   v = rho c r s / d^2
+
+with the terms of ``u s'`` and v summed over outputs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import LinAlgError
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpotrf, dpotri
+
+from .._mirror import mirror
+from .._threads import one_blas_thread
+from ..problem import Target
+
+
+@dataclass(frozen=True)
+class LeaveOneOutProblem:
+    """What does not depend on the kernel: targets, costs, and the share that is left out.
+
+    Attributes
+    ----------
+    Y : array of shape (n, t)
+        Centred if the intercept is free, so that a large mean costs no digits.
+    mean : array of shape (t,)
+        What was subtracted from the targets.
+    costs : array of shape (n,)
+        ``c``.
+    share : array of shape (n,)
+        ``rho``.
+    fit_intercept : bool
+    """
+
+    Y: np.ndarray
+    mean: np.ndarray
+    costs: np.ndarray
+    share: np.ndarray
+    fit_intercept: bool
+
+    @classmethod
+    def of(cls, target: Target, fit_intercept: bool, alpha: float = 1.0) -> LeaveOneOutProblem:
+        """The problem of a target, with the ridge constant ``alpha``."""
+        costs = target.loss_weights / alpha
+        mean = np.zeros(target.Y.shape[1])
+        if fit_intercept:
+            mean = np.average(target.Y, axis=0, weights=costs)
+        omega = np.ones(len(costs)) if target.sample_weight is None else target.sample_weight
+        return cls(target.Y - mean, mean, costs, np.minimum(1.0, 1.0 / omega), fit_intercept)
+
+    def constant_error(self) -> float:
+        """The criterion of the best constant (zero without an intercept), nothing left out."""
+        return float(self.costs @ np.sum(self.Y**2, axis=1))
+
+
+@dataclass(frozen=True)
+class LeaveOneOutFit:
+    """The optimum for one kernel matrix, and its leave-one-out residuals.
+
+    Attributes
+    ----------
+    problem : LeaveOneOutProblem
+    P : array of shape (n, n)
+    coef : array of shape (n, t)
+        ``s``.
+    left : array of shape (n,)
+        The denominators ``d``.
+    residuals : array of shape (n, t)
+        ``r``: target minus prediction for each sample by the function trained without it.
+    error : float
+        The criterion L.
+    """
+
+    problem: LeaveOneOutProblem
+    P: np.ndarray
+    coef: np.ndarray
+    left: np.ndarray
+    residuals: np.ndarray
+    error: float
+
+    @property
+    def predictions(self) -> np.ndarray:
+        """What is predicted for each sample without it, shape (n, t)."""
+        return np.asarray(self.problem.Y + self.problem.mean - self.residuals)
+
+    def gradient(self) -> np.ndarray:
+        """The symmetric matrix G with ``dL = <G, dK>``."""
+        u, v = self._sensitivities()
+        G = _congruence(self.P, v)
+        half = (self.P @ u) @ self.coef.T
+        G -= 0.5 * (half + half.T)
+        G *= 2.0
+        return G
+
+    def scale_derivative(self) -> float:
+        """``<G, K>``, the derivative with respect to the logarithm of a factor of K.
+
+        No product of matrices is needed, since ``P K s = s - P (s / c)`` and ``P K P`` has the
+        diagonal ``P_ii - sum_j P_ij^2 / c_j``.
+        """
+        u, v = self._sensitivities()
+        costs = self.problem.costs
+        diagonal = np.diag(self.P) - np.einsum("ij,ij,j->i", self.P, self.P, 1.0 / costs)
+        moved = self.coef - self.P @ (self.coef / costs[:, None])
+        return 2.0 * float(v @ diagonal - np.sum(u * moved))
+
+    def _sensitivities(self) -> tuple[np.ndarray, np.ndarray]:
+        """``u`` of shape (n, t) and ``v`` of shape (n,)."""
+        c, share = self.problem.costs, self.problem.share
+        u = c[:, None] * self.residuals / self.left[:, None]
+        return u, share * np.sum(u * self.coef, axis=1) / self.left
+
+
+def leave_one_out(K: np.ndarray, problem: LeaveOneOutProblem) -> LeaveOneOutFit:
+    """Ridge regression on the matrix K and its leave-one-out residuals, by one factorisation.
+
+    Raises LinAlgError if ``K + diag(1/c)`` is not positive definite in double precision.
+    """
+    n, c = len(K), problem.costs
+    A = K.copy()
+    A[np.diag_indices(n)] += 1.0 / c
+    with one_blas_thread(n, 400):
+        factor, failed = dpotrf(A.T, lower=0, overwrite_a=1, clean=0)  # the lower triangle of A
+        if failed:
+            raise LinAlgError("The kernel matrix is not positive definite.")
+        inverse, failed = dpotri(factor, lower=0, overwrite_c=1)
+    if failed:
+        raise LinAlgError("The kernel matrix is singular.")
+    P = np.ascontiguousarray(inverse.T)
+    mirror(P)
+    if problem.fit_intercept:
+        ones = P.sum(axis=1)
+        P -= np.outer(ones, ones / ones.sum())
+    coef = P @ problem.Y
+    # A diagonal that rounding made negative belongs to a sample that the others do not constrain.
+    diagonal = np.maximum(np.diag(P), np.finfo(np.float64).eps * c)
+    left = (1.0 - problem.share) * c + problem.share * diagonal
+    residuals = coef / left[:, None]
+    error = float(c @ np.sum(residuals**2, axis=1))
+    return LeaveOneOutFit(problem, P, coef, left, residuals, error)
+
+
+def _congruence(P: np.ndarray, v: np.ndarray) -> np.ndarray:
+    """``P diag(v) P`` for a symmetric P, by two symmetric products."""
+    out = np.zeros_like(P)
+    for sign in (1.0, -1.0):
+        chosen = sign * v > 0
+        if np.any(chosen):
+            half = P[chosen] * np.sqrt(np.abs(v[chosen]))[:, None]
+            # BLAS reads the transpose: half.T half, of which it fills one triangle.
+            out = dsyrk(sign, half.T, trans=0, lower=0, beta=1.0, c=out.T, overwrite_c=1).T
+    mirror(out)
+    return out
