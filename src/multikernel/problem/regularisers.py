@@ -17,7 +17,7 @@ Rostamizadeh 2012, section 3.4.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -55,6 +55,16 @@ class Regulariser(Protocol):
         ...
 
 
+@runtime_checkable
+class SmoothRegulariser(Regulariser, Protocol):
+    """A regulariser whose conjugate has a derivative."""
+
+    def dual_weights(self, a: np.ndarray) -> np.ndarray:
+        """``theta_k = 2 d dual / d a_k``, shape (p,): the conjugate at s has the gradient
+        ``sum_k theta_k K_k s``."""
+        ...
+
+
 @dataclass(frozen=True)
 class BlockNorm:
     """``1/2 ||v||_p^2`` (Kloft 2011, Problem II.3), conjugate ``1/2 ||sqrt(a)||_{p*}^2``."""
@@ -83,11 +93,14 @@ class BlockNorm:
             v = theta * np.sqrt(a)
             size = norm(v, p)
             return theta if size == 0 else (v / size) ** (2.0 - p)
+        return self.dual_weights(a) if np.any(a[self.usable] > 0) else theta
+
+    def dual_weights(self, a: np.ndarray) -> np.ndarray:
+        """``theta_k = zeta_k^(p*-2) ||zeta||_{p*}^(2-p*)`` with ``zeta = sqrt(a)``, p above 1."""
+        r = conjugate(self.p)
         zeta = floored_roots(a, self.usable)
-        if zeta is None:
-            return theta
-        # From the dual: theta_k = zeta_k^(p*-2) ||zeta||_{p*}^(2-p*).
-        r = conjugate(p)
+        if zeta is None or r == 2:
+            return self.start()
         size = norm(zeta[self.usable], r)
         return np.where(self.usable, (zeta / size) ** (r - 2.0), 0.0)
 

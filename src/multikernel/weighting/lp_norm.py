@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,24 @@ from ..problem.regularisers import BlockNorm, Regulariser
 from .joint import JointWeighting, check_exponent
 
 #: Values of ``LpNorm(solver=...)``.
-SOLVERS = ("auto", "alternation", "cutting-planes", "interior-point", "chunking")
+SOLVERS = (
+    "auto",
+    "alternation",
+    "cutting-planes",
+    "interior-point",
+    "lbfgs",
+    "chunking",
+    "cutting-planes-wrapper",
+    "cutting-planes-chunking",
+)
+#: The exponents p of solvers that are not for all of them, in words and as a function.
+EXPONENTS: dict[str, tuple[str, Callable[[float], bool]]] = {
+    "cutting-planes": ("from 1 to 2", lambda p: p <= 2),
+    "cutting-planes-wrapper": ("from 1 to 2", lambda p: p <= 2),
+    "cutting-planes-chunking": ("from 1 to 2", lambda p: p <= 2),
+    "interior-point": ("above 2", lambda p: p > 2),
+    "lbfgs": ("above 1 and below infinity", lambda p: 1 < p < np.inf),
+}
 #: Up to this many kernels a Newton step of the cutting planes costs less than the training runs
 #: that it saves.
 MAX_NEWTON_KERNELS = 1250
@@ -33,20 +51,26 @@ class LpNorm(JointWeighting):
     tol : float, default=1e-3
         Relative duality gap at which the solver stops.
     max_iter : int, default=500
-        Limit on training runs, or on Newton steps.
-    solver : {"auto", "alternation", "cutting-planes", "interior-point", "chunking"}, \
-            default="auto"
+        Limit on training runs, Newton steps or iterations of L-BFGS; times n / 40, but at least 10,
+        on steps of chunking.
+    solver : {"auto", "alternation", "cutting-planes", "interior-point", "lbfgs", "chunking", \
+            "cutting-planes-wrapper", "cutting-planes-chunking"}, default="auto"
         - ``"alternation"`` trains the predictor and updates the weights in turns; any p.
         - ``"cutting-planes"``, for p from 1 to 2, needs fewer training runs and gives exact zeros
           at p = 1.
         - ``"interior-point"``, for p above 2, starts with the alternation and, when that slows
           down, takes some tens of Newton steps in weights and coefficients together. The number of
           steps hardly depends on p and on the ranks of the kernels.
+        - ``"lbfgs"``, for p above 1 and below infinity and the squared or logistic loss, maximises
+          the dual by a quasi-Newton method, without training a predictor.
         - ``"chunking"`` updates the weights after every small step of the predictor; any p, for
           piecewise linear losses.
+        - ``"cutting-planes-wrapper"`` and ``"cutting-planes-chunking"``, for p from 1 to 2, are the
+          cutting planes of the thesis (Algorithm D.1): around complete training runs, or after
+          every small step of the predictor (for piecewise linear losses).
         - ``"auto"`` uses cutting planes below p = 2 (with more than 1,250 kernels: below 4/3), the
           alternation between these limits, and the interior-point method above 2. It never uses
-          chunking, which was slower in all our measurements. At p = 1 with kernels of rank one, one
+          the others, which were slower in our measurements. At p = 1 with kernels of rank one, one
           output and the hinge, epsilon-insensitive or squared loss, the predictor is a sparse
           linear function; ``"auto"`` then solves linear programs or least squares over a growing
           set of features.
@@ -93,9 +117,8 @@ class LpNorm(JointWeighting):
         if self.solver not in SOLVERS:
             raise ValueError(f"LpNorm: solver must be one of {SOLVERS}; got {self.solver!r}.")
         check_exponent("LpNorm", "p", self.p)
-        allowed = {"interior-point": self.p > 2, "cutting-planes": self.p <= 2}
-        if not allowed.get(self.solver, True):
-            where = "above 2" if self.solver == "interior-point" else "from 1 to 2"
+        where, allowed = EXPONENTS.get(self.solver, ("", lambda p: True))
+        if not allowed(self.p):
             raise ValueError(
                 f"LpNorm: solver={self.solver!r} is for p {where}; got p={self.p!r}. Use "
                 "solver='auto'."
@@ -111,6 +134,10 @@ class LpNorm(JointWeighting):
     @property
     def fixed_weights(self) -> bool:
         return self.p == 2
+
+    @property
+    def supports_subsampled_start(self) -> bool:
+        return not self.fixed_weights and self.solver != "lbfgs"  # which starts from no weights
 
     def regulariser(
         self, grams: Grams, target: Target, summary: Summary | None = None
@@ -130,7 +157,8 @@ class L1(LpNorm):
         Relative duality gap at which the solver stops.
     max_iter : int, default=500
         Limit on training runs.
-    solver : {"auto", "alternation", "cutting-planes", "chunking"}, default="auto"
+    solver : {"auto", "alternation", "cutting-planes", "chunking", "cutting-planes-wrapper", \
+            "cutting-planes-chunking"}, default="auto"
         As in :class:`LpNorm`. By default cutting planes; for kernels of rank one, linear programs
         or least squares.
 

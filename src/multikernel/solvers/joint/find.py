@@ -18,6 +18,8 @@ from .chunking import find_by_chunking
 from .cutting_plane import find_by_cutting_planes
 from .definiteness import require_psd
 from .interior_point import find_by_interior_point
+from .lbfgs import find_by_lbfgs
+from .taylor_cuts import find_by_cutting_plane_chunking, find_by_cutting_plane_wrapper
 from .warm_start import WarmStart
 
 #: The solvers by the names that ``JointWeighting.method`` returns.
@@ -26,6 +28,9 @@ SOLVERS: dict[str, Callable[..., Found]] = {
     "cutting-planes": find_by_cutting_planes,
     "interior-point": find_by_interior_point,
     "chunking": find_by_chunking,
+    "cutting-planes-wrapper": find_by_cutting_plane_wrapper,
+    "cutting-planes-chunking": find_by_cutting_plane_chunking,
+    "lbfgs": find_by_lbfgs,
 }
 
 
