@@ -28,6 +28,8 @@ from .._threads import one_blas_thread
 #: Smallest a_k, relative to the largest, in updates that divide by powers of a_k: kernel weights
 #: stay finite. The primal value changes by about the root of this number, relative to itself.
 MIN_FORM_RATIO = 1e-12
+#: Rounding error of a norm that is scaled to the boundary of a ball.
+UNIT_BALL_ROUNDING = 1e-14
 
 
 class Regulariser(Protocol):
@@ -103,6 +105,33 @@ class BlockNorm:
             return self.start()
         size = norm(zeta[self.usable], r)
         return np.where(self.usable, (zeta / size) ** (r - 2.0), 0.0)
+
+
+@dataclass(frozen=True)
+class UnsquaredBlockNorm:
+    """``1/2 ||v||_p``, as in the group lasso; the conjugate is zero if ``||sqrt(a)||_{p*} <= 1/2``.
+
+    Outside that ball the conjugate is infinite: a dual value needs coefficients inside. There is no
+    update of kernel weights; :mod:`multikernel.solvers.joint.unsquared` solves problems of the
+    squared norm instead.
+    """
+
+    p: float
+    usable: np.ndarray
+    mixing: float = 0.0
+
+    def start(self) -> np.ndarray:
+        return BlockNorm(self.p, self.usable).start()
+
+    def update(self, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
+        raise NotImplementedError("The unsquared norm has no update: use find_unsquared.")
+
+    def primal(self, theta: np.ndarray, a: np.ndarray) -> float:
+        return 0.5 * norm(theta * np.sqrt(a), self.p)
+
+    def dual(self, theta: np.ndarray, a: np.ndarray) -> float:
+        size = norm(np.sqrt(a[self.usable]), conjugate(self.p))
+        return 0.0 if size <= 0.5 + UNIT_BALL_ROUNDING else np.inf
 
 
 @dataclass(frozen=True)

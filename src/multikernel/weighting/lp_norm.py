@@ -9,7 +9,7 @@ import numpy as np
 
 from ..grams.protocol import Grams, Summary
 from ..problem import Target
-from ..problem.regularisers import BlockNorm, Regulariser
+from ..problem.regularisers import BlockNorm, Regulariser, UnsquaredBlockNorm
 from .joint import JointWeighting, check_exponent
 
 #: Values of ``LpNorm(solver=...)``.
@@ -70,10 +70,19 @@ class LpNorm(JointWeighting):
           every small step of the predictor (for piecewise linear losses).
         - ``"auto"`` uses cutting planes below p = 2 (with more than 1,250 kernels: below 4/3), the
           alternation between these limits, and the interior-point method above 2. It never uses
-          the others, which were slower in our measurements. At p = 1 with kernels of rank one, one
+          the others: L-BFGS can be faster with the logistic loss, the rest were slower in our
+          measurements. At p = 1 with kernels of rank one, one
           output and the hinge, epsilon-insensitive or squared loss, the predictor is a sparse
           linear function; ``"auto"`` then solves linear programs or least squares over a growing
           set of features.
+    squared : bool, default=True
+        With False the norm is not squared: ``min 1/2 (sum_k ||w_k||^p)^(1/p) + loss``, the group
+        lasso if p = 1. The two problems have the same solutions, for other costs: the solution of
+        the squared norm with C solves the unsquared one with ``C / (2 W)``, where ``W =
+        ||w||_{2,p}``. A few problems of the squared norm give the solution for the C that was
+        asked for, with its own duality gap; ``history_`` has one entry for each, with
+        ``cost_factor``, the ratio of its C to that of the unsquared norm. If C is too small to pay
+        for any predictor but a constant, all kernel weights are zero.
 
     Examples
     --------
@@ -92,11 +101,13 @@ class LpNorm(JointWeighting):
         tol: float = 1e-3,
         max_iter: int = 500,
         solver: str = "auto",
+        squared: bool = True,
     ) -> None:
         self.p = p
         self.tol = tol
         self.max_iter = max_iter
         self.solver = solver
+        self.squared = squared
 
     @classmethod
     def from_theta_norm(cls, q: float, **options: Any) -> LpNorm:
@@ -137,12 +148,15 @@ class LpNorm(JointWeighting):
 
     @property
     def supports_subsampled_start(self) -> bool:
-        return not self.fixed_weights and self.solver != "lbfgs"  # which starts from no weights
+        # L-BFGS does not start from weights; the unsquared norm scales them.
+        return not self.fixed_weights and self.solver != "lbfgs" and self.squared
 
     def regulariser(
         self, grams: Grams, target: Target, summary: Summary | None = None
     ) -> Regulariser:
         check_exponent("LpNorm", "p", self.p)
+        if not self.squared:
+            return UnsquaredBlockNorm(float(self.p), ~grams.degenerate)
         return BlockNorm(float(self.p), ~grams.degenerate)
 
 
@@ -161,6 +175,8 @@ class L1(LpNorm):
             "cutting-planes-chunking"}, default="auto"
         As in :class:`LpNorm`. By default cutting planes; for kernels of rank one, linear programs
         or least squares.
+    squared : bool, default=True
+        As in :class:`LpNorm`; False for the group lasso.
 
     Examples
     --------
@@ -171,5 +187,12 @@ class L1(LpNorm):
     array([0.   , 0.   , 0.23 , 0.103, 0.397, 0.066, 0.174, 0.03 , 0.   , 0.   ])
     """
 
-    def __init__(self, *, tol: float = 1e-3, max_iter: int = 500, solver: str = "auto") -> None:
-        super().__init__(1.0, tol=tol, max_iter=max_iter, solver=solver)
+    def __init__(
+        self,
+        *,
+        tol: float = 1e-3,
+        max_iter: int = 500,
+        solver: str = "auto",
+        squared: bool = True,
+    ) -> None:
+        super().__init__(1.0, tol=tol, max_iter=max_iter, solver=solver, squared=squared)

@@ -11,6 +11,7 @@ from ...learners.base import Learner
 from ...problem import Target
 from ...weighting.base import Weighting, start_weights
 from ...weighting.joint import JointWeighting
+from ...weighting.lp_norm import LpNorm
 from ..certificate import Found, Report
 from . import features
 from .alternation import find_by_alternation
@@ -20,6 +21,7 @@ from .definiteness import require_psd
 from .interior_point import find_by_interior_point
 from .lbfgs import find_by_lbfgs
 from .taylor_cuts import find_by_cutting_plane_chunking, find_by_cutting_plane_wrapper
+from .unsquared import find_unsquared
 from .warm_start import WarmStart
 
 #: The solvers by the names that ``JointWeighting.method`` returns.
@@ -58,6 +60,8 @@ def find(
     if not isinstance(weighting, JointWeighting):
         kernel_weights, gram = combine_by_rule(grams, target, weighting, learner, summary)
         return Found(kernel_weights, learner.fit(gram, target), gram, [])
+    if isinstance(weighting, LpNorm) and not weighting.squared:
+        return find_unsquared(grams, target, weighting, learner, find, warm=warm, report=report)
     if features.is_for(grams, target, weighting, learner):
         return features.find_by_features(
             grams, target, weighting, learner, warm=warm, report=report
