@@ -19,6 +19,7 @@ SOLVERS = (
     "cutting-planes",
     "interior-point",
     "lbfgs",
+    "primal",
     "chunking",
     "cutting-planes-wrapper",
     "cutting-planes-chunking",
@@ -53,8 +54,8 @@ class LpNorm(JointWeighting):
     max_iter : int, default=500
         Limit on training runs, Newton steps or iterations of L-BFGS; times n / 40, but at least 10,
         on steps of chunking.
-    solver : {"auto", "alternation", "cutting-planes", "interior-point", "lbfgs", "chunking", \
-            "cutting-planes-wrapper", "cutting-planes-chunking"}, default="auto"
+    solver : {"auto", "alternation", "cutting-planes", "interior-point", "lbfgs", "primal", \
+            "chunking", "cutting-planes-wrapper", "cutting-planes-chunking"}, default="auto"
         - ``"alternation"`` trains the predictor and updates the weights in turns; any p.
         - ``"cutting-planes"``, for p from 1 to 2, needs fewer training runs and gives exact zeros
           at p = 1.
@@ -63,13 +64,18 @@ class LpNorm(JointWeighting):
           steps hardly depends on p and on the ranks of the kernels.
         - ``"lbfgs"``, for p above 1 and below infinity and the squared or logistic loss, maximises
           the dual by a quasi-Newton method, without training a predictor.
+        - ``"primal"``, for kernels with explicit features, such as linear kernels on fewer dense
+          columns than there are samples, takes Newton steps in the space of the features; any p and
+          any loss. Time grows with the number of samples, not with its square.
         - ``"chunking"`` updates the weights after every small step of the predictor; any p, for
           piecewise linear losses.
         - ``"cutting-planes-wrapper"`` and ``"cutting-planes-chunking"``, for p from 1 to 2, are the
           cutting planes of the thesis (Algorithm D.1): around complete training runs, or after
           every small step of the predictor (for piecewise linear losses).
         - ``"auto"`` uses cutting planes below p = 2 (with more than 1,250 kernels: below 4/3), the
-          alternation between these limits, and the interior-point method above 2. It never uses
+          alternation between these limits, and the interior-point method above 2; from 5,000
+          samples on, with at least 50 samples per column and output, the primal method for
+          piecewise linear losses and for p above 2. It never uses
           the others: L-BFGS can be faster with the logistic loss, the rest were slower in our
           measurements. At p = 1 with kernels of rank one, one
           output and the hinge, epsilon-insensitive or squared loss, the predictor is a sparse
@@ -148,8 +154,8 @@ class LpNorm(JointWeighting):
 
     @property
     def supports_subsampled_start(self) -> bool:
-        # L-BFGS does not start from weights; the unsquared norm scales them.
-        return not self.fixed_weights and self.solver != "lbfgs" and self.squared
+        # L-BFGS and the primal method do not start from weights; the unsquared norm scales them.
+        return not self.fixed_weights and self.squared and self.solver not in ("lbfgs", "primal")
 
     def regulariser(
         self, grams: Grams, target: Target, summary: Summary | None = None
@@ -171,8 +177,8 @@ class L1(LpNorm):
         Relative duality gap at which the solver stops.
     max_iter : int, default=500
         Limit on training runs.
-    solver : {"auto", "alternation", "cutting-planes", "chunking", "cutting-planes-wrapper", \
-            "cutting-planes-chunking"}, default="auto"
+    solver : {"auto", "alternation", "cutting-planes", "primal", "chunking", \
+            "cutting-planes-wrapper", "cutting-planes-chunking"}, default="auto"
         As in :class:`LpNorm`. By default cutting planes; for kernels of rank one, linear programs
         or least squares.
     squared : bool, default=True

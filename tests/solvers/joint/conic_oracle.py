@@ -80,7 +80,7 @@ def conic_optimum(
     squared: bool = True,
     epsilon: float = 0.1,
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """The optimal value, the norms ``v_k`` and the decision values f."""
+    """The optimal value, the norms ``||beta_k||`` and the decision values f."""
     import clarabel
 
     n, M = len(y), len(features)
@@ -165,4 +165,4 @@ def conic_optimum(
     else:
         raise ValueError(loss)
     value, x = program.solve(c, P)
-    return value, x[v], x[f]
+    return value, np.array([np.linalg.norm(x[where]) for where in blocks]), x[f]

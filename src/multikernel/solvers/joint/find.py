@@ -13,7 +13,7 @@ from ...weighting.base import Weighting, start_weights
 from ...weighting.joint import JointWeighting
 from ...weighting.lp_norm import LpNorm
 from ..certificate import Found, Report
-from . import features
+from . import features, primal
 from .alternation import find_by_alternation
 from .chunking import find_by_chunking
 from .cutting_plane import find_by_cutting_planes
@@ -33,6 +33,7 @@ SOLVERS: dict[str, Callable[..., Found]] = {
     "cutting-planes-wrapper": find_by_cutting_plane_wrapper,
     "cutting-planes-chunking": find_by_cutting_plane_chunking,
     "lbfgs": find_by_lbfgs,
+    "primal": primal.find_by_primal,
 }
 
 
@@ -66,7 +67,8 @@ def find(
         return features.find_by_features(
             grams, target, weighting, learner, warm=warm, report=report
         )
-    solve = SOLVERS[weighting.method(grams.p)]
+    by_primal = primal.is_for(grams, target, weighting, learner)
+    solve = primal.find_by_primal if by_primal else SOLVERS[weighting.method(grams.p)]
     warm = None if weighting.fixed_weights else warm
     return solve(grams, target, weighting, learner, summary=summary, warm=warm, report=report)
 

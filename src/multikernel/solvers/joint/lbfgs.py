@@ -134,7 +134,7 @@ def find_by_lbfgs(
             raise
         raise Stopped(best.found(learner, history)) from None
     assert best is not None
-    if reason:
+    if reason and best.relative_gap > weighting.tol:
         warnings.warn(
             f"{weighting!r} by L-BFGS {reason} with a relative duality gap of "
             f"{best.relative_gap:.2g}, above tol={weighting.tol:g}. Raise max_iter or tol, or use "
