@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import multikernel as mk
+from multikernel.weighting.lp_norm import SOLVERS
 from tests.naive_alignment import given_grams, outputs
 from tests.weighting.test_blocknorm import golden
 
@@ -85,11 +86,16 @@ def test_which_solver_is_taken():
         (1.99, 1251, "alternation"),
     ]:
         assert mk.LpNorm(p).method(n_kernels) == solver, (p, n_kernels)
-    for chosen in ("alternation", "cutting-planes", "chunking"):
+    for chosen in SOLVERS[1:]:
+        if chosen == "interior-point":
+            continue
         assert mk.LpNorm(2.0, solver=chosen).method(10) == chosen
     for p, chosen, message in [
         (2.0, "interior-point", "above 2"),
         (2.01, "cutting-planes", "from 1 to 2"),
+        (2.01, "cutting-planes-wrapper", "from 1 to 2"),
+        (2.01, "cutting-planes-chunking", "from 1 to 2"),
+        (1.0, "lbfgs", "above 1 and below infinity"),
         (1.5, "newton", "solver must be one of"),
         (0.9, "auto", "p must be at least 1"),
     ]:

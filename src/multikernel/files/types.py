@@ -16,6 +16,7 @@ from ..estimators.voted import VotedKernelClassifier
 from ..estimators.voted_search import VotedKernelClassifierCV
 from ..grams.blocks import BlockExpansion
 from ..grams.dense import DenseCross
+from ..grams.linear import LinearExpansion
 from ..grams.ngrams import NgramExpansion
 from ..grams.normalise import Correction
 from ..grams.planning import Part, Plan
@@ -81,7 +82,7 @@ WEIGHTINGS: tuple[type, ...] = (
 
 PREDICTION: tuple[type, ...] = (
     *(BlockExpansion, SeparateExpansions, StackedExpansion, RankOneExpansion, NgramExpansion),
-    *(VotedExpansion, EnsembleExpansion, SharedCross, DenseCross, FeatureCross),
+    *(LinearExpansion, VotedExpansion, EnsembleExpansion, SharedCross, DenseCross, FeatureCross),
     *(Encoder, Group, Correction, Plan, Part, Column, TableEncoder),
 )
 

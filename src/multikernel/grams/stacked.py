@@ -182,6 +182,11 @@ class StackedCombined(MatrixGram):
         self.parts, self.kernel_weights, self.n = parts, kernel_weights, n
         self.room = min((part.room for part in parts), default=float("inf"))
         self.rounding = sum(part.rounding for part in parts)
+        if all("features" in part.extras for part in parts):
+            self.extras = frozenset({"features"})
+
+    def features(self) -> np.ndarray:
+        return np.hstack([np.zeros((self.n, 0)), *(part.features() for part in self.parts)])
 
     def _rows(self, index: np.ndarray) -> np.ndarray:
         return sum((part.rows(index) for part in self.parts), start=np.zeros((len(index), self.n)))

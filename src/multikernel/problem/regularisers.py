@@ -17,7 +17,7 @@ Rostamizadeh 2012, section 3.4.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -28,6 +28,8 @@ from .._threads import one_blas_thread
 #: Smallest a_k, relative to the largest, in updates that divide by powers of a_k: kernel weights
 #: stay finite. The primal value changes by about the root of this number, relative to itself.
 MIN_FORM_RATIO = 1e-12
+#: Rounding error of a norm that is scaled to the boundary of a ball.
+UNIT_BALL_ROUNDING = 1e-14
 
 
 class Regulariser(Protocol):
@@ -52,6 +54,16 @@ class Regulariser(Protocol):
 
     def dual(self, theta: np.ndarray, a: np.ndarray) -> float:
         """An upper bound of the conjugate."""
+        ...
+
+
+@runtime_checkable
+class SmoothRegulariser(Regulariser, Protocol):
+    """A regulariser whose conjugate has a derivative."""
+
+    def dual_weights(self, a: np.ndarray) -> np.ndarray:
+        """``theta_k = 2 d dual / d a_k``, shape (p,): the conjugate at s has the gradient
+        ``sum_k theta_k K_k s``."""
         ...
 
 
@@ -83,13 +95,43 @@ class BlockNorm:
             v = theta * np.sqrt(a)
             size = norm(v, p)
             return theta if size == 0 else (v / size) ** (2.0 - p)
+        return self.dual_weights(a) if np.any(a[self.usable] > 0) else theta
+
+    def dual_weights(self, a: np.ndarray) -> np.ndarray:
+        """``theta_k = zeta_k^(p*-2) ||zeta||_{p*}^(2-p*)`` with ``zeta = sqrt(a)``, p above 1."""
+        r = conjugate(self.p)
         zeta = floored_roots(a, self.usable)
-        if zeta is None:
-            return theta
-        # From the dual: theta_k = zeta_k^(p*-2) ||zeta||_{p*}^(2-p*).
-        r = conjugate(p)
+        if zeta is None or r == 2:
+            return self.start()
         size = norm(zeta[self.usable], r)
         return np.where(self.usable, (zeta / size) ** (r - 2.0), 0.0)
+
+
+@dataclass(frozen=True)
+class UnsquaredBlockNorm:
+    """``1/2 ||v||_p``, as in the group lasso; the conjugate is zero if ``||sqrt(a)||_{p*} <= 1/2``.
+
+    Outside that ball the conjugate is infinite: a dual value needs coefficients inside. There is no
+    update of kernel weights; :mod:`multikernel.solvers.joint.unsquared` solves problems of the
+    squared norm instead.
+    """
+
+    p: float
+    usable: np.ndarray
+    mixing: float = 0.0
+
+    def start(self) -> np.ndarray:
+        return BlockNorm(self.p, self.usable).start()
+
+    def update(self, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
+        raise NotImplementedError("The unsquared norm has no update: use find_unsquared.")
+
+    def primal(self, theta: np.ndarray, a: np.ndarray) -> float:
+        return 0.5 * norm(theta * np.sqrt(a), self.p)
+
+    def dual(self, theta: np.ndarray, a: np.ndarray) -> float:
+        size = norm(np.sqrt(a[self.usable]), conjugate(self.p))
+        return 0.0 if size <= 0.5 + UNIT_BALL_ROUNDING else np.inf
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ from ..problem.regularisers import BlockNorm, ElasticNet, NonIsotropic, Regulari
 from .base import summary_for
 from .joint import JointWeighting, check_exponent
 
+#: Values of ``HierarchicalNorm(solver=...)``.
+HIERARCHICAL_SOLVERS = ("auto", "alternation", "lbfgs")
+
 
 class ElasticNetNorm(JointWeighting):
     """Elastic-net block norm: ``1/2 ||w||_{2,p}^2 + mu/2 ||w||_2^2`` plus the loss.
@@ -71,6 +74,11 @@ class HierarchicalNorm(JointWeighting):
         parts become more equal than in the plain sum.
     tol, max_iter
         As in :class:`LpNorm`.
+    solver : {"auto", "alternation", "lbfgs"}, default="auto"
+        ``"alternation"`` trains the predictor and updates the weights in turns; ``"auto"`` is the
+        same. ``"lbfgs"``, for exponents above 1 and below infinity and the squared or logistic
+        loss, maximises the dual by a quasi-Newton method. It converges for any such exponents, also
+        where 2 lies between them.
 
     Examples
     --------
@@ -91,12 +99,31 @@ class HierarchicalNorm(JointWeighting):
         *,
         tol: float = 1e-3,
         max_iter: int = 500,
+        solver: str = "auto",
     ) -> None:
         self.groups = groups
         self.p = p
         self.q = q
         self.tol = tol
         self.max_iter = max_iter
+        self.solver = solver
+
+    def method(self, n_kernels: int) -> str:
+        if self.solver not in HIERARCHICAL_SOLVERS:
+            raise ValueError(
+                f"HierarchicalNorm: solver must be one of {HIERARCHICAL_SOLVERS}; got "
+                f"{self.solver!r}."
+            )
+        if self.solver == "lbfgs" and not (1 < self.p < np.inf and 1 < self.q < np.inf):
+            raise ValueError(
+                f"HierarchicalNorm: solver='lbfgs' is for p and q above 1 and below infinity; got "
+                f"p={self.p!r}, q={self.q!r}. Use solver='auto'."
+            )
+        return "alternation" if self.solver == "auto" else self.solver
+
+    @property
+    def supports_subsampled_start(self) -> bool:
+        return self.solver != "lbfgs"  # which starts from no weights
 
     def regulariser(
         self, grams: Grams, target: Target, summary: Summary | None = None
