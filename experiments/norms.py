@@ -115,8 +115,8 @@ def standard_error(values: np.ndarray) -> float:
     return float(found.std(ddof=1) / np.sqrt(len(found))) if len(found) > 1 else float("nan")
 
 
-def mean_and_error(values: np.ndarray) -> str:
-    """Return the mean with two digits and, for several values, its standard error.
+def mean_and_error(values: np.ndarray, digits: int = 2) -> str:
+    """Return the mean and, for several values, its standard error.
 
     Examples
     --------
@@ -124,7 +124,8 @@ def mean_and_error(values: np.ndarray) -> str:
     ('1.50 ± 0.50', '1.00')
     """
     error = standard_error(values)
-    return f"{values.mean():.2f}" + (f" ± {error:.2f}" if np.isfinite(error) else "")
+    shown = f" ± {error:.{digits}f}" if np.isfinite(error) else ""
+    return f"{values.mean():.{digits}f}{shown}"
 
 
 def alignment_matrix(matrices: np.ndarray) -> np.ndarray:

@@ -39,7 +39,7 @@ from multikernel.estimators import MultiKernelClassifier
 from multikernel.kernels import Linear, per_feature
 from multikernel.weighting import LpNorm
 
-from .norms import increasing_costs, standard_error
+from .norms import increasing_costs, mean_and_error, standard_error
 from .record import Claim, Options, Record, Results, main, markdown, panels, select
 
 if TYPE_CHECKING:
@@ -262,9 +262,7 @@ class Found(Results[Row]):
         for k in self.levels:
             cells = []
             for p in self.norms:
-                mean = scale * self.mean(k, p, field)
-                error = scale * self.standard_error(k, p, field)
-                cells.append(f"{mean:.{digits}f} ± {error:.{digits}f}")
+                cells.append(mean_and_error(scale * self.values(k, p, field), digits))
             lines.append([noise_of(k), *cells])
         return markdown(["noise", *(f"p = {name_of(p)}" for p in self.norms)], lines)
 
@@ -343,7 +341,7 @@ class Found(Results[Row]):
             say(
                 "the largest p comes near the Bayes error at 0 % noise, but not to it",
                 not low - BAYES_ERROR < 2 * error,
-                f"p = {name_of(big)}: {100 * low:.1f} ± {100 * error:.1f} %, "
+                f"p = {name_of(big)}: {mean_and_error(100 * self.values(dense, big), 1)} %, "
                 f"Bayes {100 * BAYES_ERROR:.1f} %",
             )
         ends = {min(COSTS), max(COSTS)}
@@ -389,7 +387,7 @@ class Found(Results[Row]):
         mean, error = self.mean(k, p), self.standard_error(k, p)
         room = max(0.005, 2 * error) if np.isfinite(error) else 0.005
         ours = "yes" if abs(mean - value) <= room else "no"
-        return Claim(text, "yes", ours, f"{100 * mean:.1f} ± {100 * error:.1f} %")
+        return Claim(text, "yes", ours, f"{mean_and_error(100 * self.values(k, p), 1)} %")
 
 
 def name_of(p: float) -> str:

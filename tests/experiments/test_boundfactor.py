@@ -50,5 +50,22 @@ def test_tables_and_verdicts(monkeypatch, tmp_path):
     told = boundfactor.run(quick=True, out=tmp_path, n_jobs=1)
     assert len(told.rows) == 2 * len(boundfactor.BETAS)
     assert [claim.ours for claim in told.claims[:6]] == ["yes"] * 6
+    text = str(told)
+    assert "nan" not in text  # one sample has no standard error
+    assert "One sample a scenario, so no standard errors." in text
     again = boundfactor.run(quick=True, out=tmp_path, n_jobs=1)
     assert again.rows == told.rows  # taken from the file: seconds are the same
+
+
+def test_the_picture_holds_the_figures_that_the_title_announces(monkeypatch):
+    pytest.importorskip("matplotlib")
+    assert "Figures 4.1 and 4.2" in boundfactor.TITLE
+    monkeypatch.setattr(boundfactor, "NORMS", (4 / 3, 2.0))
+    errors = {beta: {p: np.array([20.0]) for p in (4 / 3, 2.0)} for beta in boundfactor.BETAS}
+    figure = boundfactor.draw(errors)
+    axes = np.array(figure.axes).reshape(3, 3)
+    for column, beta in zip(axes.T, boundfactor.BETAS, strict=False):
+        (point,) = column[0].get_lines()  # Figure 4.1: the hypothesis over two kernels
+        np.testing.assert_allclose(point.get_xydata(), [[1.0, 2.0**-beta]])
+        curve = column[1].get_lines()[0].get_xydata()  # Figure 4.2
+        np.testing.assert_allclose(curve[0], [1.0, boundfactor.factor(beta, 1.0)])

@@ -11,7 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..problem.assumptions import AssumptionError, check_norm
+from ..problem.assumptions import (
+    AssumptionError,
+    check_exponent,
+    check_norm,
+    check_number,
+    check_vector,
+)
 from .blocknorm import block_norm, smallest
 from .rademacher import conjugate
 
@@ -47,18 +53,18 @@ def bound_factor(
     [18.45, 15.04, 20.0]
     """
     v = _block_norms(block_norms)
-    M, s = len(v), conjugate(check_norm("p", p))
+    M, s = len(v), conjugate(p, "p")
     size = block_norm(v, p)
+    _check_kind(kind)
+    if alpha is not None:
+        alpha = check_number("alpha", alpha, low=1.0, why="the decay of the spectra")
     if kind == "global":
         s = min(s, max(1.0, 2.0 * math.log(M)))  # where sqrt(s) M^(1/s) is smallest
         return math.sqrt(s) * size * M ** (1.0 / s)
-    if kind != "local":
-        raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
-    if not 1 <= p <= 2:
-        raise AssumptionError(f"The local bound factor is for p in [1, 2]; got p = {p!r}.")
-    if alpha is None or not alpha > 1:
+    check_exponent("p", p, "the local bound factor")
+    if alpha is None:
         raise AssumptionError(
-            f"The local bound factor needs the decay alpha > 1 of the spectra; got {alpha!r}."
+            "The local bound factor needs the decay alpha > 1 of the spectra; got None."
         )
     s = min(s, max(2.0, math.log(M)))  # where s M^(1/s) is smallest
     power = 2.0 / (1.0 + alpha)
@@ -95,9 +101,10 @@ def suggest_p(block_norms: Any, *, kind: str = "global", largest: float = 2.0) -
     1.2468
     """
     v = _block_norms(block_norms)
+    _check_kind(kind)
+    if kind == "local":
+        largest = check_exponent("largest", largest, "the local bound")
     largest = check_norm("largest", largest)
-    if kind == "local" and largest > 2:
-        raise AssumptionError(f"The local bound is for p in [1, 2]; got largest = {largest!r}.")
 
     # In the conjugate the range is finite: once the inner minimum no longer moves with p, the
     # factor is ||w||_{2,p} alone, which only falls as p grows.
@@ -136,9 +143,13 @@ def plot_bound_factor(
     -------
     matplotlib axes
     """
-    ax = axes(ax)
-    p = np.linspace(1.0, 2.0, 201) if norms is None else np.asarray(norms, dtype=np.float64)
+    if norms is None:
+        p = np.linspace(1.0, 2.0, 201)
+    else:
+        p = check_vector("norms", norms, "the exponents p to show")
+        check_norm("the smallest of norms", float(p.min()))
     values = [bound_factor(block_norms, float(q), kind=kind, alpha=alpha) for q in p]
+    ax = axes(ax)
     (line,) = ax.plot(p, values, label=label)
     best = suggest_p(block_norms, kind=kind, largest=max(float(p.max()), 1.0))
     value = bound_factor(block_norms, best, kind=kind, alpha=alpha)
@@ -152,6 +163,8 @@ def plot_bound_factor(
 def axes(ax: Any) -> Any:
     """The given axes, or those of a new figure; matplotlib is imported only here."""
     if ax is not None:
+        if not hasattr(ax, "plot"):
+            raise TypeError(f"ax must be matplotlib axes, or None for new ones; got {ax!r}.")
         return ax
     try:
         from matplotlib import pyplot  # type: ignore[import-not-found]
@@ -162,10 +175,13 @@ def axes(ax: Any) -> Any:
     return pyplot.subplots()[1]
 
 
+def _check_kind(kind: str) -> None:
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
+
+
 def _block_norms(block_norms: Any) -> np.ndarray:
-    v = np.abs(np.asarray(block_norms, dtype=np.float64))
-    if v.ndim != 1 or v.size == 0 or not np.isfinite(v).all():
-        raise AssumptionError(f"block_norms must be a finite vector; got shape {v.shape}.")
+    v = np.abs(check_vector("block_norms", block_norms, "one entry per kernel"))
     if v.max() == 0:
         raise AssumptionError("block_norms are all zero: every p is as good as any other.")
     return v

@@ -237,6 +237,8 @@ def build(
     """
     if engine is not None:
         plan = assign(plan, engine)
+    if symmetric:
+        _refuse_asymmetric(plan)
     X, budget = _as_input(plan, X), MemoryBudget.of(budget)
     everything = np.arange(plan.n_kernels)
     built: list[Grams] = []
@@ -250,6 +252,20 @@ def build(
     if len(built) == 1 and np.array_equal(positions[0], everything):
         return built[0]
     return StackedGrams(built, positions)
+
+
+def _refuse_asymmetric(plan: Plan) -> None:
+    """Kernels that were declared to be asymmetric are refused before anything is computed."""
+    for part in plan.parts:
+        # Rank-one parts have positions, and no kernel objects.
+        for k, kernel in zip(part.positions, part.kernels, strict=False):
+            if not kernel.is_symmetric:
+                raise ValueError(
+                    f"Kernel {plan.names[k]!r} was given with symmetric=False, and K(x, z) = "
+                    "K(z, x) is needed here: a combination of kernels is one inner product, whose "
+                    "matrix is symmetric. Only votes take other kernels: use "
+                    "VotedKernelClassifier, or give (K + K.T) / 2 to mk.precomputed."
+                )
 
 
 def _builder(part: Part) -> Builder:

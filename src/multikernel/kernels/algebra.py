@@ -33,6 +33,10 @@ class Composite(Kernel):
     def is_psd(self) -> bool:
         return all(part.is_psd for part in self.parts)
 
+    @property
+    def is_symmetric(self) -> bool:
+        return all(part.is_symmetric for part in self.parts)
+
     def resolve(self, n_features: int, feature_names: Sequence[str] | None) -> Composite:
         parts = tuple(part.resolve(n_features, feature_names) for part in self.parts)
         return dataclasses.replace(self, parts=parts)
@@ -90,6 +94,10 @@ class Scaled(Kernel):
     def is_psd(self) -> bool:
         return self.kernel.is_psd
 
+    @property
+    def is_symmetric(self) -> bool:
+        return self.kernel.is_symmetric
+
     def resolve(self, n_features: int, feature_names: Sequence[str] | None) -> Scaled:
         return Scaled(self.factor, self.kernel.resolve(n_features, feature_names))
 
@@ -118,6 +126,10 @@ class Power(Kernel):
     @property
     def is_psd(self) -> bool:
         return self.kernel.is_psd
+
+    @property
+    def is_symmetric(self) -> bool:
+        return self.kernel.is_symmetric
 
     def resolve(self, n_features: int, feature_names: Sequence[str] | None) -> Power:
         return Power(self.kernel.resolve(n_features, feature_names), self.exponent)

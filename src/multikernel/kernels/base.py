@@ -34,6 +34,11 @@ class Kernel:
         """Whether every Gram matrix of this kernel is known to be positive semidefinite."""
         return False
 
+    @property
+    def is_symmetric(self) -> bool:
+        """False for a kernel that was declared to have ``K(x, z) != K(z, x)``: votes only."""
+        return True
+
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         """Gram matrix of shape (n_X, n_Z); ``Z=None`` stands for ``Z=X``."""
         raise NotImplementedError
