@@ -148,7 +148,7 @@ def test_theta_norm_of_infinite_exponents():
 
 @pytest.mark.parametrize("q", [0.5, 0.0, -0.5, -0.999, float("nan")])
 def test_exponents_without_a_block_norm_are_refused(q):
-    with pytest.raises(ValueError, match="q must be at least 1 .* or at most -1"):
+    with pytest.raises(ValueError, match=r"q must be at least 1 .* or at most -1"):
         mk.LpNorm.from_theta_norm(q)
 
 
