@@ -107,8 +107,10 @@ def test_matrices_that_are_no_norm():
     matrices, _, target = golden()
     for E, message in [
         (np.eye(3), "symmetric 4 x 4"),
-        (np.eye(4) - 0.1, "negative entries"),
+        (np.eye(4) + np.triu(np.ones((4, 4)), 1), "symmetric 4 x 4"),
+        (np.full((4, 4), np.nan), "symmetric 4 x 4"),
         (np.ones((4, 4)), "positive definite"),
+        (np.eye(4) - 0.3, "positive definite"),
     ]:
         with pytest.raises(ValueError, match=message):
             ridge(matrices, target, mk.NonIsotropicNorm(E))
@@ -220,6 +222,7 @@ def test_alignment_regularised_is_optimal(rng):
         mk.HierarchicalNorm([0, 0, 0, 1, 1, 1, 1, 2, 2, 2], 4, 1.2),
         mk.HierarchicalNorm([0, 0, 0, 1, 1, 1, 1, 2, 2, 2], 1.2, INF),
         mk.NonIsotropicNorm(np.eye(10) + 0.1),
+        mk.NonIsotropicNorm(np.eye(10) - 0.09),
         mk.AlignmentRegularized(0.01, 1.0, 0.0),
         mk.LpNorm(1.0),
         mk.LpNorm(1.3),

@@ -217,6 +217,10 @@ class Gaussian(VectorKernel):
     def is_psd(self) -> bool:
         return True
 
+    @property
+    def is_infinitely_divisible(self) -> bool:
+        return True  # a power is a Gaussian with another gamma
+
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
         return np.exp(-self.gamma * _squared_distances(X, Z))
 

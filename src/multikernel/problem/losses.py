@@ -162,8 +162,8 @@ class Logistic:
 class OneClass:
     """The nu-form of density level sets: ``-rho + sum_i C_i max(0, rho - f(x_i))``, b = -rho.
 
-    With ``C_i = 1 / (nu n)`` the dual variables sum to one. (The plain hinge loss with a free
-    intercept is not offered: its optimum is w = 0.)
+    With ``C_i = 1 / (nu n)`` the dual variables sum to one. The form with a cost C is the hinge
+    loss of labels +1 without an intercept; with a free intercept its optimum would be w = 0.
     """
 
     def value(

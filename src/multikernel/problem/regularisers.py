@@ -135,39 +135,6 @@ class UnsquaredBlockNorm:
 
 
 @dataclass(frozen=True)
-class NonIsotropic:
-    """Conjugate ``1/2 zeta'E zeta`` of the roots ``zeta_k = sqrt(a_k)``, E >= 0 entry by entry.
-
-    The primal is ``max_{z >= 0} v'z - 1/2 z'E z`` (Kloft 2011, section 2.3.6, repaired: the printed
-    ``1/2 v'E^-1 v`` is the same only while the maximiser is non-negative).
-    """
-
-    E: np.ndarray
-    usable: np.ndarray
-    mixing: float = 0.0
-
-    def start(self) -> np.ndarray:
-        return np.where(self.usable, self.E @ self.usable.astype(float), 0.0)
-
-    def update(self, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
-        zeta = floored_roots(a, self.usable)
-        if zeta is None:
-            return theta
-        zeta = np.where(self.usable, zeta, 0.0)
-        ratio = np.divide(self.E @ zeta, zeta, out=np.zeros_like(zeta), where=self.usable)
-        return ratio
-
-    def primal(self, theta: np.ndarray, a: np.ndarray) -> float:
-        keep = np.flatnonzero(self.usable)
-        v = (theta * np.sqrt(a))[keep]
-        return best_response(self.E[np.ix_(keep, keep)], v)[1]
-
-    def dual(self, theta: np.ndarray, a: np.ndarray) -> float:
-        zeta = np.where(self.usable, np.sqrt(a), 0.0)
-        return 0.5 * float(zeta @ self.E @ zeta)
-
-
-@dataclass(frozen=True)
 class ElasticNet:
     """``1/2 ||v||_p^2 + mu/2 ||v||_2^2``: kernel weights ``t / (1 + mu t)`` of lp-norm weights t.
 

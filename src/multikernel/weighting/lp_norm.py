@@ -119,15 +119,38 @@ class LpNorm(JointWeighting):
     def from_theta_norm(cls, q: float, **options: Any) -> LpNorm:
         """The same rule, given the norm of the kernel weights: ``p = 2 q / (q + 1)``.
 
+        Parameters
+        ----------
+        q : float
+            The exponent in ``sum_k theta_k^q <= 1``. From 1 to infinity for p from 1 to 2; from
+            minus infinity to -1 for p from 2 to infinity, where the constraint bounds the weights
+            from below (Kloft 2011, Problem II.4). Exponents between -1 and 1 belong to no norm.
+        **options
+            Further parameters of the rule, such as ``tol``.
+
         Examples
         --------
         >>> import multikernel as mk
-        >>> mk.LpNorm.from_theta_norm(3.0)
-        LpNorm(p=1.5)
+        >>> mk.LpNorm.from_theta_norm(3.0), mk.LpNorm.from_theta_norm(-2.0)
+        (LpNorm(p=1.5), LpNorm(p=4.0))
         """
-        if not q >= 1:
-            raise ValueError(f"LpNorm.from_theta_norm: q must be at least 1; got {q!r}.")
-        return cls(2.0 if np.isinf(q) else 2.0 * q / (q + 1.0), **options)
+        if not abs(q) >= 1:
+            raise ValueError(
+                f"LpNorm.from_theta_norm: q must be at least 1 (block norms p from 1 to 2), or at "
+                f"most -1 (block norms p above 2); got {q!r}. Its block norm 2 q / (q + 1) would "
+                "be below 1, which is no norm."
+            )
+        if np.isinf(q):
+            return cls(2.0, **options)
+        return cls(float("inf") if q == -1 else 2.0 * q / (q + 1.0), **options)
+
+    @property
+    def theta_norm(self) -> float:
+        """The exponent q of the norm of the kernel weights, ``q = p / (2 - p)``."""
+        check_exponent("LpNorm", "p", self.p)
+        if self.p == 2:
+            return float("inf")
+        return -1.0 if np.isinf(self.p) else self.p / (2.0 - self.p)
 
     def method(self, n_kernels: int) -> str:
         """The solver's name; ``"auto"`` depends on p and on the number of kernels."""
