@@ -18,6 +18,7 @@ from .chunking import find_by_chunking
 from .cutting_plane import find_by_cutting_planes
 from .definiteness import require_psd
 from .interior_point import find_by_interior_point
+from .penalty_cuts import find_by_penalty_cuts
 from .warm_start import WarmStart
 
 #: The solvers by the names that ``JointWeighting.method`` returns.
@@ -26,6 +27,7 @@ SOLVERS: dict[str, Callable[..., Found]] = {
     "cutting-planes": find_by_cutting_planes,
     "interior-point": find_by_interior_point,
     "chunking": find_by_chunking,
+    "penalty-cuts": find_by_penalty_cuts,
 }
 
 
