@@ -140,6 +140,10 @@ class BlockGrams(Grams):
         self._degenerate: np.ndarray | None = None
         self._centred: np.ndarray | None = None  # products of entries that were centred first
 
+    @property
+    def precision(self) -> float:
+        return float(np.finfo(self.dtype).eps)
+
     # -- supplied by a subclass ----------------------------------------------------------
 
     @abstractmethod

@@ -116,7 +116,7 @@ def test_the_alternation_cycles_there_and_quotes_the_gap_that_it_returns(
 
 def test_support_vector_regression_against_libsvm():
     """The objective in the weights, with libsvm inside, has no lower value than the one found."""
-    loss, n, seed, alpha, gammas, how = CYCLES[1]
+    loss, n, seed, alpha, gammas, _ = CYCLES[1]
     X, y = sample(n, seed)
     matrices = prepared(X)
     c, Q = penalty(matrices, y, gammas)
