@@ -90,6 +90,10 @@ class StackedGrams(Grams):
         return self._gather([part.rounding for part in self.parts])
 
     @property
+    def precision(self) -> float:
+        return max(part.precision for part in self.parts)
+
+    @property
     def scales(self) -> np.ndarray:
         return self._gather([part.scales for part in self.parts])
 

@@ -22,6 +22,7 @@ from .interior_point import find_by_interior_point
 from .lbfgs import find_by_lbfgs
 from .taylor_cuts import find_by_cutting_plane_chunking, find_by_cutting_plane_wrapper
 from .unsquared import find_unsquared
+from .penalty_cuts import find_by_penalty_cuts
 from .warm_start import WarmStart
 
 #: The solvers by the names that ``JointWeighting.method`` returns.
@@ -34,6 +35,7 @@ SOLVERS: dict[str, Callable[..., Found]] = {
     "cutting-planes-chunking": find_by_cutting_plane_chunking,
     "lbfgs": find_by_lbfgs,
     "primal": primal.find_by_primal,
+    "penalty-cuts": find_by_penalty_cuts,
 }
 
 
