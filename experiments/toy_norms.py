@@ -338,7 +338,7 @@ class FineGrid(Cells):
             bars = np.nan_to_num([100 * self.standard_error(k, p) for p in self.norms])
             ax.errorbar(at, means, bars, color="C0", marker=".", label="test error")
             good = [self.norms.index(p) for p in self.as_good(k)]
-            label = "best, or not worse by 2 s.e."
+            label = "best p, to within 2 s.e."
             ax.plot(at[good], np.array(means)[good], "o", color="C0", label=label)
             other = ax.twinx()
             reach = smooth[smooth <= at.max() + 1e-9]
