@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from multikernel.bounds import bound_factor, suggest_p
+from multikernel.bounds import block_norm, bound_factor, suggest_p
 from multikernel.estimators import MultiKernelClassifier
 from multikernel.kernels import Linear, per_feature
 from multikernel.weighting import LpNorm
@@ -195,7 +195,8 @@ def tell(name: str, rows: Sequence[Row]) -> Record:
         f"machine: {worst:.1e}. Processor time: {sum(r.seconds for r in rows):.0f} s."
     )
     claims = _claims(chosen, errors)
-    return Record(name, TITLE, rows, tables, claims, notes, partial(draw, errors))
+    pictures = {"scenarios": draw_scenarios}
+    return Record(name, TITLE, rows, tables, claims, notes, partial(draw, errors), pictures)
 
 
 def _claims(
@@ -222,18 +223,13 @@ def _claims(
 
 
 def draw(errors: dict[float, dict[float, np.ndarray]]) -> Figure:
-    """Hypothesis and bound factor of the three scenarios, and below what learning says."""
+    """Figure 4.2: the bound factor of the three scenarios, and below what learning says."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(11, 9), layout="constrained")
-    axes = figure.subplots(3, 3)
+    figure = Figure(figsize=(11, 6), layout="constrained")
+    axes = figure.subplots(2, 3)
     grid = np.linspace(1.0, 2.0, 201)
-    for (truth, top, bottom), beta in zip(axes.T, BETAS, strict=False):
-        first, second = blocks(beta, 2)
-        truth.annotate("", (first, second), (0.0, 0.0), arrowprops={"arrowstyle": "->"})
-        truth.plot([first], [second], "o")
-        truth.set(xlim=(0.0, 1.1), ylim=(0.0, 1.1), aspect="equal", xlabel="first kernel")
-        truth.set_title(f"beta = {beta:g}: w = ({first:g}, {second:.2f})", fontsize="medium")
+    for (top, bottom), beta in zip(axes.T, BETAS, strict=False):
         top.plot(grid, [factor(beta, float(p)) for p in grid])
         best = suggest_p(blocks(beta), kind="local")
         top.plot([best], [factor(beta, best)], "o")
@@ -243,10 +239,47 @@ def draw(errors: dict[float, dict[float, np.ndarray]]) -> Figure:
         bars = np.nan_to_num([standard_error(errors[beta][p]) for p in NORMS])
         bottom.errorbar(NORMS, means, bars, marker="o", capsize=3)
         bottom.set_xlabel("block norm p")
-    axes[0, 0].set_ylabel("Bayes hypothesis, M = 2:\nsecond kernel")
-    axes[1, 0].set_ylabel("bound factor, M = 1000")
-    axes[1, 0].legend(fontsize="small")
-    axes[2, 0].set_ylabel("learned: excess error in %")
+    axes[0, 0].set_ylabel("bound factor, M = 1000")
+    axes[0, 0].legend(fontsize="small")
+    axes[1, 0].set_ylabel("learned: excess error in %")
+    return figure
+
+
+def draw_scenarios() -> Figure:
+    """Figure 4.1: the Bayes hypothesis for two kernels of rank one, in the plane of (w_1, w_2).
+
+    The curves are the smallest balls of the block norm that contain it, for p = 1, for p = 2 and
+    for the p at which the bound factor of 1000 blocks is smallest. Their radius D_p is what the
+    bound factor has of the hypothesis.
+    """
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(11, 4.8), layout="constrained")
+    names = {2.0: "soft sparse", 1.0: "intermediate", 0.5: "almost uniform"}
+    angle = np.linspace(0.0, 2 * np.pi, 721)
+    directions = np.column_stack([np.cos(angle), np.sin(angle)])
+    for ax, (beta, name) in zip(figure.subplots(1, 3, sharey=True), names.items(), strict=True):
+        w = blocks(beta, 2)
+        best = suggest_p(blocks(beta), kind="local")
+        styles = {1.0: "C0-", 2.0: "C2:", best: "C1--"}  # the best p may be 2
+        for p, style in sorted(styles.items()):
+            size = block_norm(w, p)
+            sizes = np.array([block_norm(u, p) for u in directions])
+            ball = size * directions / sizes[:, None]
+            ax.plot(
+                *ball.T, style, label=f"p = {p:.3g}, D = {size:.2f}" + " (best p)" * (p == best)
+            )
+        ax.annotate("", w, (0, 0), arrowprops={"arrowstyle": "-|>", "shrinkA": 0, "shrinkB": 0})
+        ax.text(w[0] + 0.06, w[1] + 0.06, "w*")
+        ax.axhline(0, color="0.8", lw=0.8, zorder=0)
+        ax.axvline(0, color="0.8", lw=0.8, zorder=0)
+        ax.set_aspect("equal")
+        ax.set_xlim(-2.1, 2.1)
+        ax.set_ylim(-2.9, 2.1)
+        ax.set_title(f"{name}, beta = {beta:g}: w* = ({w[0]:g}, {w[1]:.2f})", fontsize="medium")
+        ax.set_xlabel("first block")
+        ax.legend(fontsize="small", loc="lower right")
+    figure.axes[0].set_ylabel("second block")
     return figure
 
 

@@ -1,4 +1,4 @@
-"""What the experiments of Kloft's chapter 5 share: machines along C, block norms, verdicts.
+"""What the experiments of Kloft's chapter 5 share: machines along C, kernel weights, verdicts.
 
 Norms are exponents p of the block norm; ``p = 2`` is the plain support vector machine on the sum of
 the kernels, which is why no experiment has a separate line for it.
@@ -96,17 +96,6 @@ def weights_of(model: MultiKernelClassifier) -> np.ndarray:
     """Kernel weights with sum one, mean over classes."""
     theta = np.atleast_2d(model.kernel_weights_)
     return np.asarray((theta / theta.sum(axis=1, keepdims=True)).mean(axis=0))
-
-
-def block_norms(model: MultiKernelClassifier, ids: np.ndarray) -> np.ndarray:
-    """``||w_k|| = theta_k sqrt(s' K_k s)`` on the training points, shape (machines, kernels)."""
-    coef = model.dual_coef_
-    shares = model.decision_function(ids[model.support_], split=True)
-    if shares.ndim == 2:
-        shares = shares[..., None]
-    theta = np.atleast_2d(model.kernel_weights_)
-    squares = theta * np.einsum("it,ikt->tk", coef, shares)
-    return np.sqrt(np.maximum(squares, 0.0))
 
 
 def standard_error(values: np.ndarray) -> float:

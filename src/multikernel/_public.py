@@ -45,6 +45,7 @@ from .kernels.sequences import (
     per_ngram,
 )
 from .study import alignment_study
+from .study_norms import norm_study
 from .weighting import (
     L1,
     Align,
@@ -106,6 +107,7 @@ __all__ = [
     "default_bank",
     "gaussians",
     "load",
+    "norm_study",
     "normalize",
     "per_feature",
     "per_ngram",

@@ -25,6 +25,20 @@ def test_minima_of_the_figure():
     np.testing.assert_allclose(found, [1.208, 1.391, 2.0], atol=1e-3)
 
 
+def test_scenarios_of_two_kernels():
+    """Figure 4.1: every ball passes through the Bayes hypothesis (1, 2^-beta)."""
+    pytest.importorskip("matplotlib")
+    axes = boundfactor.draw_scenarios().axes
+    for ax, beta in zip(axes, (2.0, 1.0, 0.5), strict=True):
+        truth = np.array([1.0, 2.0**-beta])
+        best = suggest_p(boundfactor.blocks(beta), kind="local")
+        balls = [np.asarray(line.get_xydata()) for line in ax.lines if len(line.get_xdata()) > 2]
+        assert len(balls) == len({1.0, best, 2.0})
+        for p, ball in zip(sorted({1.0, best, 2.0}), balls, strict=True):
+            sizes = (np.abs(ball) ** p).sum(axis=1) ** (1 / p)
+            np.testing.assert_allclose(sizes, (truth**p).sum() ** (1 / p), rtol=1e-9)
+
+
 def test_garbage_test_labels_change_nothing_but_the_score(monkeypatch):
     monkeypatch.setattr(boundfactor, "NORMS", (4 / 3, 2.0))
     monkeypatch.setattr(boundfactor, "COSTS", (0.01, 0.1))
@@ -53,19 +67,8 @@ def test_tables_and_verdicts(monkeypatch, tmp_path):
     text = str(told)
     assert "nan" not in text  # one sample has no standard error
     assert "One sample a scenario, so no standard errors." in text
+    pytest.importorskip("matplotlib")
+    names = [path.name for path in told.save(tmp_path)]
+    assert names[2:] == ["boundfactor-quick.png", "boundfactor-quick-scenarios.png"]
     again = boundfactor.run(quick=True, out=tmp_path, n_jobs=1)
     assert again.rows == told.rows  # taken from the file: seconds are the same
-
-
-def test_the_picture_holds_the_figures_that_the_title_announces(monkeypatch):
-    pytest.importorskip("matplotlib")
-    assert "Figures 4.1 and 4.2" in boundfactor.TITLE
-    monkeypatch.setattr(boundfactor, "NORMS", (4 / 3, 2.0))
-    errors = {beta: {p: np.array([20.0]) for p in (4 / 3, 2.0)} for beta in boundfactor.BETAS}
-    figure = boundfactor.draw(errors)
-    axes = np.array(figure.axes).reshape(3, 3)
-    for column, beta in zip(axes.T, boundfactor.BETAS, strict=False):
-        (point,) = column[0].get_lines()  # Figure 4.1: the hypothesis over two kernels
-        np.testing.assert_allclose(point.get_xydata(), [[1.0, 2.0**-beta]])
-        curve = column[1].get_lines()[0].get_xydata()  # Figure 4.2
-        np.testing.assert_allclose(curve[0], [1.0, boundfactor.factor(beta, 1.0)])

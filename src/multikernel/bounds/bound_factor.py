@@ -20,6 +20,7 @@ from ..problem.assumptions import (
 )
 from .blocknorm import block_norm, smallest
 from .rademacher import conjugate
+from .sample import training_sample
 
 KINDS = ("global", "local")
 
@@ -116,6 +117,46 @@ def suggest_p(block_norms: Any, *, kind: str = "global", largest: float = 2.0) -
     low = conjugate(largest)
     high = max(low, (2.0 if kind == "global" else 1.0) * math.log(max(len(v), 3)))
     return conjugate(smallest(factor, low, high, points=257)[1])
+
+
+def learned_block_norms(estimator: Any, X: Any) -> np.ndarray:
+    """Block norms ``||w_k|| = theta_k sqrt(s' K_k s)`` of a fitted model.
+
+    They say how much of the learned function each kernel carries, in units that do not depend on
+    the scale of the kernel. :func:`bound_factor` and :func:`suggest_p` take one row of them.
+
+    Parameters
+    ----------
+    estimator : fitted multiple-kernel estimator
+    X
+        The sample that it was fitted to.
+
+    Returns
+    -------
+    array of shape (n_machines, n_kernels)
+        One row for each class or output that has a machine of its own.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> from multikernel.bounds import learned_block_norms, suggest_p
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> bank = mk.gaussians([0.001, 0.01, 0.1])
+    >>> model = mk.MultiKernelClassifier(bank, mk.LpNorm(4 / 3)).fit(X / X.std(axis=0), y)
+    >>> norms = learned_block_norms(model, X / X.std(axis=0))
+    >>> norms.shape, bool(norms.argmax() == model.kernel_weights_.argmax())
+    ((1, 3), True)
+    """
+    checked = training_sample(
+        estimator, X, "dual_coef_", "kernel_weights_", caller="learned_block_norms"
+    )
+    expansion = estimator._expansion
+    # theta_k K_k s; samples without a coefficient do not enter the norms.
+    shares = expansion.shares(expansion.encode(checked[estimator.support_]))
+    theta = np.atleast_2d(np.asarray(estimator.kernel_weights_, dtype=np.float64))
+    squares = theta * np.einsum("it,ikt->tk", estimator.dual_coef_, shares)
+    return np.sqrt(np.maximum(squares, 0.0))
 
 
 def plot_bound_factor(

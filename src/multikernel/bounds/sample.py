@@ -21,7 +21,7 @@ from ..problem.assumptions import AssumptionError, check_finite
 FIXED_KERNELS = "kernels fixed before the sample is seen"
 
 
-def training_sample(estimator: Any, X: Any, *needed: str) -> Any:
+def training_sample(estimator: Any, X: Any, *needed: str, caller: str = "certificate") -> Any:
     """X, validated as the estimator would, of the size that it was fitted to."""
     usable = hasattr(estimator, "_check_X")
     if usable:
@@ -29,16 +29,17 @@ def training_sample(estimator: Any, X: Any, *needed: str) -> Any:
         usable = all(hasattr(estimator, name) for name in (*needed, "plan_", "support_"))
     if not usable:
         raise TypeError(
-            f"certificate needs a fitted multiple-kernel estimator with one machine per output, or "
-            f"a vote; got {type(estimator).__name__}. For other models call the functions of "
-            "multikernel.bounds with the numbers they ask for."
+            f"{caller} needs a fitted multiple-kernel estimator with one machine per output"
+            f"{', or a vote' if caller == 'certificate' else ''}; got {type(estimator).__name__}. "
+            "For other models call the functions of multikernel.bounds with the numbers they ask "
+            "for."
         )
     checked = estimator._check_X(X, reset=False)
     n, fitted = checked.shape[0], estimator.plan_.n_samples
     if n != fitted or n <= int(estimator.support_.max(initial=-1)):
         raise ValueError(
-            f"X must be the sample that the estimator was fitted to ({fitted} points); got {n} "
-            "points. Points with sample_weight 0 do not count: leave them out of fit."
+            f"{caller} needs the sample that the estimator was fitted to ({fitted} points); got "
+            f"{n} points. Points with sample_weight 0 do not count: leave them out of fit."
         )
     return checked
 

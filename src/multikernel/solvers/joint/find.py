@@ -20,9 +20,9 @@ from .cutting_plane import find_by_cutting_planes
 from .definiteness import require_psd
 from .interior_point import find_by_interior_point
 from .lbfgs import find_by_lbfgs
+from .penalty_cuts import find_by_penalty_cuts
 from .taylor_cuts import find_by_cutting_plane_chunking, find_by_cutting_plane_wrapper
 from .unsquared import find_unsquared
-from .penalty_cuts import find_by_penalty_cuts
 from .warm_start import WarmStart
 
 #: The solvers by the names that ``JointWeighting.method`` returns.
