@@ -34,7 +34,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.metrics import matthews_corrcoef
 
-from multikernel.bounds import suggest_p
+from multikernel.bounds import learned_block_norms, suggest_p
 from multikernel.kernels import sample_ids
 from multikernel.kernels.sequences import ShortSequenceWarning, Spectrum
 
@@ -44,7 +44,6 @@ from .norms import (
     Problem,
     ahead,
     alignment_matrix,
-    block_norms,
     draw_factor,
     draw_matrix,
     machines,
@@ -208,7 +207,7 @@ def one(problem: Problem, split: int, rule: str, seed: int) -> list[Row]:
             by_test[1],
             float(np.mean(by_test[2])),
             weights_of(model).tolist(),
-            np.median(block_norms(model, ids[train]), axis=0).tolist(),
+            np.median(learned_block_norms(model, ids[train]), axis=0).tolist(),
             float(model.duality_gap_),
             round(process_time() - started, 2),
         )

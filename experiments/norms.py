@@ -1,4 +1,4 @@
-"""What the experiments of Kloft's chapter 5 share: machines along C, block norms, verdicts.
+"""What the experiments of Kloft's chapter 5 share: machines along C, kernel weights, verdicts.
 
 Norms are exponents p of the block norm; ``p = 2`` is the plain support vector machine on the sum of
 the kernels, which is why no experiment has a separate line for it.
@@ -98,25 +98,14 @@ def weights_of(model: MultiKernelClassifier) -> np.ndarray:
     return np.asarray((theta / theta.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
-def block_norms(model: MultiKernelClassifier, ids: np.ndarray) -> np.ndarray:
-    """``||w_k|| = theta_k sqrt(s' K_k s)`` on the training points, shape (machines, kernels)."""
-    coef = model.dual_coef_
-    shares = model.decision_function(ids[model.support_], split=True)
-    if shares.ndim == 2:
-        shares = shares[..., None]
-    theta = np.atleast_2d(model.kernel_weights_)
-    squares = theta * np.einsum("it,ikt->tk", coef, shares)
-    return np.sqrt(np.maximum(squares, 0.0))
-
-
 def standard_error(values: np.ndarray) -> float:
     """Standard error of the mean, NaN for one value."""
     found = np.asarray(values, dtype=np.float64)
     return float(found.std(ddof=1) / np.sqrt(len(found))) if len(found) > 1 else float("nan")
 
 
-def mean_and_error(values: np.ndarray) -> str:
-    """Return the mean with two digits and, for several values, its standard error.
+def mean_and_error(values: np.ndarray, digits: int = 2) -> str:
+    """Return the mean and, for several values, its standard error.
 
     Examples
     --------
@@ -124,7 +113,8 @@ def mean_and_error(values: np.ndarray) -> str:
     ('1.50 ± 0.50', '1.00')
     """
     error = standard_error(values)
-    return f"{values.mean():.2f}" + (f" ± {error:.2f}" if np.isfinite(error) else "")
+    shown = f" ± {error:.{digits}f}" if np.isfinite(error) else ""
+    return f"{values.mean():.{digits}f}{shown}"
 
 
 def alignment_matrix(matrices: np.ndarray) -> np.ndarray:

@@ -36,7 +36,7 @@ import numpy as np
 from scipy.stats import spearmanr
 from sklearn.model_selection import StratifiedKFold
 
-from multikernel.bounds import bound_factor, suggest_p
+from multikernel.bounds import bound_factor, learned_block_norms, suggest_p
 from multikernel.kernels import sample_ids
 
 from . import datasets, norms
@@ -44,7 +44,6 @@ from .norms import (
     PROTEIN_NORMS,
     ahead,
     alignment_matrix,
-    block_norms,
     draw_factor,
     draw_matrix,
     machines,
@@ -151,7 +150,7 @@ def one(problem: Problem, rule: str, seed: int, quick: bool = False) -> list[Row
             float(right[~problem.copies[test]].mean()),
             predicted.tolist(),
             weights_of(model).tolist(),
-            np.median(block_norms(model, ids[train]), axis=0).tolist(),
+            np.median(learned_block_norms(model, ids[train]), axis=0).tolist(),
             float(model.duality_gap_),
             round(process_time() - started, 2),
         )

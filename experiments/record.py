@@ -290,6 +290,8 @@ class Record:
         A closing paragraph: times, what did not converge.
     figure : callable or None
         Draws the picture: takes nothing, gives a matplotlib figure.
+    further_figures : mapping of str to callable
+        Further pictures, each with what is added to the name of its file.
     """
 
     name: str
@@ -299,6 +301,7 @@ class Record:
     claims: Sequence[Claim] = ()
     notes: str = ""
     figure: Callable[[], Figure] | None = None
+    further_figures: Mapping[str, Callable[[], Figure]] = field(default_factory=dict)
 
     def __str__(self) -> str:
         parts = [f"# {self.title}"]
@@ -311,7 +314,7 @@ class Record:
         return "\n\n".join(parts)
 
     def save(self, out: str | Path) -> list[Path]:
-        """Write ``name.csv``, ``name.md`` and, with a figure, ``name.png``; the paths written.
+        """Write ``name.csv``, ``name.md`` and a PNG of every figure; the paths written.
 
         Without matplotlib there is no picture, and a warning says so.
         """
@@ -325,17 +328,19 @@ class Record:
             writer.writerows(records)
         made = ", ".join(f"{name} {number}" for name, number in versions().items())
         written[1].write_text(f"{self}\n\nMade with {made}.\n", encoding="utf-8")
-        if self.figure is None:
-            return written
-        if find_spec("matplotlib") is None:
+        figures = {} if self.figure is None else {f"{self.name}.png": self.figure}
+        figures |= {f"{self.name}-{key}.png": draw for key, draw in self.further_figures.items()}
+        if figures and find_spec("matplotlib") is None:
+            needs = "needs" if len(figures) == 1 else "need"
             warnings.warn(
-                f"{self.name}.png needs matplotlib, which is not installed: pip install "
+                f"{', '.join(figures)} {needs} matplotlib, which is not installed: pip install "
                 "matplotlib. The tables are written.",
                 stacklevel=2,
             )
             return written
-        written.append(folder / f"{self.name}.png")
-        self.figure().savefig(written[2], dpi=150, bbox_inches="tight")
+        for name, draw in figures.items():
+            written.append(folder / name)
+            draw().savefig(written[-1], dpi=150, bbox_inches="tight")
         return written
 
 

@@ -16,6 +16,7 @@ What the text leaves open, and what is done here:
   changes nothing, because the intercept is free; the estimator's default is kept.
 * *C* is the best of the grid on 1000 validation points. Errors tie over long stretches of small C,
   where all points are at their bound; the smallest C among ties is taken, the smoothest machine.
+* *The finer grid of p* is not given; ours goes to infinity. Its machines are learned as the others.
 * *Stopping.* A gap of 1e-3 of the objective, as in the text, and at most 1e-2 of the regulariser:
   at C = 1e-4 the objective is nearly all loss, and the first rule alone would accept the uniform
   start as the solution for every p.
@@ -29,38 +30,50 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import norm as gaussian
 from sklearn.exceptions import ConvergenceWarning
 
 from multikernel.estimators import MultiKernelClassifier
 from multikernel.kernels import Linear, per_feature
 from multikernel.weighting import LpNorm
 
-from .norms import increasing_costs, standard_error
-from .record import Claim, Options, Record, Results, main, markdown, panels, select
+from . import toy_norms
+from .norms import increasing_costs, mean_and_error
+from .record import Claim, Options, Record, main, markdown, panels
+from .toy_data import (
+    BAYES_ERROR,
+    LEVELS,
+    N_FEATURES,
+    Sample,
+    direction,
+    linear_risk,
+    make_samples,
+    name_of,
+    noise_of,
+)
+from .toy_norms import Cells, FineGrid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TITLE = "Kloft's toy experiment: which norm for which sparsity (Kloft 2011, Figures 5.1 and 5.2)"
-N_FEATURES = 50
-N_TRAIN = 50
-N_VALIDATION = 1000
-N_TEST = 1000
-RHO = 1.75
-#: Number of informative features at each level, from the uniform scenario to the sparsest.
-LEVELS = (50, 28, 18, 9, 4, 1)
 NORMS = (1.0, 4 / 3, 2.0, 4.0, float("inf"))
 COSTS = tuple(float(10.0**e) for e in np.arange(-4.0, 0.25, 0.5))
-BAYES_ERROR = float(gaussian.cdf(-RHO))
 #: Data sets per level, as many as in the thesis.
 REPETITIONS, QUICK_REPETITIONS = 250, 5
 #: Quick runs: the ends and one level between, no p = inf, whole decades of C.
 QUICK_LEVELS = (50, 4, 1)
 QUICK_NORMS = NORMS[:4]
+#: The finer grid of Figure 5.2 d. The thesis names 1.15, 1.19 and 1.26 as neighbours in its grid:
+#: two to the power 1/5, 1/4 and 1/3.
+GRID = (
+    *(1.0, 1.1, 2 ** (1 / 5), 2 ** (1 / 4), 2 ** (1 / 3), 4 / 3, 2 ** (1 / 2), 1.6, 1.8),
+    *(2.0, 2.5, 3.0, 4.0, 8.0, float("inf")),
+)
+QUICK_GRID = (1.0, 2 ** (1 / 5), 2 ** (1 / 3), 4 / 3, 2.0, 4.0)
 
 
 @dataclass(frozen=True)
@@ -85,61 +98,6 @@ class Row:
     #: points of the grid whose fit ended with a ConvergenceWarning
     unconverged: int
     seconds: float
-
-
-def direction(informative: int) -> np.ndarray:
-    """Unit vector of the Bayes classifier: equal weight on the first features."""
-    w = np.zeros(N_FEATURES)
-    w[:informative] = 1.0
-    return np.asarray(w / np.linalg.norm(w))
-
-
-def make_toy(
-    n_samples: int, informative: int, rng: np.random.Generator
-) -> tuple[np.ndarray, np.ndarray]:
-    """Balanced sample of the two Gaussians.
-
-    Parameters
-    ----------
-    n_samples : int
-        Even.
-    informative : int
-        Number of features whose mean depends on the class, from 1 to 50.
-    rng : numpy Generator
-
-    Returns
-    -------
-    X : array of shape (n_samples, 50)
-    y : array of shape (n_samples,)
-        -1 and +1.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> X, y = make_toy(10_000, 4, np.random.default_rng(0))
-    >>> print(abs(X.T @ y / len(y)).round(1)[:6])  # half the distance of the class means
-    [0.9 0.9 0.9 0.9 0.  0. ]
-    """
-    if n_samples % 2 or not 1 <= informative <= N_FEATURES:
-        raise ValueError(
-            f"make_toy: n_samples must be even and informative from 1 to {N_FEATURES}; got "
-            f"{n_samples} and {informative}."
-        )
-    y = np.repeat([1, -1], n_samples // 2)
-    noise = rng.standard_normal((n_samples, N_FEATURES))
-    return noise + RHO * y[:, None] * direction(informative), y
-
-
-def linear_risk(slopes: np.ndarray, intercept: float, informative: int) -> float:
-    """Exact error of ``sign(slopes'x + intercept)``: the mean of two Gaussian tails."""
-    size = float(np.linalg.norm(slopes))
-    if size == 0:
-        return 0.5
-    margin = RHO * float(slopes @ direction(informative))
-    return float(
-        0.5 * gaussian.cdf(-(margin + intercept) / size)
-        + 0.5 * gaussian.cdf(-(margin - intercept) / size)
-    )
 
 
 def hyperplane(model: MultiKernelClassifier) -> tuple[np.ndarray, float]:
@@ -173,17 +131,6 @@ def learn_path(
     """Yield C, its classifier and whether that converged, for increasing C."""
     found = increasing_costs(costs, lambda C: fit_norm(p, C, X, y), lambda fit: fit[0].dual_coef_)
     return ((C, *fit) for C, fit in found)
-
-
-Sample = tuple[np.ndarray, np.ndarray]
-
-
-def make_samples(informative: int, repetition: int, seed: int) -> tuple[Sample, Sample, Sample]:
-    """Training, validation and test points; they follow from the three integers."""
-    rng = np.random.default_rng([seed, informative, repetition])
-    sizes = (N_TRAIN, N_VALIDATION, N_TEST)
-    train, validation, test = (make_toy(n, informative, rng) for n in sizes)
-    return train, validation, test
 
 
 def learn(
@@ -230,31 +177,8 @@ def work(informative: int, repetition: int, p: float, step: int, seed: int) -> l
 # -- tables ---------------------------------------------------------------------------------------
 
 
-class Found(Results[Row]):
+class Found(Cells):
     """Rows of finished repetitions, with the tables and verdicts drawn from them."""
-
-    @property
-    def levels(self) -> list[int]:
-        return sorted({row.informative for row in self.rows}, reverse=True)
-
-    @property
-    def norms(self) -> list[float]:
-        return sorted({row.p for row in self.rows})
-
-    def values(self, informative: int, p: float, field: str = "test_error") -> np.ndarray:
-        """One field of all repetitions of a cell, in their order."""
-        return select(self.rows, field, informative=informative, p=p)
-
-    def mean(self, informative: int, p: float, field: str = "test_error") -> float:
-        return float(self.values(informative, p, field).mean())
-
-    def standard_error(self, informative: int, p: float, field: str = "test_error") -> float:
-        return standard_error(self.values(informative, p, field))
-
-    def difference(self, informative: int, p: float, q: float) -> tuple[float, float]:
-        """Mean and standard error of error(p) - error(q), on the same data sets."""
-        apart = self.values(informative, p) - self.values(informative, q)
-        return float(apart.mean()), standard_error(apart)
 
     def table(self, field: str = "test_error", scale: float = 100.0, digits: int = 1) -> str:
         """Means ± standard errors, one line per level."""
@@ -262,25 +186,9 @@ class Found(Results[Row]):
         for k in self.levels:
             cells = []
             for p in self.norms:
-                mean = scale * self.mean(k, p, field)
-                error = scale * self.standard_error(k, p, field)
-                cells.append(f"{mean:.{digits}f} ± {error:.{digits}f}")
+                cells.append(mean_and_error(scale * self.values(k, p, field), digits))
             lines.append([noise_of(k), *cells])
         return markdown(["noise", *(f"p = {name_of(p)}" for p in self.norms)], lines)
-
-    def notes(self) -> str:
-        """What did not converge."""
-        gaps, short = [], []
-        for p in self.norms:
-            rows = [row for row in self.rows if row.p == p]
-            gaps.append(f"{max(row.gap for row in rows):.1e} for p = {name_of(p)}")
-            failed, fits = sum(r.unconverged for r in rows), sum(r.n_costs for r in rows)
-            short.append(f"{failed} of {fits} for p = {name_of(p)}")
-        return (
-            f"{len({row.repetition for row in self.rows})} data sets per level. Largest relative "
-            f"duality gap of a chosen machine: {', '.join(gaps)}. Points of the grid of C whose "
-            f"machine is above the tolerance: {', '.join(short)}."
-        )
 
     def figure(self) -> Figure:
         """Figures 5.1 and 5.2: test error and model error against noise, a line per norm."""
@@ -343,7 +251,7 @@ class Found(Results[Row]):
             say(
                 "the largest p comes near the Bayes error at 0 % noise, but not to it",
                 not low - BAYES_ERROR < 2 * error,
-                f"p = {name_of(big)}: {100 * low:.1f} ± {100 * error:.1f} %, "
+                f"p = {name_of(big)}: {mean_and_error(100 * self.values(dense, big), 1)} %, "
                 f"Bayes {100 * BAYES_ERROR:.1f} %",
             )
         ends = {min(COSTS), max(COSTS)}
@@ -389,16 +297,7 @@ class Found(Results[Row]):
         mean, error = self.mean(k, p), self.standard_error(k, p)
         room = max(0.005, 2 * error) if np.isfinite(error) else 0.005
         ours = "yes" if abs(mean - value) <= room else "no"
-        return Claim(text, "yes", ours, f"{100 * mean:.1f} ± {100 * error:.1f} %")
-
-
-def name_of(p: float) -> str:
-    """How the text writes a norm."""
-    return "4/3" if abs(p - 4 / 3) < 1e-9 else f"{p:g}"
-
-
-def noise_of(informative: int) -> str:
-    return f"{100 * (1 - informative / N_FEATURES):.0f} %"
+        return Claim(text, "yes", ours, f"{mean_and_error(100 * self.values(k, p), 1)} %")
 
 
 # -- running --------------------------------------------------------------------------------------
@@ -407,7 +306,7 @@ def noise_of(informative: int) -> str:
 def run(repetitions: int | None = None, **common: Any) -> Record:
     """Run the experiment, or what is missing of it.
 
-    Quick: three levels, whole decades of C, no p = inf.
+    Quick: three levels, whole decades of C, no p = inf, six norms on the finer grid.
 
     Parameters
     ----------
@@ -427,12 +326,14 @@ def run(repetitions: int | None = None, **common: Any) -> Record:
     True
     """
     options = Options(**common)
-    seed = options.seed
-    repetitions = repetitions or (QUICK_REPETITIONS if options.quick else REPETITIONS)
-    levels, norms, step = (QUICK_LEVELS, QUICK_NORMS, 2) if options.quick else (LEVELS, NORMS, 1)
-    tasks = [(k, r, p, step, seed) for k in levels for r in range(repetitions) for p in norms]
+    seed, quick = options.seed, options.quick
+    repetitions = repetitions or (QUICK_REPETITIONS if quick else REPETITIONS)
+    levels, norms, step = (QUICK_LEVELS, QUICK_NORMS, 2) if quick else (LEVELS, NORMS, 1)
+    grid = sorted({*norms, *(QUICK_GRID if quick else GRID)})
+    tasks = [(k, r, p, step, seed) for k in levels for r in range(repetitions) for p in grid]
     rows = options.compute(work, tasks, Row, kept="toy", title="toy experiment")
-    found = Found(rows)
+    found, fine = Found([row for row in rows if row.p in norms]), FineGrid(rows)
+    aligned = toy_norms.align_features(levels, repetitions, seed)
     bayes = f"Test error in % (Bayes {100 * BAYES_ERROR:.2f}), mean ± standard error"
     return Record(
         options.stem("toy"),
@@ -442,10 +343,14 @@ def run(repetitions: int | None = None, **common: Any) -> Record:
             bayes: found.table(),
             "Model error ||w/|w| - w_Bayes/|w_Bayes| ||": found.table("model_error", 1.0, 2),
             "Effective number of kernels": found.table("effective_kernels", 1.0),
+            "Alignments of pairs of kernels": toy_norms.alignment_table(aligned),
+            "Test error in % on the finer grid": fine.error_table(),
+            "Best p, and the p of the bound": fine.best_table(),
         },
-        found.claims(),
-        found.notes(),
+        [*found.claims(), *toy_norms.alignment_claims(aligned), *fine.claims()],
+        fine.notes(),
         found.figure,
+        {"alignments": partial(toy_norms.draw_alignments, aligned), "norms": fine.figure},
     )
 
 

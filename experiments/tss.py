@@ -41,7 +41,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.metrics import roc_auc_score
 
-from multikernel.bounds import suggest_p
+from multikernel.bounds import learned_block_norms, suggest_p
 from multikernel.kernels import sample_ids
 from multikernel.kernels.sequences import Spectrum, WeightedDegree
 
@@ -49,7 +49,6 @@ from . import datasets, norms
 from .norms import (
     ahead,
     alignment_matrix,
-    block_norms,
     draw_factor,
     draw_matrix,
     machines,
@@ -216,7 +215,7 @@ def one(problem: Problem, n: int, repetition: int, rule: str, seed: int) -> list
             best[0],
             float(roc_auc_score(y[test], chosen.decision_function(ids[test]))),
             weights_of(chosen).tolist(),
-            block_norms(chosen, ids[train])[0].tolist(),
+            learned_block_norms(chosen, ids[train])[0].tolist(),
             float(chosen.duality_gap_),
             round(process_time() - started, 2),
         )

@@ -108,7 +108,9 @@ CASES = {
         y2,
     ),
     "composites, sparse": lambda: (
-        mk.MultiKernelRegressor([mk.Linear() + mk.Gaussian(0.1), 2.0 * mk.Gaussian(0.5) ** 2]),
+        mk.MultiKernelRegressor(
+            [mk.Linear() + mk.Gaussian(0.1), 2.0 * mk.Gaussian(0.5) ** 2, mk.Gaussian(0.5) ** 0.3]
+        ),
         sp.csr_matrix(np.maximum(X2, 0)),
         y2.astype(float),
     ),

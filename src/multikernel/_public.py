@@ -48,6 +48,7 @@ from .kernels.sequences import (
     per_ngram,
 )
 from .study import alignment_study
+from .study_norms import norm_study
 from .weighting import (
     L1,
     Align,
@@ -114,6 +115,7 @@ __all__ = [
     "default_bank",
     "gaussians",
     "load",
+    "norm_study",
     "normalize",
     "per_feature",
     "per_ngram",

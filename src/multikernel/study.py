@@ -189,7 +189,7 @@ def alignment_study(
     correlation            0.8008     0.6239
     of ranks               0.8208     0.8208
     """
-    classify = _is_classification(task, y)
+    classify = is_classification(task, y)
     maker = MultiKernelClassifier if classify else MultiKernelRegressor
     model: Any = maker(bank, normalize=normalize, n_jobs=n_jobs)
     if classify:
@@ -247,7 +247,8 @@ def alignment_study(
     )
 
 
-def _is_classification(task: str | None, y: Any) -> bool:
+def is_classification(task: str | None, y: Any) -> bool:
+    """Whether a study is about classes: as ``task`` says, or else by the type of the targets."""
     if task not in (None, "classification", "regression"):
         raise ValueError(f"task must be 'classification', 'regression' or None; got {task!r}.")
     return task == "classification" or (

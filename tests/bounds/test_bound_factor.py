@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 
+import multikernel as mk
 from multikernel import bounds as b
 
 SOFT = {beta: np.arange(1.0, 1001.0) ** -beta for beta in (2, 1, 0.5)}
@@ -150,3 +151,68 @@ def test_plot_without_matplotlib_says_what_to_install(monkeypatch):
 def test_meaningless_input_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+# -- block norms of a fitted model -----------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def matrices():
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3, 2))
+    y = np.where(X[:, 0, 0] + 0.3 * X[:, 1, 0] > 0, 1, -1)
+    return np.einsum("ikd,jkd->kij", X, X), y
+
+
+def test_block_norms_are_those_of_the_regulariser(matrices):
+    K, y = matrices
+    ids = mk.sample_ids(len(y))
+    p = 4 / 3
+    rule = mk.LpNorm(p, tol=1e-8)
+    model = mk.MultiKernelClassifier(mk.precomputed(K), rule, C=1.0, normalize=None).fit(ids, y)
+    found = b.learned_block_norms(model, ids)
+    assert found.shape == (1, 3)
+    # the slow way: theta_k^2 s'K_k s with the centred matrices written out
+    H = np.eye(len(y)) - 1 / len(y)
+    s = np.zeros(len(y))
+    s[model.support_] = model.dual_coef_[:, 0]
+    slow = [t * np.sqrt(s @ H @ k @ H @ s) for t, k in zip(model.kernel_weights_, K, strict=True)]
+    np.testing.assert_allclose(found[0], slow, rtol=1e-9)
+    # at the optimum theta_k is proportional to ||w_k||^(2-p) (Kloft 2011, Proposition 3.1)
+    share = found[0] ** (2 - p)
+    np.testing.assert_allclose(
+        model.kernel_weights_ / model.kernel_weights_.sum(), share / share.sum(), rtol=1e-3
+    )
+
+
+def test_block_norms_of_linear_kernels_are_slopes(rng):
+    """A linear kernel on one standardised feature: the block norm is the size of the slope."""
+    X = rng.standard_normal((80, 4)) * [1.0, 3.0, 0.2, 1.0]
+    y = X @ [1.0, 0.5, 2.0, 0.0] + 0.1 * rng.standard_normal(80)
+    model = mk.MultiKernelRegressor(mk.per_feature(mk.Linear()), mk.LpNorm(1.5)).fit(X, y)
+    steps = model.predict(np.vstack([np.zeros(4), np.eye(4)]))
+    slopes = np.abs(steps[1:] - steps[0]) * X.std(axis=0)
+    np.testing.assert_allclose(b.learned_block_norms(model, X)[0], slopes, rtol=1e-6)
+
+
+def test_block_norms_of_several_machines(matrices):
+    K, _ = matrices
+    y = np.arange(K.shape[1]) % 3
+    ids = mk.sample_ids(len(y))
+    model = mk.MultiKernelClassifier(mk.precomputed(K), "lp", multiclass="per_class").fit(ids, y)
+    assert b.learned_block_norms(model, ids).shape == (3, 3)
+    whole = np.moveaxis(K, 0, -1)
+    model = mk.MultiKernelClassifier("precomputed", "lp").fit(whole, y)
+    assert b.learned_block_norms(model, whole).shape == (3, 3)
+
+
+def test_block_norms_need_the_training_sample(matrices):
+    K, y = matrices
+    ids = mk.sample_ids(len(y))
+    model = mk.MultiKernelClassifier(mk.precomputed(K), "lp")
+    with pytest.raises(Exception, match="not fitted"):
+        b.learned_block_norms(model, ids)
+    with pytest.raises(ValueError, match=r"learned_block_norms needs the sample .* \(60 points\)"):
+        b.learned_block_norms(model.fit(ids, y), ids[:50])
+    with pytest.raises(TypeError, match=r"learned_block_norms needs a fitted .* got dict"):
+        b.learned_block_norms({}, ids)

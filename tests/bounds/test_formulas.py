@@ -399,8 +399,8 @@ def written_out():
             2 * total * R2 * label / (ridge * m) + second,
         )
     M_old, M_new = np.array([[2.0, 0.3], [0.3, 1.1]]), np.array([[1.7, 0.4], [0.4, 1.5]])
-    a_old, a_new = np.array([0.8, 0.5]), np.array([0.6, 0.9])
     v_old, v_new = np.array([0.4, 0.3]), np.array([0.2, 0.7])
+    a_old, a_new = M_old @ v_old, M_new @ v_new  # the v are minimisers without active bounds
     moved = [
         (a_new[i] - a_old[i]) - sum((M_new - M_old)[i, j] * v_new[j] for j in range(2))
         for i in range(2)

@@ -25,6 +25,8 @@ def bank(text):
         ("gaussians([0.1, 1])", list(mk.gaussians([0.1, 1]))),
         ("polynomials((1, 2)) + linear", [*mk.polynomials([1, 2]), mk.Linear()]),
         ("2 * Linear()**2 + Laplacian(gamma=3)", [2 * mk.Linear() ** 2 + mk.Laplacian(3)]),
+        ("Gaussian(2)**0.5 + linear", [mk.Gaussian(2) ** 0.5 + mk.Linear()]),
+        ("(gaussian(2) * laplacian(1))**(3/2)", [(mk.Gaussian(2) * mk.Laplacian()) ** 1.5]),
         ("default", list(mk.default_bank(X))),
         ("sigmoid(gamma=0.1, coef0=-1)", [mk.Sigmoid(0.1, -1)]),
     ],
@@ -34,7 +36,11 @@ def test_kernels_read_as_they_print(text, expected):
 
 
 def test_what_a_kernel_prints_can_be_typed_again():
-    for kernel in (mk.Gaussian(0.5) + 2.0 * mk.Linear() ** 2, mk.Polynomial(3, 0.5, 2.0)):
+    for kernel in (
+        mk.Gaussian(0.5) + 2.0 * mk.Linear() ** 2,
+        mk.Polynomial(3, 0.5, 2.0),
+        mk.Laplacian(0.5) ** 1.5,
+    ):
         assert list(bank(repr(kernel))) == [kernel]
 
 
@@ -46,6 +52,7 @@ def test_what_a_kernel_prints_can_be_typed_again():
         ("Gaussian(gamma=0.5, width=2)", "Gaussian: got an unexpected keyword argument 'width'"),
         ("Gaussian(gamma=-1)", "gamma must be a positive"),
         ("Gaussian(columns=[1])", "columns are chosen in a views file"),
+        ("linear**0.5", "a power that is not whole"),
         ("3", "is not a kernel"),
         ("__import__('os').system('true')", "is not understood"),
         ("().__class__", "is not understood"),

@@ -1,4 +1,4 @@
-"""scikit-learn's own checks for every public estimator, default-constructed."""
+"""scikit-learn's own checks for every public estimator, default-constructed, and in other forms."""
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
@@ -10,6 +10,7 @@ ESTIMATORS = [
     mk.MultiKernelClassifierCV(),
     mk.MultiKernelRegressorCV(),
     mk.MultiKernelOneClass(),
+    mk.MultiKernelOneClass(C=1e-3),
 ]
 
 

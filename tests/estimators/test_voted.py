@@ -142,6 +142,32 @@ def test_non_symmetric_kernels_are_functions_of_their_first_argument():
     assert abs(model.objective_ - full_program([lopsided(X, X)], y, [0.005])) < 1e-7
 
 
+def test_sigmoids_of_negative_slope_vote():
+    """``tanh(-u) = -tanh(u)``: the same functions with the other sign, and the same ``|a|``."""
+    pairs = [(0.7, 0.1), (-0.4, 0.3), (-1.5, -0.2)]
+    there = [mk.Sigmoid(a, b) for a, b in pairs]
+    back = [mk.Sigmoid(-a, -b) for a, b in pairs]
+    one = VotedKernelClassifier(there, "sigmoid", 0.005, 0.003).fit(X, y)
+    two = VotedKernelClassifier(back, "sigmoid", 0.005, 0.003).fit(X, y)
+    np.testing.assert_allclose(one.complexity_, [0.7, 0.4, 1.5])
+    np.testing.assert_allclose(two.complexity_, [0.7, 0.4, 1.5])
+    assert one.objective_ == pytest.approx(two.objective_, abs=1e-9)
+    np.testing.assert_allclose(
+        one.decision_function(X_new), two.decision_function(X_new), atol=1e-7
+    )
+    matrices = [np.tanh(a * X @ X.T + b) for a, b in pairs]
+    assert one.objective_ == pytest.approx(full_program(matrices, y, one.penalties_), abs=1e-7)
+    assert one.kernel_counts_[1:].sum() > 0
+    drawn = VotedKernelClassifier(there, "monte-carlo", 0.05, 0.003, random_state=0).fit(X, y)
+    program = full_program(matrices, y, drawn.penalties_)
+    assert drawn.objective_ == pytest.approx(program, abs=1e-7)
+
+
+def test_a_sigmoid_of_negative_slope_is_refused_where_its_matrix_is_indefinite():
+    with pytest.raises(ValueError, match="positive semidefinite"):
+        mk.MultiKernelClassifier([mk.Sigmoid(-1.0)], "uniform", center=False).fit(X, y)
+
+
 def test_kernels_evaluated_in_every_pass_give_the_same_vote():
     bank = [mk.Callable(lopsided), mk.Callable(distance), mk.Gaussian(0.5)]
     many = sample(200)

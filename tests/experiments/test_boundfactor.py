@@ -25,6 +25,20 @@ def test_minima_of_the_figure():
     np.testing.assert_allclose(found, [1.208, 1.391, 2.0], atol=1e-3)
 
 
+def test_scenarios_of_two_kernels():
+    """Figure 4.1: every ball passes through the Bayes hypothesis (1, 2^-beta)."""
+    pytest.importorskip("matplotlib")
+    axes = boundfactor.draw_scenarios().axes
+    for ax, beta in zip(axes, (2.0, 1.0, 0.5), strict=True):
+        truth = np.array([1.0, 2.0**-beta])
+        best = suggest_p(boundfactor.blocks(beta), kind="local")
+        balls = [np.asarray(line.get_xydata()) for line in ax.lines if len(line.get_xdata()) > 2]
+        assert len(balls) == len({1.0, best, 2.0})
+        for p, ball in zip(sorted({1.0, best, 2.0}), balls, strict=True):
+            sizes = (np.abs(ball) ** p).sum(axis=1) ** (1 / p)
+            np.testing.assert_allclose(sizes, (truth**p).sum() ** (1 / p), rtol=1e-9)
+
+
 def test_garbage_test_labels_change_nothing_but_the_score(monkeypatch):
     monkeypatch.setattr(boundfactor, "NORMS", (4 / 3, 2.0))
     monkeypatch.setattr(boundfactor, "COSTS", (0.01, 0.1))
@@ -50,5 +64,11 @@ def test_tables_and_verdicts(monkeypatch, tmp_path):
     told = boundfactor.run(quick=True, out=tmp_path, n_jobs=1)
     assert len(told.rows) == 2 * len(boundfactor.BETAS)
     assert [claim.ours for claim in told.claims[:6]] == ["yes"] * 6
+    text = str(told)
+    assert "nan" not in text  # one sample has no standard error
+    assert "One sample a scenario, so no standard errors." in text
+    pytest.importorskip("matplotlib")
+    names = [path.name for path in told.save(tmp_path)]
+    assert names[2:] == ["boundfactor-quick.png", "boundfactor-quick-scenarios.png"]
     again = boundfactor.run(quick=True, out=tmp_path, n_jobs=1)
     assert again.rows == told.rows  # taken from the file: seconds are the same

@@ -1,4 +1,4 @@
-"""Block norms against their definition, and verdicts."""
+"""Kernel weights, machines along C, and verdicts."""
 
 from __future__ import annotations
 
@@ -18,33 +18,12 @@ def sample():
     return np.einsum("ikd,jkd->kij", X, X), y
 
 
-def test_block_norms_are_those_of_the_regulariser(sample):
-    K, y = sample
-    ids = sample_ids(len(y))
-    p = 4 / 3
-    model = MultiKernelClassifier(precomputed(K), LpNorm(p, tol=1e-8), C=1.0, normalize=None)
-    model.fit(ids, y)
-    found = norms.block_norms(model, ids)
-    assert found.shape == (1, 3)
-    # the slow way: theta_k^2 s'K_k s with the centred matrices written out
-    H = np.eye(len(y)) - 1 / len(y)
-    s = np.zeros(len(y))
-    s[model.support_] = model.dual_coef_[:, 0]
-    slow = [t * np.sqrt(s @ H @ k @ H @ s) for t, k in zip(model.kernel_weights_, K, strict=True)]
-    np.testing.assert_allclose(found[0], slow, rtol=1e-9)
-    # at the optimum theta_k is proportional to ||w_k||^(2-p) (Kloft 2011, Proposition 3.1)
-    share = found[0] ** (2 - p)
-    np.testing.assert_allclose(
-        model.kernel_weights_ / model.kernel_weights_.sum(), share / share.sum(), rtol=1e-3
-    )
-
-
-def test_block_norms_of_several_classes(sample):
+def test_weights_of_several_classes(sample):
     K, _ = sample
     y = np.arange(K.shape[1]) % 3
     ids = sample_ids(len(y))
     ((_, model),) = norms.machines(precomputed(K), 1.5, (1.0,), ids, y)
-    assert norms.block_norms(model, ids).shape == (3, 3)
+    assert model.kernel_weights_.shape == (3, 3)
     assert norms.weights_of(model).sum() == pytest.approx(1.0)
 
 

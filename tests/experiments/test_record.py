@@ -229,6 +229,12 @@ def test_a_record_is_markdown(told):
     assert str(Claim("a", "yes", "yes")) == "a: printed yes, ours yes"
 
 
+def test_further_figures_are_files_of_their_own(told, tmp_path):
+    paths = replace(told, further_figures={"sizes": told.figure}).save(tmp_path)
+    assert [path.name for path in paths[2:]] == ["counts.png", "counts-sizes.png"]
+    assert paths[3].read_bytes() == paths[2].read_bytes()
+
+
 def test_without_a_figure_or_rows(tmp_path):
     paths = Record("empty", "Nothing", []).save(tmp_path)
     assert [path.suffix for path in paths] == [".csv", ".md"]

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy.optimize import linprog
 
-from experiments import toy
+from experiments import toy, toy_data, toy_norms
 from experiments.record import Record
+from multikernel import centered_alignment
 from tests.experiments.blind import assert_blind
 
 
@@ -27,7 +28,7 @@ def record(folder: Path) -> Record:
 
 @pytest.fixture(scope="module")
 def result(record: Record) -> toy.Found:
-    return toy.Found(record.rows)
+    return toy.Found([row for row in record.rows if row.p in toy.QUICK_NORMS])
 
 
 # -- data ------------------------------------------------------------------------------------------
@@ -35,9 +36,9 @@ def result(record: Record) -> toy.Found:
 
 @pytest.mark.parametrize("informative", toy.LEVELS)
 def test_class_means_and_covariance(informative: int, rng: np.random.Generator) -> None:
-    X, y = toy.make_toy(40_000, informative, rng)
+    X, y = toy_data.make_toy(40_000, informative, rng)
     assert np.sum(y == 1) == np.sum(y == -1) == 20_000
-    mean = toy.RHO * toy.direction(informative)
+    mean = toy_data.RHO * toy.direction(informative)
     assert np.count_nonzero(mean) == informative
     assert np.linalg.norm(mean) == pytest.approx(1.75)
     for sign in (1, -1):
@@ -52,13 +53,13 @@ def test_bayes_error_is_that_of_the_mean_direction(rng: np.random.Generator) -> 
     for informative in toy.LEVELS:
         w = toy.direction(informative)
         assert toy.linear_risk(w, 0.0, informative) == pytest.approx(toy.BAYES_ERROR)
-        X, y = toy.make_toy(20_000, informative, rng)
+        X, y = toy_data.make_toy(20_000, informative, rng)
         error = np.mean(np.sign(X @ w) != y)
         assert error == pytest.approx(toy.BAYES_ERROR, abs=4 * np.sqrt(0.04 * 0.96 / 20_000))
 
 
 def test_risk_of_any_hyperplane_against_counting(rng: np.random.Generator) -> None:
-    X, y = toy.make_toy(100_000, 9, rng)
+    X, y = toy_data.make_toy(100_000, 9, rng)
     w, b = rng.standard_normal(50) + 3 * toy.direction(9), 0.7
     error = np.mean(np.sign(X @ w + b) != y)
     assert toy.linear_risk(w, b, 9) == pytest.approx(error, abs=0.006)
@@ -67,9 +68,9 @@ def test_risk_of_any_hyperplane_against_counting(rng: np.random.Generator) -> No
 
 def test_refuses_what_cannot_be_balanced(rng: np.random.Generator) -> None:
     with pytest.raises(ValueError, match="must be even"):
-        toy.make_toy(11, 4, rng)
+        toy_data.make_toy(11, 4, rng)
     with pytest.raises(ValueError, match="from 1 to 50"):
-        toy.make_toy(10, 0, rng)
+        toy_data.make_toy(10, 0, rng)
 
 
 def test_effective_number() -> None:
@@ -83,7 +84,7 @@ def test_effective_number() -> None:
 @pytest.mark.parametrize("informative", [50, 1])
 @pytest.mark.parametrize("p", [4.0, float("inf")])
 def test_large_norms_stay_finite(p: float, informative: int, rng: np.random.Generator) -> None:
-    X, y = toy.make_toy(toy.N_TRAIN, informative, rng)
+    X, y = toy_data.make_toy(toy_data.N_TRAIN, informative, rng)
     for C in (1e-4, 1e-3):
         model, converged = toy.fit_norm(p, C, X, y)
         assert converged
@@ -100,7 +101,7 @@ def test_largest_norm_against_a_linear_program(informative: int, rng: np.random.
     At the learned t the program may not find less loss than the learned machine has, up to the
     proven gap.
     """
-    X, y = toy.make_toy(toy.N_TRAIN, informative, rng)
+    X, y = toy_data.make_toy(toy_data.N_TRAIN, informative, rng)
     C = 1e-3
     model, _ = toy.fit_norm(float("inf"), C, X, y)
     slopes, b = toy.hyperplane(model)
@@ -126,13 +127,13 @@ def test_largest_norm_against_a_linear_program(informative: int, rng: np.random.
 def test_large_costs_share_a_machine_that_has_no_bounded_coefficient(
     rng: np.random.Generator,
 ) -> None:
-    X, y = toy.make_toy(toy.N_TRAIN, 50, rng)
+    X, y = toy_data.make_toy(toy_data.N_TRAIN, 50, rng)
     path = list(toy.learn_path(2.0, toy.COSTS, X, y))
     assert [C for C, _, _ in path] == sorted(toy.COSTS)
     shared = [model for _, model, _ in path if model is path[-1][1]]
     assert 1 < len(shared) < len(path)
     anew, _ = toy.fit_norm(2.0, 1.0, X, y)
-    X_new, _ = toy.make_toy(100, 50, rng)
+    X_new, _ = toy_data.make_toy(100, 50, rng)
     np.testing.assert_allclose(
         shared[0].decision_function(X_new), anew.decision_function(X_new), atol=5e-3
     )
@@ -166,12 +167,94 @@ def test_what_the_thesis_found(result: toy.Found) -> None:
     assert verdicts["p = 4/3 is worst at no level"] == "yes"
 
 
+# -- alignments and the finer grid of p ------------------------------------------------------------
+
+
+def test_alignments_are_those_of_the_kernel_matrices() -> None:
+    """Squared correlations against the library's centred alignment of rank-one matrices."""
+    (level,) = toy_norms.align_features([4], 1, seed=0)
+    X = toy_data.make_samples(4, 0, 0)[0][0]
+    for k, j in ((0, 1), (2, 3), (3, 40), (10, 49)):
+        K, L = (np.outer(X[:, i], X[:, i]) for i in (k, j))
+        assert level.mean[k, j] == pytest.approx(centered_alignment(K, L), rel=1e-10)
+    pairs = [level.mean[i, j] for i in range(4) for j in range(i)]
+    np.testing.assert_allclose(level.among_informative, np.mean(pairs))
+    total = level.mean[np.triu_indices(50, 1)].sum()
+    np.testing.assert_allclose(level.with_noise, (total - sum(pairs)) / (50 * 49 / 2 - 6))
+
+
+def test_alignments_have_the_values_of_the_theory() -> None:
+    """Population values .188 (k = 4) and .064 (k = 9), and exactly 1/49 by chance."""
+    four, nine, one = toy_norms.align_features([4, 9, 1], 60, seed=1)
+    assert four.expected == pytest.approx(0.188, abs=1e-3)
+    assert nine.expected == pytest.approx(0.064, abs=1e-3)
+    # In samples of 50 the informative pairs lie a little above their limit.
+    assert four.expected < four.among_informative.mean() < four.expected + 0.04
+    for level in (four, nine, one):
+        error = level.with_noise.std(ddof=1) / np.sqrt(60)
+        assert abs(level.with_noise.mean() - 1 / 49) < 4 * error
+    assert np.isnan(one.among_informative).all()
+    verdicts = [claim.ours for claim in toy_norms.alignment_claims([four, nine])]
+    assert verdicts[:2] == ["yes", "yes"] and verdicts[-1] == "yes"
+
+
+@pytest.mark.parametrize(
+    ("informative", "p"),
+    [(1, 1.1465), (4, 1.2468), (9, 1.4116), (18, 1.9585), (28, 7.264), (50, np.inf)],
+)
+def test_norms_of_the_bound(informative: int, p: float) -> None:
+    """k equal blocks out of 50: the conjugate of the best p is ``2 log(50 / k)``."""
+    assert toy_norms.bound_p(informative) == pytest.approx(p, rel=1e-3)
+
+
+def grid_of(errors: dict[float, list[float]], informative: int = 4) -> toy_norms.FineGrid:
+    """Made-up test errors of one level."""
+    made = toy.Row(0, informative, 0, 1.0, 5, 1.0, 0.1, 0.1, 0.1, 0.1, 5.0, 1e-4, 1e-4, 0, 0.1)
+    return toy_norms.FineGrid(
+        [
+            replace(made, p=p, repetition=r, test_error=error)
+            for p, values in errors.items()
+            for r, error in enumerate(values)
+        ]
+    )
+
+
+def test_verdicts_of_the_fine_grid() -> None:
+    wobble = np.array([0.0, 0.01, 0.02, 0.03])
+    fine = grid_of(
+        {
+            2 ** (1 / 3): list(0.05 + wobble),
+            4 / 3: list(0.05 + wobble + [0.001, -0.001, 0.0015, -0.001]),
+            2.0: list(0.10 + wobble),
+        }
+    )
+    assert fine.winner(4) == 2 ** (1 / 3)
+    assert fine.as_good(4) == [2 ** (1 / 3), 4 / 3]
+    claims = {claim.text: claim for claim in fine.claims()}
+    assert claims["the best p is 1.26 at 92 % noise"].ours == "yes"
+    assert claims["the p of the bound works as well as the best at 92 % noise"].ours == "yes"
+    swapped = grid_of({2 ** (1 / 3): list(0.10 + wobble), 2.0: list(0.05 + wobble)})
+    claims = {claim.text: claim for claim in swapped.claims()}
+    assert claims["the best p is 1.26 at 92 % noise"].ours == "no"
+    assert claims["the p of the bound works as well as the best at 92 % noise"].ours == "no"
+
+
+def test_equally_good_needs_small_errors() -> None:
+    noisy = grid_of({1.0: [0.04, 0.05, 0.03, 0.04], 1.1: [0.05, 0.02, 0.06, 0.04]}, informative=1)
+    quiet = grid_of({1.0: [0.04, 0.05, 0.03, 0.04], 1.1: [0.04, 0.051, 0.029, 0.04]}, 1)
+    text = "p from 1 to 1.15 are equally good at 98 % noise"
+    assert next(c.ours for c in noisy.claims() if c.text == text) == "undecided"
+    assert next(c.ours for c in quiet.claims() if c.text == text) == "yes"
+
+
 def test_text_and_files(record: Record, tmp_path: Path) -> None:
     text = str(record)
     assert "| noise | p = 1 | p = 4/3 | p = 2 | p = 4 |" in text
     assert "| 98 % |" in text and "nan" not in text
     assert "| p = 1 is best at 98 % noise | yes |" in text
-    assert [path.suffix for path in record.save(tmp_path)] == [".csv", ".md", ".png"]
+    names = ["toy-quick.csv", "toy-quick.md", "toy-quick.png"]
+    names += ["toy-quick-alignments.png", "toy-quick-norms.png"]
+    assert [path.name for path in record.save(tmp_path)] == names
 
 
 def test_finished_machines_are_kept(
@@ -190,7 +273,7 @@ def test_finished_machines_are_kept(
     toy.run(repetitions=3, quick=True, out=folder)
     assert set(asked) == {(k, 2) for k in toy.QUICK_LEVELS}
     toy.run(repetitions=1, quick=True, seed=1, out=folder)
-    assert len(asked) == 2 * 3 * 4
+    assert len(asked) == 2 * 3 * 6
 
 
 def test_parallel_runs_give_the_same_rows(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -415,3 +415,26 @@ def test_model_files_hold_no_cache(rng):
     stored = pickle.dumps(model)
     assert len(stored) == before
     np.testing.assert_array_equal(pickle.loads(stored).predict(X[:9]), values)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_sigmoid_of_negative_slope(rng, dtype):
+    X, new = rng.normal(size=(70, 4)), rng.normal(size=(9, 4))
+    kernels = [mk.Sigmoid(-0.3, 0.2), mk.Gaussian(0.5), mk.Sigmoid(-2.0, -0.1)]
+
+    def expected(A, B):
+        gaussian = naive.gaussian(A, B, 0.5)
+        return np.array([naive.sigmoid(A, B, -0.3, 0.2), gaussian, naive.sigmoid(A, B, -2.0, -0.1)])
+
+    grams = shared(kernels, X, dtype)
+    K = expected(X, X)
+    tol = 1e-12 if dtype is np.float64 else 2e-5
+    np.testing.assert_allclose(grams.block(slice(None)), K, atol=tol)
+    np.testing.assert_allclose(grams.diagonals(), [np.diag(one) for one in K], atol=tol)
+    mu, v = np.array([0.5, 0.0, 1.5]), rng.normal(size=(70, 2))
+    combined = np.tensordot(mu, K, 1)
+    np.testing.assert_allclose(grams.combine(mu).dense(), combined, atol=2 * tol)
+    function = grams.expand(mu, v)
+    values = np.tensordot(mu, expected(new, X), 1) @ v
+    np.testing.assert_allclose(function.values(function.encode(new)), values, atol=100 * tol)
+    assert not grams.known_psd[[0, 2]].any()

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,6 +53,11 @@ def test_values(kernel, matrix, rng):
     np.testing.assert_allclose(kernel.diag(X), np.diag(kernel(X)), rtol=1e-12)
 
 
+def real_power(pair):
+    kernel, exponent = pair
+    return kernel**exponent if kernel.is_infinitely_divisible else kernel
+
+
 trees = st.recursive(
     leaves,
     lambda inner: st.one_of(
@@ -59,6 +65,7 @@ trees = st.recursive(
         st.tuples(inner, inner).map(lambda ab: ab[0] * ab[1]),
         st.tuples(st.sampled_from([0.5, 2, 3.0]), inner).map(lambda ck: ck[0] * ck[1]),
         st.tuples(inner, st.integers(1, 3)).map(lambda km: km[0] ** km[1]),
+        st.tuples(inner, st.sampled_from([0.25, 1.5])).map(real_power),
     ),
     max_leaves=6,
 )
@@ -88,6 +95,10 @@ def test_what_is_printed_is_what_is_meant(kernel):
         (2 * (3 * G), "6 * Gaussian(gamma=0.5)"),
         (G**2, "Gaussian(gamma=0.5)**2"),
         ((2 * G) ** 2, "(2 * Gaussian(gamma=0.5))**2"),
+        (G**2.0, "Gaussian(gamma=0.5)**2"),
+        (G**0.5, "Gaussian(gamma=0.5)**0.5"),
+        ((G * mk.Laplacian(1)) ** 1.5, "(Gaussian(gamma=0.5) * Laplacian(gamma=1))**1.5"),
+        (G ** (1 / 3), "Gaussian(gamma=0.5)**0.333333"),
     ],
     ids=lambda v: v if isinstance(v, str) else "",
 )
@@ -107,6 +118,49 @@ def test_psd():
     assert not any(k.is_psd for k in (G + bad, G * bad, 2 * bad, bad**2))
 
 
+@pytest.mark.parametrize("exponent", [0.01, 0.3, 1.7, 12.5])
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        G,
+        mk.Laplacian(0.2),
+        3 * G,
+        G * mk.Laplacian(0.4),
+        (2 * G * G) ** 0.7,
+        mk.Gaussian(columns=1),
+    ],
+    ids=repr,
+)
+def test_real_powers(kernel, exponent, rng):
+    X, Z = rng.normal(size=(12, 3)), rng.normal(size=(5, 3))
+    power = kernel**exponent
+    np.testing.assert_allclose(power(X, Z), kernel(X, Z) ** exponent, rtol=1e-14)
+    np.testing.assert_allclose(power.diag(X), np.diag(power(X)), rtol=1e-12)
+    np.testing.assert_allclose(power(sp.csr_matrix(X), sp.csr_matrix(Z)), power(X, Z), rtol=1e-12)
+    assert power.is_psd and power.is_infinitely_divisible
+    assert np.linalg.eigvalsh(power(X))[0] >= -1e-12
+    assert power.resolve(3, None)(X).shape == (12, 12)
+
+
+def test_a_power_of_a_gaussian_is_a_gaussian(rng):
+    X = rng.normal(size=(6, 3))
+    np.testing.assert_allclose((G**0.3)(X), mk.Gaussian(0.15)(X), rtol=1e-13)
+    np.testing.assert_allclose((mk.Laplacian(2) ** 0.3)(X), mk.Laplacian(0.6)(X), rtol=1e-13)
+
+
+def test_whole_powers_are_the_same_however_they_are_written():
+    assert G**2 == G**2.0 == G ** np.float64(2) == G ** np.int64(2)
+    assert (G**2.0).exponent == 2 and isinstance((L**2.0).exponent, int)
+
+
+def test_why_other_kernels_have_no_real_powers():
+    """The square root of a positive semidefinite matrix, entry by entry, need not be one."""
+    x = np.array([[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
+    K = mk.Linear()(x)
+    assert np.linalg.eigvalsh(K)[0] > -1e-12
+    assert np.linalg.eigvalsh(K**0.5)[0] < -0.1
+
+
 def test_columns_by_name_are_resolved_inside(rng):
     kernel = 2 * (mk.Linear(columns="a") + mk.Gaussian(columns="b")) ** 2 * mk.Linear(columns="a")
     X = rng.normal(size=(4, 2))
@@ -121,10 +175,19 @@ def test_columns_by_name_are_resolved_inside(rng):
         (lambda: 0 * G, ValueError, "multiplied by must be a positive"),
         (lambda: -1 * G, ValueError, "multiplied by must be a positive"),
         (lambda: np.inf * G, ValueError, "multiplied by"),
-        (lambda: G**0, ValueError, "exponent must be a positive whole number"),
+        (lambda: G**0, ValueError, "exponent must be a positive finite number; got 0"),
         (lambda: G**-1, ValueError, "exponent"),
-        (lambda: G**0.5, TypeError, "positive whole power"),
-        (lambda: G**True, TypeError, "positive whole power"),
+        (lambda: G**np.nan, ValueError, "exponent"),
+        (lambda: G**np.inf, ValueError, "exponent"),
+        (lambda: G ** "2", TypeError, "raised to a positive number only"),
+        (lambda: G**True, TypeError, "raised to a positive number only"),
+        (lambda: L**0.5, ValueError, r"Linear\(columns=\[0, 1\]\) \*\* 0.5: .* Use a whole exp"),
+        (lambda: P**1.5, ValueError, "only if it is infinitely divisible"),
+        (lambda: (G + G) ** 0.5, ValueError, "only if it is infinitely divisible"),
+        (lambda: (G * L) ** 0.5, ValueError, "only if it is infinitely divisible"),
+        (lambda: mk.Sigmoid() ** 0.5, ValueError, "only if it is infinitely divisible"),
+        (lambda: mk.Spectrum(2) ** 0.5, ValueError, "only if it is infinitely divisible"),
+        (lambda: mk.precomputed([np.eye(3)])[0] ** 0.5, ValueError, "infinitely divisible"),
         (lambda: G + 1, TypeError, "unsupported operand"),
         (lambda: G * "a", TypeError, ""),
     ],

@@ -14,7 +14,7 @@ from sklearn.model_selection import cross_val_score
 
 import multikernel as mk
 from multikernel.grams.memory import MemoryBudget
-from multikernel.kernels.precomputed import check_symmetric_matrix
+from multikernel.kernels.precomputed import check_kernel_matrix
 
 
 def psd(rng, n=8):
@@ -157,29 +157,29 @@ def test_every_entry_is_looked_at_once_and_compared_with_its_mirror_image(rng, n
     A = rng.integers(0, 2, (n, n))
     whole = np.stack([np.zeros((n, n)), A | A.T, np.ones((n, n))], axis=-1).astype(dtype)
     K = whole[:, :, 1]  # not contiguous
-    check_symmetric_matrix(K, "given")
-    check_symmetric_matrix(np.asfortranarray(K), "given")
+    check_kernel_matrix(K, "given")
+    check_kernel_matrix(np.asfortranarray(K), "given")
     for _ in range(10 if n > 1 else 0):
         i, j = rng.integers(0, n, 2)
         if i != j:
             off = K.copy()
             off[i, j] = not off[i, j]
             with pytest.raises(ValueError, match="reaches 1 with"):
-                check_symmetric_matrix(off, "given")
+                check_kernel_matrix(off, "given")
         if np.dtype(dtype).kind == "f":
             for value in (np.nan, np.inf, -np.inf):
                 off = K.copy()
                 off[i, j] = off[j, i] = value
                 with pytest.raises(ValueError, match="NaN or infinite"):
-                    check_symmetric_matrix(off, "given")
+                    check_kernel_matrix(off, "given")
 
 
 def test_rounding_is_forgiven_and_the_largest_difference_is_said(rng):
     K = rng.normal(size=(100, 100))
     K = 1e3 * (K + K.T)
     K[70, 3] *= 1 + 1e-13
-    check_symmetric_matrix(K, "given")
+    check_kernel_matrix(K, "given")
     K[70, 3] += 0.5
     said = re.escape(f"reaches 0.5 with entries up to {np.abs(K).max():.3g}")
     with pytest.raises(ValueError, match=said):
-        check_symmetric_matrix(K, "given")
+        check_kernel_matrix(K, "given")

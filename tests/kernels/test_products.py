@@ -81,6 +81,18 @@ def test_a_scaled_product_of_gaussians_is_a_scaled_gaussian():
     assert kernel == 6.0 * mk.Gaussian(1.5)
 
 
+def test_real_powers():
+    """Powers of a family stay in the family; a grid of rates is a grid of powers."""
+    assert list(powers([mk.Gaussian(2.0)], [0.25, 0.5, 1])) == list(mk.gaussians([0.5, 1.0, 2.0]))
+    assert list(powers([4.0 * mk.Laplacian(1.0)], [0.5])) == [2.0 * mk.Laplacian(0.5)]
+    base = [mk.Gaussian(0.3), mk.Gaussian(0.3, columns=[0]) * mk.Laplacian(0.4)]
+    bank = powers(base, [0.5, 1.5])
+    expected = [kernel(X) ** degree for kernel in base for degree in (0.5, 1.5)]
+    for kernel, K in zip(bank, expected, strict=True):
+        np.testing.assert_allclose(kernel(X), K, rtol=1e-12)
+    assert bank.names[2] == "(Gaussian(gamma=0.3, columns=0) * Laplacian(gamma=0.4))**0.5"
+
+
 def test_products_of_given_matrices():
     matrices = [kernel(X) for kernel in BASE[:2]]
     bank = products(mk.precomputed(matrices), 2)
@@ -139,7 +151,9 @@ def test_bad_input():
         powers(BASE, 2)
     with pytest.raises(ValueError, match="degrees is empty"):
         powers(BASE, [])
-    with pytest.raises(ValueError, match="every degree must be a positive whole number"):
+    with pytest.raises(ValueError, match="every degree must be a positive finite number"):
         powers(BASE, [0])
+    with pytest.raises(ValueError, match=r"Linear\(columns=.*\*\* 0.5: a power that is not whole"):
+        powers(BASE, [0.5])
     with pytest.raises(TypeError, match="A bank holds kernels"):
         products([1.0])

@@ -294,3 +294,18 @@ def test_the_bank_keeps_its_order():
         "WeightedDegree(degree=3, shift=0)",
         "Oligo(k=2, sigma=1)",
     ]
+
+
+def test_a_shift_reads_the_longer_sequence_beyond_the_end_of_the_shorter_one():
+    """``[x[i+s] = z[i]]`` asks that both letters exist, not that both positions do."""
+    kernel = mk.WeightedDegree(1, shift=2)
+    factors = {0: 1.0, 1: 1 / 4, 2: 1 / 6}
+    for at, factor in factors.items():
+        np.testing.assert_allclose(kernel(["A"], ["C" * at + "A"]), [[factor]])
+        np.testing.assert_allclose(kernel(["C" * at + "A"], ["A"]), [[factor]])
+    assert kernel(["A"], ["CCCA"])[0, 0] == 0.0
+    # Two letters at position 1 reach as far as the shorter sequence: its second letter is missing.
+    assert mk.WeightedDegree(2, shift=0)(["A"], ["AC"])[0, 0] == pytest.approx(2 / 3)
+    words = ["A", "CA", "CCA", "ACCA", "CACAC", "", "AAAAA"]
+    K = mk.WeightedDegree(3, shift=3)(words)
+    assert np.linalg.eigvalsh(K)[0] > -1e-12

@@ -25,6 +25,7 @@ CASES = [
     (mk.Gaussian(0.3), lambda X, Z: naive.gaussian(X, Z, 0.3)),
     (mk.Laplacian(0.3), lambda X, Z: naive.laplacian(X, Z, 0.3)),
     (mk.Sigmoid(0.1, -0.2), lambda X, Z: naive.sigmoid(X, Z, 0.1, -0.2)),
+    (mk.Sigmoid(-0.1, 0.3), lambda X, Z: naive.sigmoid(X, Z, -0.1, 0.3)),
     (mk.Callable(naive.gaussian, psd=True), naive.gaussian),
 ]
 KERNELS = [kernel for kernel, _ in CASES]
@@ -222,7 +223,9 @@ def test_copies(kernel):
         (lambda: mk.Polynomial(2.5), "whole number; got 2.5"),
         (lambda: mk.Polynomial(2, coef0=np.nan), "coef0 must be a finite number"),
         (lambda: mk.Polynomial(2, gamma=0), "Polynomial: gamma"),
-        (lambda: mk.Sigmoid(0), "Sigmoid: gamma"),
+        (lambda: mk.Sigmoid(0), r"Sigmoid: gamma must not be 0.*tanh\(coef0\)"),
+        (lambda: mk.Sigmoid(np.nan), "Sigmoid: gamma must be a finite number; got nan"),
+        (lambda: mk.Sigmoid(-np.inf), "Sigmoid: gamma must be a finite number; got -inf"),
         (lambda: mk.Sigmoid(coef0="x"), "Sigmoid: coef0"),
     ],
 )

@@ -174,6 +174,26 @@ def test_cg_stops_at_its_tolerance(data):
     assert steps[0] < steps[1] < steps[2]
 
 
+@pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-6])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("alpha", [1e-3, 1.0])
+def test_cg_proves_how_far_fitted_values_are_from_the_exact_ones(
+    data, rng, tol, fit_intercept, alpha
+):
+    K, y = data
+    Y = np.column_stack([y, 100 + 5 * rng.standard_normal(30)])
+    omega = rng.uniform(0.2, 2, 30)
+    options = dict(solver="cg", tol=tol, fit_intercept=fit_intercept)
+    found = machine(K, Y, alpha, omega, **options)
+    exact = machine(K, Y, alpha, omega, solver="cholesky", fit_intercept=fit_intercept)
+    error = K @ (found.coef - exact.coef) + found.intercept - exact.intercept
+    spread = np.sqrt(np.average((Y - np.average(Y, axis=0, weights=omega)) ** 2, 0, omega))
+    assert np.all(np.sqrt(np.average(error**2, 0, omega)) <= tol * spread)
+    assert found.gap <= tol
+    loose = machine(K, Y, alpha, omega, solver="cg", tol=0.3, fit_intercept=fit_intercept)
+    assert loose.n_iter < found.n_iter
+
+
 def test_cg_warns_when_it_runs_out_of_steps(data):
     K, y = data
     with pytest.warns(ConvergenceWarning, match="duality gap"):

@@ -38,6 +38,7 @@ def models():
     views = mk.per_view({"left": (mk.Gaussian(0.1), [0, 1]), "right": (mk.Linear(), [2, 3])})
     gaussians = mk.gaussians([0.1, 1.0])
     matrices = mk.precomputed([two @ two.T, np.eye(60)], ["dot", "same"])
+    lopsided = mk.precomputed([np.tanh(two @ two.T + two[:, :1])], ["tanh"], symmetric=False)
     return {
         "classifier": (mk.MultiKernelClassifier(weighting="alignf"), X, y),
         "search": (search, X, y),
@@ -48,6 +49,7 @@ def models():
         "voted-search": (mk.VotedKernelClassifierCV(gaussians, cv=2), two, few),
         "voted-ngrams": (mk.VotedKernelClassifier(mk.per_ngram(2, top=12, unit="letter")), S, s),
         "voted-given": (mk.VotedKernelClassifier(matrices), mk.sample_ids(60), few),
+        "voted-asymmetric": (mk.VotedKernelClassifier(lopsided), mk.sample_ids(60), few),
         "voted-empty": (mk.VotedKernelClassifier(bank, sparsity_penalty=10.0), two, few),
         "ensemble": (mk.KernelEnsembleClassifier(bank), X, y),
         "ensemble-one-stage": (mk.KernelEnsembleClassifier(gaussians, stages=1), two, few),

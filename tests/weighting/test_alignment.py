@@ -12,7 +12,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import nnls
 
 import multikernel as mk
-from multikernel.weighting.alignment import _definite_factor, align_q, alignf, alignf_signed
+from multikernel.weighting.alignment import _definite_factor, align_q, alignf
+from multikernel.weighting.signed_alignment import alignf_signed
 from tests.naive_alignment import (
     alignf_vec,
     center,

@@ -124,12 +124,40 @@ def test_the_optimum_falls_as_p_grows():
     assert np.all(np.diff(values) < 0)
 
 
-def test_theta_norm():
-    assert mk.LpNorm.from_theta_norm(1.0).p == 1.0
-    assert mk.LpNorm.from_theta_norm(INF).p == 2.0
-    np.testing.assert_allclose(mk.LpNorm.from_theta_norm(2.0).p, 4 / 3)
-    with pytest.raises(ValueError, match="q must be at least 1"):
-        mk.LpNorm.from_theta_norm(0.5)
+#: Block norms p and norms q of the kernel weights (Kloft 2011).
+EXPONENTS = [
+    *((1, 1), (64 / 63, 32 / 31), (8 / 7, 4 / 3), (4 / 3, 2), (1.5, 3), (8 / 5, 4), (16 / 9, 8)),
+    *((2, INF), (16 / 7, -8), (8 / 3, -4), (3, -3), (4, -2), (INF, -1)),
+]
+
+
+@pytest.mark.parametrize(("p", "q"), EXPONENTS)
+def test_theta_norm(p, q):
+    rule = mk.LpNorm.from_theta_norm(q, tol=1e-5)
+    np.testing.assert_allclose(rule.p, p, rtol=1e-14)
+    assert rule.tol == 1e-5
+    np.testing.assert_allclose(mk.LpNorm(p).theta_norm, q, rtol=1e-13)
+    np.testing.assert_allclose(rule.theta_norm, q, rtol=1e-13)
+
+
+def test_theta_norm_of_infinite_exponents():
+    assert mk.LpNorm.from_theta_norm(-INF).p == 2.0
+    assert mk.LpNorm(2).theta_norm == INF
+    assert mk.LpNorm.from_theta_norm(-1).p == INF
+
+
+@pytest.mark.parametrize("q", [0.5, 0.0, -0.5, -0.999, float("nan")])
+def test_exponents_without_a_block_norm_are_refused(q):
+    with pytest.raises(ValueError, match=r"q must be at least 1 .* or at most -1"):
+        mk.LpNorm.from_theta_norm(q)
+
+
+@pytest.mark.parametrize(("p", "q"), [pair for pair in EXPONENTS if pair[0] != 2])
+def test_weights_lie_on_the_boundary_of_their_norm(p, q):
+    """``sum_k theta_k^q = 1`` for both signs of q (Kloft 2011, Problem II.4)."""
+    theta = classifier(p).kernel_weights_
+    theta = theta[theta > 0] if q > 0 else theta
+    np.testing.assert_allclose(np.sum(theta**q), 1.0, rtol=1e-6)
 
 
 def test_bad_p():

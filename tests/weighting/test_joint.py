@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import multikernel as mk
+from multikernel.weighting.lp_norm import SOLVERS
 from tests.naive_alignment import given_grams, outputs
 from tests.weighting.test_blocknorm import golden
 
@@ -85,11 +86,16 @@ def test_which_solver_is_taken():
         (1.99, 1251, "alternation"),
     ]:
         assert mk.LpNorm(p).method(n_kernels) == solver, (p, n_kernels)
-    for chosen in ("alternation", "cutting-planes", "chunking"):
+    for chosen in SOLVERS[1:]:
+        if chosen == "interior-point":
+            continue
         assert mk.LpNorm(2.0, solver=chosen).method(10) == chosen
     for p, chosen, message in [
         (2.0, "interior-point", "above 2"),
         (2.01, "cutting-planes", "from 1 to 2"),
+        (2.01, "cutting-planes-wrapper", "from 1 to 2"),
+        (2.01, "cutting-planes-chunking", "from 1 to 2"),
+        (1.0, "lbfgs", "above 1 and below infinity"),
         (1.5, "newton", "solver must be one of"),
         (0.9, "auto", "p must be at least 1"),
     ]:
@@ -101,8 +107,10 @@ def test_matrices_that_are_no_norm():
     matrices, _, target = golden()
     for E, message in [
         (np.eye(3), "symmetric 4 x 4"),
-        (np.eye(4) - 0.1, "negative entries"),
+        (np.eye(4) + np.triu(np.ones((4, 4)), 1), "symmetric 4 x 4"),
+        (np.full((4, 4), np.nan), "symmetric 4 x 4"),
         (np.ones((4, 4)), "positive definite"),
+        (np.eye(4) - 0.3, "positive definite"),
     ]:
         with pytest.raises(ValueError, match=message):
             ridge(matrices, target, mk.NonIsotropicNorm(E))
@@ -214,6 +222,7 @@ def test_alignment_regularised_is_optimal(rng):
         mk.HierarchicalNorm([0, 0, 0, 1, 1, 1, 1, 2, 2, 2], 4, 1.2),
         mk.HierarchicalNorm([0, 0, 0, 1, 1, 1, 1, 2, 2, 2], 1.2, INF),
         mk.NonIsotropicNorm(np.eye(10) + 0.1),
+        mk.NonIsotropicNorm(np.eye(10) - 0.09),
         mk.AlignmentRegularized(0.01, 1.0, 0.0),
         mk.LpNorm(1.0),
         mk.LpNorm(1.3),

@@ -10,7 +10,8 @@ from sklearn.preprocessing import KernelCenterer
 from sklearn.svm import SVC
 
 import multikernel as mk
-from multikernel.weighting.alignment import align_q, alignf, alignf_signed
+from multikernel.weighting.alignment import align_q, alignf
+from multikernel.weighting.signed_alignment import alignf_signed
 from tests.naive_alignment import (
     alignf_vec,
     center,

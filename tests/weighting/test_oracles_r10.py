@@ -7,7 +7,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import multikernel as mk
-from multikernel.weighting.alignment import align_q, alignf, alignf_signed
+from multikernel.weighting.alignment import align_q, alignf
+from multikernel.weighting.signed_alignment import alignf_signed
 from tests.naive_alignment import (
     alignf_vec,
     combine,

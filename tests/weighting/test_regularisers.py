@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from multikernel.problem.hierarchy import Hierarchy
+from multikernel.problem.nonisotropic import NonIsotropic
 from multikernel.problem.regularisers import (
     AlignmentPenalty,
     BlockNorm,
     ElasticNet,
-    NonIsotropic,
     WeightBall,
 )
 
@@ -22,6 +22,18 @@ def definite(m):
     """A positive definite matrix without negative entries."""
     A = np.random.default_rng(3).random((m, m))
     return A @ A.T + np.eye(m)
+
+
+#: Positive definite matrices with negative entries, and their inverses: a graph Laplacian, a matrix
+#: whose inverse is nearly that of the sparse norm, and one with both signs in both.
+SIGNS = np.array([1.0, -1.0, 1.0, 1.0, -1.0])
+COUPLINGS = {
+    "Laplacian": np.diag([0.5, 1.5, 2.5, 1.5, 0.5])
+    - np.diag([0.4, 1.0, 1.0, 0.4], 1)
+    - np.diag([0.4, 1.0, 1.0, 0.4], -1),
+    "sparse": np.linalg.inv(1.0 + 0.2 * np.eye(M)),
+    "mixed": definite(M) * np.outer(SIGNS, SIGNS),
+}
 
 
 def make(name, keep):
@@ -38,7 +50,8 @@ def make(name, keep):
     if kind == "elastic":
         return ElasticNet(BlockNorm(numbers[0], usable), numbers[1])
     if kind == "matrix":
-        return NonIsotropic(definite(M)[np.ix_(rows, rows)], usable)
+        E = COUPLINGS[numbers[0]] if numbers else definite(M)
+        return NonIsotropic(E[np.ix_(rows, rows)], usable)
     if kind == "ball":
         return WeightBall(0.8, np.linspace(0.1, 0.4, M)[rows], numbers[0], usable)
     if kind == "groups":
@@ -49,6 +62,7 @@ def make(name, keep):
 NAMES = [
     *[("block", p) for p in (1.2, 1.5, 2.0, 3.0, INF)],
     *[("elastic", 1.3, 0.7), ("elastic", 1.7, 5.0)],
+    *[("matrix", kind) for kind in COUPLINGS],
     *[("matrix",), ("ball", 1.5), ("ball", 2.0), ("ball", 4.0), ("alignment",)],
     *[("groups", 1.3, 1.6), ("groups", 3.0, 4.0), ("groups", 1.4, 3.0), ("groups", 3.0, 1.4)],
 ]
@@ -57,8 +71,10 @@ NAMES = [
 def settle(rule, a):
     """Weights that the update leaves where they are, for these quadratic forms."""
     theta = rule.start()
-    for _ in range(150):
-        theta = rule.update(theta, a)
+    for _ in range(2000):
+        before, theta = theta, rule.update(theta, a)
+        if np.array_equal(before, theta):
+            break
     return theta
 
 

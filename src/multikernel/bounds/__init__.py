@@ -44,7 +44,7 @@ from .blocknorm import (
     rademacher_block_population,
     rosenthal_young,
 )
-from .bound_factor import bound_factor, plot_bound_factor, suggest_p
+from .bound_factor import bound_factor, learned_block_norms, plot_bound_factor, suggest_p
 from .certificate import certificate
 from .excess import (
     Decay,
@@ -167,6 +167,7 @@ __all__ = [
     "kahane_moment",
     "lanckriet_multiplicative",
     "lanckriet_vacuous",
+    "learned_block_norms",
     "learned_ridge_stability_shape",
     "local_complexity",
     "local_lower_shape",

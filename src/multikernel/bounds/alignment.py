@@ -13,14 +13,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..problem.assumptions import (
+    PSD_TOLERANCE,
     AssumptionError,
     check_bounded,
     check_count,
     check_delta,
-    check_matrix,
     check_nonnegative,
+    check_number,
     check_positive,
+    check_psd,
+    check_vector,
 )
+
+#: Part by which computed alignments, variances and ratios may leave their range.
+ROUNDING = 1e-9
 
 # -- concentration --------------------------------------------------------------------------------
 
@@ -59,6 +65,15 @@ def expected_product(
     m : int
     """
     m = check_count("m", m)
+    product, diagonal_product, diagonal, diagonal_other = (
+        check_nonnegative(name, value, "kernels are positive semidefinite")
+        for name, value in (
+            ("product", product),
+            ("diagonal_product", diagonal_product),
+            ("diagonal", diagonal),
+            ("diagonal_other", diagonal_other),
+        )
+    )
     return (
         (m - 1) * (m * m - 2 * m + 2) * product
         + (m - 1) ** 2 * diagonal_product
@@ -142,7 +157,14 @@ def alignment_interval(
         the ``p(p+1)/2 + p + 1`` products of base kernels and target; all combinations are then
         covered at once, with ``R2 >= K_k(x, x)``.
     """
-    pairs, delta = check_count("pairs", pairs, least=3), check_delta(delta) / pairs
+    square = check_nonnegative("square", square, "a mean of squares")
+    square_other = check_nonnegative("square_other", square_other, "a mean of squares")
+    # Products of positive semidefinite kernels are not negative, but for rounding.
+    rounding = PSD_TOLERANCE * math.sqrt(square) * math.sqrt(square_other)
+    why = "kernels are positive semidefinite"
+    product = max(check_number("product", product, low=-rounding, closed="left", why=why), 0.0)
+    pairs = check_count("pairs", pairs, least=3)
+    delta = check_delta(delta) / pairs
     mixed = product_concentration(m, delta, R2, R2_other)
     own = product_concentration(m, delta, R2, R2)
     other = product_concentration(m, delta, R2_other, R2_other)
@@ -202,12 +224,16 @@ def alignment_predictor(K: Any, y: Any, probabilities: Any = None) -> AlignmentP
     >>> found.h, found.rho, found.Gamma
     (array([ 1.,  1., -1., -1.]), 1.0, 1.0)
     """
-    K = check_matrix("K", K)
-    y = np.asarray(y, dtype=np.float64)
+    K = check_psd("K", K)[0]
     n = len(K)
-    P = np.full(n, 1.0 / n) if probabilities is None else np.asarray(probabilities, dtype=float)
-    if y.shape != (n,) or P.shape != (n,) or P.min() < 0 or abs(P.sum() - 1.0) > 1e-9:
-        raise AssumptionError("y and probabilities need one entry per point; the latter sum to 1.")
+    y = check_vector("y", y, "one target per point", length=n)
+    if probabilities is None:
+        P = np.full(n, 1.0 / n)
+    else:
+        what = "one probability per point"
+        P = check_vector("probabilities", probabilities, what, length=n, negative=False)
+        if abs(P.sum() - 1.0) > 1e-9:
+            raise AssumptionError(f"probabilities must sum to 1; got the sum {P.sum():.9g}.")
     means = K @ P
     Kc = K - means[:, None] - means[None, :] + P @ means
     mean = float(P @ y)
@@ -215,7 +241,10 @@ def alignment_predictor(K: Any, y: Any, probabilities: Any = None) -> AlignmentP
     square = float(P @ Kc**2 @ P)
     variance = float(P @ yc**2)
     if square <= 1e-28 * float(np.abs(K).max()) ** 2 or variance == 0:
-        raise AssumptionError("The alignment of a constant kernel, or of constant y, is undefined.")
+        raise AssumptionError(
+            "K and y must not be constant: the alignment of a constant kernel, or of constant "
+            "targets, is undefined."
+        )
     g = Kc @ (P * y)
     rho_u = float((P * yc) @ Kc @ (P * yc))
     return AlignmentPredictor(
@@ -238,9 +267,10 @@ def good_classifier(
     ``E[y h*] = rho``, in truth ``rho Var y``. (As ``|h*| <= sqrt(Var y) Gamma``, one of the two
     roots of the variance comes back.)
     """
-    check_positive("Gamma", Gamma, "a ratio of norms, at least 1")
-    factor = 1.0 if as_printed else math.sqrt(_variance(variance))
-    return 1.0 - _alignment(rho) * factor / Gamma
+    why = "a largest value over its mean square, so at least 1"
+    Gamma = max(check_number("Gamma", Gamma, low=1 - ROUNDING, closed="left", why=why), 1.0)
+    variance = _variance(variance)
+    return 1.0 - _alignment(rho) * (1.0 if as_printed else math.sqrt(variance)) / Gamma
 
 
 def good_classifier_plain(rho: float, variance: float = 1.0) -> float:
@@ -250,7 +280,8 @@ def good_classifier_plain(rho: float, variance: float = 1.0) -> float:
 
 def good_regressor(rho: float, variance: float = 1.0, *, as_printed: bool = False) -> float:
     """Theorem 14: ``E (y - h*)^2 <= 2 - 2 rho Var y``, ``E y^2 = 1``; printed ``2 (1 - rho)``."""
-    return 2.0 - 2.0 * _alignment(rho) * (1.0 if as_printed else _variance(variance))
+    variance = _variance(variance)
+    return 2.0 - 2.0 * _alignment(rho) * (1.0 if as_printed else variance)
 
 
 def good_classifier_unnormalised(rho_u: float, R2: float) -> float:
@@ -258,22 +289,18 @@ def good_classifier_unnormalised(rho_u: float, R2: float) -> float:
 
     But kernels of large norm look better than they are, and the sample's g need not be near g*.
     """
-    check_nonnegative("rho_u", rho_u, "an alignment of kernels")
-    return 1.0 - rho_u / check_bounded("R2", R2)
+    R2 = check_bounded("R2", R2)
+    why = "an alignment with labels ±1, at most R2"
+    rho_u = check_number("rho_u", rho_u, low=0.0, high=R2 * (1 + ROUNDING), closed="both", why=why)
+    return max(1.0 - rho_u / R2, 0.0)
 
 
 def _alignment(rho: float) -> float:
-    if not 0 <= rho <= 1 + 1e-9:
-        raise AssumptionError(
-            f"The alignment of positive semidefinite kernels lies in [0, 1]; got rho = {rho!r}."
-        )
-    return rho
+    why = "the alignment of positive semidefinite kernels lies in [0, 1]"
+    return min(check_number("rho", rho, low=0.0, high=1 + ROUNDING, closed="both", why=why), 1.0)
 
 
 def _variance(variance: float) -> float:
-    if not 0 < variance <= 1 + 1e-9:
-        raise AssumptionError(
-            f"The theorem scales targets to E y^2 = 1, so that Var y lies in (0, 1]; got "
-            f"{variance!r}."
-        )
-    return variance
+    why = "the theorem scales targets to E y^2 = 1, so that Var y lies in (0, 1]"
+    high = 1 + ROUNDING
+    return min(check_number("variance", variance, low=0.0, high=high, closed="right", why=why), 1.0)

@@ -23,9 +23,12 @@ from ..problem.assumptions import (
     check_delta,
     check_nonnegative,
     check_norm,
+    check_number,
     check_positive,
     check_probability,
+    check_trace,
     check_traces,
+    check_vector,
 )
 from .montecarlo import Estimate
 from .rademacher import conjugate, mixed_norm_average, norm
@@ -33,7 +36,7 @@ from .rademacher import conjugate, mixed_norm_average, norm
 
 def block_norm(block_norms: Any, p: float) -> float:
     """``||w||_{2,p}`` from the norms ``||w_m||`` of the blocks."""
-    v = np.abs(np.asarray(block_norms, dtype=np.float64))
+    v = np.abs(check_vector("block_norms", block_norms, "one entry per kernel"))
     return float(norm(v, check_norm("p", p)))
 
 
@@ -52,21 +55,26 @@ def rademacher_block_exact(
     n_draws, random_state
         As in :func:`rademacher_lq_exact`.
     """
-    return mixed_norm_average(kernels, conjugate(p) / 2.0, radius, n_draws, random_state)
+    s = conjugate(p, "p")
+    return mixed_norm_average(kernels, s / 2.0, radius, n_draws, random_state)
 
+
+#: Moments of a Poisson variable beyond this order exceed the largest float64.
+LARGEST_MOMENT = 200.0
 
 # -- lemmas ---------------------------------------------------------------------------------------
 
 
 def kahane_moment(square_sum: float, s: float) -> float:
     """Lemma 4.1: ``E ||sum_i sigma_i v_i||^s <= (c sum ||v_i||^2)^(s/2)``, ``c = max(1, s-1)``."""
-    check_norm("s", s)
-    return (max(1.0, s - 1.0) * check_nonnegative("square_sum", square_sum, "a sum")) ** (s / 2)
+    s = check_number("s", s, low=1.0, closed="left", why="the order of a moment")
+    square_sum = check_nonnegative("square_sum", square_sum, "a sum of squares")
+    return (max(1.0, s - 1.0) * square_sum) ** (s / 2)
 
 
 def poisson_moment(s: float) -> float:
     """``E Z^s`` of a Poisson variable with mean one; Bell numbers for integers."""
-    s = check_nonnegative("s", s, "the order of a moment")
+    s = check_number("s", s, low=0.0, high=LARGEST_MOMENT, closed="both", why="order of a moment")
     # Terms j^s / j! peak near j = s / log s; far beyond it they vanish.
     j = np.arange(1.0, 40.0 + 4.0 * s)
     logs = s * np.log(j) - np.cumsum(np.log(j)) - 1.0
@@ -80,8 +88,7 @@ def rosenthal_young(mean: float, B: float, n: int, s: float, *, sharp: bool = Fa
     ``c_s = (2 e s)^s`` for s >= 1/2, or the smaller ones of appendix C: 1 up to s = 1, 2 up to 2,
     and the Poisson moment beyond.
     """
-    if not s >= 0.5:
-        raise AssumptionError(f"Lemma 4.3 holds for s >= 1/2; got s = {s!r}.")
+    s = check_number("s", s, low=0.5, closed="left", why="Lemma 4.3 holds for s >= 1/2")
     B, n = check_bounded("B", B), check_count("n", n)
     mean = check_nonnegative("mean", mean, "an expectation of non-negative variables")
     c = (2.0 * math.e * s) ** s
@@ -125,7 +132,7 @@ def rademacher_block(
     # Stationary in s = t* where s is twice the entropy of weights a^(s/2): never beyond 2 log M
     # (the sharp constant adds one to s).
     limit = 2.0 * math.log(len(a)) + (1.0 if sharp else 0.0)
-    last = min(conjugate(p), max(2.0, limit))
+    last = min(conjugate(p, "p"), max(2.0, limit))
     best = smallest(square, 1.0, min(last, 2.0))[0]
     if last > 2:  # apart, because the sharp constant has a kink at 2
         best = min(best, smallest(square, 2.0, last)[0])
@@ -140,7 +147,8 @@ def rademacher_block_l1(
     For all p up to ``(2 log M)*``. Printed without the factor 2, which (4.1) does not give.
     """
     M, n = check_count("M", M, least=2), check_count("n", n)
-    trace = float(check_traces(trace)[0])
+    trace = check_trace("trace", trace)
+    radius = check_positive("radius", radius, "the size of the class")
     factor = 1.0 if as_printed else 2.0
     return radius / n * math.sqrt(factor * math.e * math.log(M) * trace)
 
@@ -148,7 +156,8 @@ def rademacher_block_l1(
 def rademacher_block_cortes(traces: Any, n: int, p: float, *, radius: float = 1.0) -> float:
     """The earlier bound ``(D/n) sqrt((23/22) p* ||Tr K_m||_{p*/2})``; 1 < p <= 2, integer p*."""
     u, n = check_traces(traces), check_count("n", n)
-    s = conjugate(p)
+    radius = check_positive("radius", radius, "the size of the class")
+    s = conjugate(p, "p")
     if p > 2 or math.isinf(s) or abs(s - round(s)) > 1e-9 * s:
         raise AssumptionError(
             f"The earlier bound needs 1 < p <= 2 with an integer conjugate p*; got p = {p!r}. Use "
@@ -190,7 +199,8 @@ def rademacher_block_population(
     """
     a, n = check_traces(traces), check_count("n", n)
     radius = check_positive("radius", radius, "the size of the class")
-    M, last = len(a), conjugate(p)
+    B = None if B is None else check_bounded("B", B)
+    M, last = len(a), conjugate(p, "p")
 
     def wide(s: float) -> float:  # t >= 2
         square = s if sharp else math.e * s * s
@@ -198,11 +208,11 @@ def rademacher_block_population(
 
     best = smallest(wide, 1.0, min(last, 2.0))[0]
     if last > 2 and B is not None:
-        B = check_bounded("B", B)
+        size = math.sqrt(B * math.e)
 
         def narrow(s: float) -> float:
             first = s * math.sqrt(math.e / n * float(norm(a, s / 2.0)))
-            return first + math.sqrt(B * math.e) * M ** (1.0 / s) * s / n
+            return first + size * M ** (1.0 / s) * s / n
 
         best = min(best, smallest(narrow, 2.0, min(last, 2.0 + 2.0 * math.log(M)))[0])
     return radius * best

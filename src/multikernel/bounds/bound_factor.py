@@ -11,9 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from ..problem.assumptions import AssumptionError, check_norm
+from ..problem.assumptions import (
+    AssumptionError,
+    check_exponent,
+    check_norm,
+    check_number,
+    check_vector,
+)
 from .blocknorm import block_norm, smallest
 from .rademacher import conjugate
+from .sample import training_sample
 
 KINDS = ("global", "local")
 
@@ -47,18 +54,18 @@ def bound_factor(
     [18.45, 15.04, 20.0]
     """
     v = _block_norms(block_norms)
-    M, s = len(v), conjugate(check_norm("p", p))
+    M, s = len(v), conjugate(p, "p")
     size = block_norm(v, p)
+    _check_kind(kind)
+    if alpha is not None:
+        alpha = check_number("alpha", alpha, low=1.0, why="the decay of the spectra")
     if kind == "global":
         s = min(s, max(1.0, 2.0 * math.log(M)))  # where sqrt(s) M^(1/s) is smallest
         return math.sqrt(s) * size * M ** (1.0 / s)
-    if kind != "local":
-        raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
-    if not 1 <= p <= 2:
-        raise AssumptionError(f"The local bound factor is for p in [1, 2]; got p = {p!r}.")
-    if alpha is None or not alpha > 1:
+    check_exponent("p", p, "the local bound factor")
+    if alpha is None:
         raise AssumptionError(
-            f"The local bound factor needs the decay alpha > 1 of the spectra; got {alpha!r}."
+            "The local bound factor needs the decay alpha > 1 of the spectra; got None."
         )
     s = min(s, max(2.0, math.log(M)))  # where s M^(1/s) is smallest
     power = 2.0 / (1.0 + alpha)
@@ -95,9 +102,10 @@ def suggest_p(block_norms: Any, *, kind: str = "global", largest: float = 2.0) -
     1.2468
     """
     v = _block_norms(block_norms)
+    _check_kind(kind)
+    if kind == "local":
+        largest = check_exponent("largest", largest, "the local bound")
     largest = check_norm("largest", largest)
-    if kind == "local" and largest > 2:
-        raise AssumptionError(f"The local bound is for p in [1, 2]; got largest = {largest!r}.")
 
     # In the conjugate the range is finite: once the inner minimum no longer moves with p, the
     # factor is ||w||_{2,p} alone, which only falls as p grows.
@@ -109,6 +117,46 @@ def suggest_p(block_norms: Any, *, kind: str = "global", largest: float = 2.0) -
     low = conjugate(largest)
     high = max(low, (2.0 if kind == "global" else 1.0) * math.log(max(len(v), 3)))
     return conjugate(smallest(factor, low, high, points=257)[1])
+
+
+def learned_block_norms(estimator: Any, X: Any) -> np.ndarray:
+    """Block norms ``||w_k|| = theta_k sqrt(s' K_k s)`` of a fitted model.
+
+    They say how much of the learned function each kernel carries, in units that do not depend on
+    the scale of the kernel. :func:`bound_factor` and :func:`suggest_p` take one row of them.
+
+    Parameters
+    ----------
+    estimator : fitted multiple-kernel estimator
+    X
+        The sample that it was fitted to.
+
+    Returns
+    -------
+    array of shape (n_machines, n_kernels)
+        One row for each class or output that has a machine of its own.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> from multikernel.bounds import learned_block_norms, suggest_p
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> bank = mk.gaussians([0.001, 0.01, 0.1])
+    >>> model = mk.MultiKernelClassifier(bank, mk.LpNorm(4 / 3)).fit(X / X.std(axis=0), y)
+    >>> norms = learned_block_norms(model, X / X.std(axis=0))
+    >>> norms.shape, bool(norms.argmax() == model.kernel_weights_.argmax())
+    ((1, 3), True)
+    """
+    checked = training_sample(
+        estimator, X, "dual_coef_", "kernel_weights_", caller="learned_block_norms"
+    )
+    expansion = estimator._expansion
+    # theta_k K_k s; samples without a coefficient do not enter the norms.
+    shares = expansion.shares(expansion.encode(checked[estimator.support_]))
+    theta = np.atleast_2d(np.asarray(estimator.kernel_weights_, dtype=np.float64))
+    squares = theta * np.einsum("it,ikt->tk", estimator.dual_coef_, shares)
+    return np.sqrt(np.maximum(squares, 0.0))
 
 
 def plot_bound_factor(
@@ -136,9 +184,13 @@ def plot_bound_factor(
     -------
     matplotlib axes
     """
-    ax = axes(ax)
-    p = np.linspace(1.0, 2.0, 201) if norms is None else np.asarray(norms, dtype=np.float64)
+    if norms is None:
+        p = np.linspace(1.0, 2.0, 201)
+    else:
+        p = check_vector("norms", norms, "the exponents p to show")
+        check_norm("the smallest of norms", float(p.min()))
     values = [bound_factor(block_norms, float(q), kind=kind, alpha=alpha) for q in p]
+    ax = axes(ax)
     (line,) = ax.plot(p, values, label=label)
     best = suggest_p(block_norms, kind=kind, largest=max(float(p.max()), 1.0))
     value = bound_factor(block_norms, best, kind=kind, alpha=alpha)
@@ -152,6 +204,8 @@ def plot_bound_factor(
 def axes(ax: Any) -> Any:
     """The given axes, or those of a new figure; matplotlib is imported only here."""
     if ax is not None:
+        if not hasattr(ax, "plot"):
+            raise TypeError(f"ax must be matplotlib axes, or None for new ones; got {ax!r}.")
         return ax
     try:
         from matplotlib import pyplot  # type: ignore[import-not-found]
@@ -162,10 +216,13 @@ def axes(ax: Any) -> Any:
     return pyplot.subplots()[1]
 
 
+def _check_kind(kind: str) -> None:
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(map(repr, KINDS))}; got {kind!r}.")
+
+
 def _block_norms(block_norms: Any) -> np.ndarray:
-    v = np.abs(np.asarray(block_norms, dtype=np.float64))
-    if v.ndim != 1 or v.size == 0 or not np.isfinite(v).all():
-        raise AssumptionError(f"block_norms must be a finite vector; got shape {v.shape}.")
+    v = np.abs(check_vector("block_norms", block_norms, "one entry per kernel"))
     if v.max() == 0:
         raise AssumptionError("block_norms are all zero: every p is as good as any other.")
     return v

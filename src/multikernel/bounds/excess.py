@@ -18,10 +18,15 @@ from ..problem.assumptions import (
     check_bounded,
     check_count,
     check_delta,
-    check_eigenvalues,
+    check_exponent,
+    check_items,
+    check_nonnegative,
+    check_number,
     check_positive,
+    check_spectra,
 )
 from .blocknorm import smallest
+from .local import check_leading
 from .rademacher import conjugate, norm
 
 
@@ -37,7 +42,10 @@ def fixed_point(psi: Callable[[float], float], start: float = 1.0, rtol: float =
     >>> round(fixed_point(lambda r: 2.0 * r**0.5 + 3.0), 9)
     9.0
     """
+    if not callable(psi):
+        raise TypeError(f"psi must be a function of one number; got {psi!r}.")
     r = check_positive("start", start, "an iteration over positive radii")
+    rtol = check_number("rtol", rtol, low=0.0, high=1.0, why="the relative accuracy")
     while psi(r) > r:
         r *= 4.0
         if not math.isfinite(r):
@@ -69,9 +77,10 @@ def excess_risk(
         ``b - a`` for a class with values in [a, b].
     """
     n, delta = check_count("n", n), check_delta(delta)
+    fixed = check_nonnegative("fixed", fixed, "a fixed point")
     F = check_positive("bernstein", bernstein, "the constant of the Bernstein condition")
     L = check_positive("lipschitz", lipschitz, "the Lipschitz constant of the loss")
-    width = check_bounded("width", width)
+    width = check_positive("width", width, "the range of the functions")
     z = math.log(1.0 / delta)
     return 7.0 * fixed / F + (11.0 * L * width + 27.0 * F) * z / n
 
@@ -99,14 +108,14 @@ def fixed_point_bound(
         Leading directions kept for each kernel; None looks for good ones, the same for all kernels.
     """
     n, B = check_count("n", n), check_bounded("B", B)
-    if not 1 < p <= 2:
-        raise AssumptionError(f"Lemma 4.10 is for p in (1, 2]; got p = {p!r}.")
+    p = check_exponent("p", p, "Lemma 4.10", above=True)
     D = check_positive("radius", radius, "the size of the class")
     F = check_positive("bernstein", bernstein, "the constant of the Bernstein condition")
     L = check_positive("lipschitz", lipschitz, "the Lipschitz constant of the loss")
-    s, M = conjugate(p), len(spectra)
+    lam = check_spectra(spectra)
+    s, M = conjugate(p), len(lam)
     # tails[m][h] is the sum of all but the h largest eigenvalues.
-    tails = [np.append(np.cumsum(check_eigenvalues(e)[::-1])[::-1], 0.0) for e in spectra]
+    tails = [np.append(np.cumsum(e[::-1])[::-1], 0.0) for e in lam]
     rest = 2.0 * math.sqrt(B * math.e) * D * F * L * M ** (1.0 / s) * s / n
 
     def value(h: Sequence[int]) -> float:
@@ -117,9 +126,7 @@ def fixed_point_bound(
         return 0.5 * (a + 2.0 * b + math.sqrt(a * a + 4.0 * a * b))
 
     if h is not None:
-        if len(h) != M:
-            raise AssumptionError(f"h needs one number per kernel, {M}; got {len(h)}.")
-        return value([check_count("h", k, least=0) for k in h])
+        return value(check_leading(h, M))
     longest = max(len(t) for t in tails)
     return min(value([k] * M) for k in range(longest))
 
@@ -138,8 +145,8 @@ def algebraic_decay(spectra: Sequence[Any]) -> Decay:
     the inequality then holds for every eigenvalue.
     """
     slopes = []
-    for values in spectra:
-        lam = check_eigenvalues(values)
+    checked = check_spectra(spectra)
+    for lam in checked:
         lam = lam[lam > 1e-12 * lam[0]] if lam[0] > 0 else lam[:0]
         upper = lam[: max(2, len(lam) // 2)]
         if len(upper) >= 2:
@@ -147,13 +154,10 @@ def algebraic_decay(spectra: Sequence[Any]) -> Decay:
     if not slopes or min(slopes) <= 1:
         found = f"{min(slopes):.3g}" if slopes else "no spectrum of rank 2"
         raise AssumptionError(
-            f"Theorem 4.11 needs eigenvalues that fall faster than 1/j (alpha > 1); got {found}."
+            f"Theorem 4.11 needs spectra that fall faster than 1/j (alpha > 1); got {found}."
         )
     alpha = float(min(slopes))
-    d = max(
-        float((e * np.arange(1, len(e) + 1) ** alpha).max())
-        for e in map(check_eigenvalues, spectra)
-    )
+    d = max(float((e * np.arange(1, len(e) + 1) ** alpha).max()) for e in checked)
     return Decay(d, alpha)
 
 
@@ -188,12 +192,12 @@ def algebraic_excess_risk(
     >>> round(algebraic_excess_risk((1.0, 2.0), M=16, n=10**6, p=1.0, B=1.0, delta=0.05), 6)
     0.255407
     """
-    d, alpha = decay
-    d = check_positive("d", d, "the factor of the spectral decay")
-    if not alpha > 1:
-        raise AssumptionError(f"Theorem 4.11 needs a decay alpha > 1; got alpha = {alpha!r}.")
-    if not 1 <= p <= 2:
-        raise AssumptionError(f"Theorem 4.11 is for p in [1, 2]; got p = {p!r}.")
+    pair = check_items("decay", decay, "two numbers")
+    if len(pair) != 2:
+        raise AssumptionError(f"decay must be the pair (d, alpha); got {len(pair)} entries.")
+    d = check_positive("d of decay", pair[0], "the factor of the spectral decay")
+    alpha = check_number("alpha of decay", pair[1], low=1.0, why="Theorem 4.11 needs alpha > 1")
+    p = check_exponent("p", p, "Theorem 4.11")
     M, n, delta = check_count("M", M), check_count("n", n), check_delta(delta)
     B = check_bounded("B", B)
     D = check_positive("radius", radius, "the size of the class")
@@ -220,6 +224,8 @@ def algebraic_excess_risk(
 def local_rate(alpha: float, M: int, n: int, p: float, radius: float = 1.0) -> float:
     """(4.22) ``(t* D)^a M^(1 + a (1/t* - 1)) n^(-alpha/(1+alpha))``, ``a = 2/(1+alpha)``."""
     M, n = check_count("M", M), check_count("n", n)
+    alpha = check_number("alpha", alpha, low=1.0, why="the decay of the spectra")
+    radius = check_positive("radius", radius, "the size of the class")
     s = _best_conjugate(p, M)
     power = 2.0 / (1.0 + alpha)
     lead = (s * radius) ** power * M ** (1.0 + power * (1.0 / s - 1.0))
@@ -229,12 +235,12 @@ def local_rate(alpha: float, M: int, n: int, p: float, radius: float = 1.0) -> f
 def global_rate(M: int, n: int, p: float, radius: float = 1.0) -> float:
     """(4.23) ``t* D M^(1/t*) / sqrt(n)`` at the best t in [p, 2]."""
     M, n = check_count("M", M), check_count("n", n)
+    radius = check_positive("radius", radius, "the size of the class")
     s = _best_conjugate(p, M)
     return s * radius * M ** (1.0 / s) / math.sqrt(n)
 
 
 def _best_conjugate(p: float, M: int) -> float:
     """``t*`` that makes ``t* M^(1/t*)`` smallest for t in [p, 2]: log M, or the nearest end."""
-    if not 1 <= p <= 2:
-        raise AssumptionError(f"The rates of section 4.3.1 are for p in [1, 2]; got p = {p!r}.")
+    p = check_exponent("p", p, "the rates of section 4.3.1")
     return min(conjugate(p), max(2.0, math.log(M)))

@@ -19,8 +19,14 @@ from ..problem.assumptions import (
     check_bounded,
     check_count,
     check_eigenvalues,
+    check_exponent,
+    check_items,
     check_norm,
+    check_number,
     check_positive,
+    check_psd,
+    check_radius,
+    check_spectra,
 )
 from .blocknorm import smallest
 from .rademacher import conjugate, norm
@@ -36,7 +42,9 @@ class LocalBound(NamedTuple):
 
 def spectra_of(kernels: Any) -> list[np.ndarray]:
     """Eigenvalues of ``K_m / n`` for each of the matrices, the estimates of those of ``J_m``."""
-    return [check_eigenvalues(np.linalg.eigvalsh(np.asarray(K, float))) / len(K) for K in kernels]
+    items = check_items("kernels", kernels, "matrices")
+    pairs = [check_psd(f"kernels[{m}]", K) for m, K in enumerate(items)]
+    return [eigenvalues / len(K) for K, eigenvalues in pairs]
 
 
 def local_rademacher(
@@ -83,6 +91,8 @@ def local_rademacher(
     >>> round(found.value, 6), found.theorem
     (0.076986, 'Theorem 4.6 at t = 2')
     """
+    lam = check_spectra(spectra)
+    B = None if B is None else check_bounded("B", B)
     if joint is None:
         if not uncorrelated:
             raise AssumptionError(
@@ -90,13 +100,13 @@ def local_rademacher(
                 "kernel matrix over n). Give joint=..., or say uncorrelated=True if features of "
                 "different kernels are centred and uncorrelated: then it is the union of spectra."
             )
-        joint = np.concatenate([check_eigenvalues(s) for s in spectra])
-    M = check_count("the number of kernels", len(spectra))
+        joint = np.concatenate(lam)
+    M = len(lam)
     t = max(check_norm("p", p), 2.0)
     at = "Theorem 4.6" if p >= 2 else "Theorem 4.6 at t = 2"
     best = LocalBound(local_rademacher_dense(joint, n, r, t, M, radius=radius), t, at)
     if p < 2 and uncorrelated and B is not None:
-        other = local_rademacher_sparse(spectra, n, r, p, B, radius=radius)
+        other = local_rademacher_sparse(lam, n, r, p, B, radius=radius)
         best = min(best, other)
     return best
 
@@ -112,13 +122,12 @@ def local_rademacher_dense(
         Eigenvalues of the joint operator J.
     """
     n, M, r = check_count("n", n), check_count("M", M), _radius(r)
-    if not p >= 2:
-        raise AssumptionError(
-            f"Theorem 4.6 is for p >= 2; got p = {p!r}. Theorem 4.5 covers p <= 2."
-        )
+    why = "Theorem 4.6 is for p >= 2; Theorem 4.5 covers p <= 2"
+    p = check_number("p", p, low=2.0, closed="both", why=why)
     D = check_positive("radius", radius, "the size of the class")
     factor = D**2 * M ** (2.0 / conjugate(p) - 1.0)
-    return math.sqrt(2.0 / n * float(np.minimum(r, factor * check_eigenvalues(joint)).sum()))
+    lam = check_eigenvalues(joint, "joint")
+    return math.sqrt(2.0 / n * float(np.minimum(r, factor * lam).sum()))
 
 
 def local_rademacher_sparse(
@@ -142,12 +151,11 @@ def local_rademacher_sparse(
         ``8 * 2^(1 - 2/t*)`` in place of 16 (Lemma C.3).
     """
     n, r = check_count("n", n), _radius(r)
-    if not 1 <= p <= 2:
-        raise AssumptionError(f"Theorem 4.5 is for p in [1, 2]; got p = {p!r}. See Theorem 4.6.")
+    p = check_exponent("p", p, "Theorem 4.5; see Theorem 4.6 for p > 2")
     B = check_bounded("B", B)
     D = check_positive("radius", radius, "the size of the class")
-    M = check_count("the number of kernels", len(spectra))
-    lam = _padded(spectra)
+    lam = _padded(check_spectra(spectra))
+    M = len(lam)
 
     def value(s: float) -> float:
         cut, size = r * M ** (1.0 - 2.0 / s), math.e * D**2 * s**2
@@ -169,10 +177,10 @@ def local_rademacher_l1(
     ``sqrt((16/n) max_m sum_j min(r M, e^3 D^2 log(M)^2 lambda_j)) + sqrt(B) e^(3/2) D log(M) / n``.
     """
     n, r, B = check_count("n", n), _radius(r), check_bounded("B", B)
-    lam = [check_eigenvalues(s) for s in spectra]
+    lam = check_spectra(spectra)
     M = len(lam)
-    if math.log(max(M, 1)) < 2:
-        raise AssumptionError(f"Remark 1 needs log M >= 2, at least 8 kernels; got {M}.")
+    if math.log(M) < 2:
+        raise AssumptionError(f"Remark 1 needs log M >= 2, spectra of at least 8 kernels; got {M}.")
     D = check_positive("radius", radius, "the size of the class")
     size = math.e**3 * D**2 * math.log(M) ** 2
     largest = max(float(np.minimum(r * M, size * e).sum()) for e in lam)
@@ -194,16 +202,14 @@ def local_rademacher_truncated(
     ``sqrt(4 r sum h_m / n) + sqrt((4 e p*^2 D^2 / n) ||(sum_{j > h_m} lambda_j^(m))_m||_{p*/2}) +
     sqrt(B e) D M^(1/p*) p* / n``, 1 < p <= 2.
     """
-    n, r, B = check_count("n", n), _radius(r), check_bounded("B", B)
-    if not 1 < p <= 2:
-        raise AssumptionError(f"Equation (4.12) is for p in (1, 2]; got p = {p!r}.")
+    n, B = check_count("n", n), check_bounded("B", B)
+    r = check_number("r", r, low=0.0, closed="left", why="it bounds E f^2")
+    p = check_exponent("p", p, "equation (4.12)", above=True)
     D = check_positive("radius", radius, "the size of the class")
-    if len(h) != len(spectra):
-        raise AssumptionError(f"h needs one number per kernel, {len(spectra)}; got {len(h)}.")
-    s, M = conjugate(p), len(spectra)
-    leading = [check_count("h", k, least=0) for k in h]
-    pairs = zip(spectra, leading, strict=True)
-    tails = np.array([check_eigenvalues(e)[k:].sum() for e, k in pairs])
+    lam = check_spectra(spectra)
+    s, M = conjugate(p), len(lam)
+    leading = check_leading(h, M)
+    tails = np.array([e[k:].sum() for e, k in zip(lam, leading, strict=True)])
     return (
         math.sqrt(4.0 * r * sum(leading) / n)
         + math.sqrt(4.0 * math.e * s**2 * D**2 / n * float(norm(tails, s / 2.0)))
@@ -218,7 +224,8 @@ def reduced_problem(r: float, p: float, M: int, radius: float = 1.0) -> tuple[fl
     R_{rM}(H_{1, D M^(1/p*), 1})``; returned are ``(r M, D M^(1/p*))``.
     """
     M = check_count("M", M)
-    return _radius(r) * M, radius * M ** (1.0 / conjugate(p))
+    radius = check_positive("radius", radius, "the size of the class")
+    return _radius(r) * M, radius * M ** (1.0 / conjugate(p, "p"))
 
 
 def local_lower_shape(
@@ -231,20 +238,30 @@ def local_lower_shape(
     """
     n, M, r = check_count("n", n), check_count("M", M), _radius(r)
     D = check_positive("radius", radius, "the size of the class")
+    c = check_positive("c", c, "the constant of Theorem 4.8")
     lam = check_eigenvalues(eigenvalues)
     if r < 1.0 / n:
         raise AssumptionError(f"Theorem 4.8 is for r >= 1/n = {1.0 / n:.3g}; got r = {r:.3g}.")
-    if lam[0] < 1.0 / (n * D**2):
+    least = 1.0 / (n * D**2)
+    if lam[0] < least:
         raise AssumptionError(
-            f"Theorem 4.8 needs lambda_1 >= 1/(n D^2) = {1.0 / (n * D**2):.3g}; got {lam[0]:.3g}."
+            f"Theorem 4.8 needs eigenvalues with lambda_1 >= 1/(n D^2) = {least:.3g}; got "
+            f"{lam[0]:.3g}."
         )
-    size = D**2 * M ** (2.0 / conjugate(p))
+    size = D**2 * M ** (2.0 / conjugate(p, "p"))
     return math.sqrt(c / n * float(np.minimum(r * M, size * lam).sum()))
 
 
-def _padded(spectra: Sequence[Any]) -> np.ndarray:
+def check_leading(h: Any, M: int) -> list[int]:
+    """Numbers of leading directions, one for each of M kernels."""
+    found = [check_count("h", k, least=0) for k in check_items("h", h, "integers")]
+    if len(found) != M:
+        raise AssumptionError(f"h needs one number per kernel, {M}; got {len(found)}.")
+    return found
+
+
+def _padded(lam: list[np.ndarray]) -> np.ndarray:
     """Spectra as rows of one array, zeros behind the shorter ones."""
-    lam = [check_eigenvalues(s) for s in spectra]
     out = np.zeros((len(lam), max(map(len, lam))))
     for row, values in zip(out, lam, strict=True):
         row[: len(values)] = values
@@ -252,6 +269,4 @@ def _padded(spectra: Sequence[Any]) -> np.ndarray:
 
 
 def _radius(r: float) -> float:
-    if not r >= 0:
-        raise AssumptionError(f"r bounds E f^2 and is not negative; got {r!r}.")
-    return float(r)
+    return check_radius("r", r, "it bounds E f^2 and is not negative")

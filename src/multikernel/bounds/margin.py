@@ -23,9 +23,11 @@ from ..problem.assumptions import (
     check_delta,
     check_margin,
     check_nonnegative,
+    check_number,
     check_positive,
     check_probability,
     check_traces,
+    check_vector,
 )
 from .rademacher import (
     rademacher_l1,
@@ -50,7 +52,7 @@ def ramp_risk(margins: Any, margin: float) -> float:
 
 def margin_error(margins: Any, margin: float) -> float:
     """Part of the sample with a margin of at most rho; rho = 0 gives the training error."""
-    check_nonnegative("margin", margin, "a margin")
+    margin = check_nonnegative("margin", margin, "a margin")
     return float((_margins(margins) <= margin).mean())
 
 
@@ -96,10 +98,10 @@ def margin_bound_l1(
 
     Give the ``traces``, or ``p`` and ``R2 >= K_k(x, x)``.
     """
+    p, R2 = _p_and_bound(p, R2, traces)
     if traces is not None:
         complexity = rademacher_l1(traces, m, sharp=sharp)
     else:
-        p, R2 = _p_and_bound(p, R2)
         complexity = rademacher_l1_uniform(p, m, R2, sharp=sharp)
     return margin_bound(risk, complexity, m, margin, delta)
 
@@ -120,10 +122,10 @@ def margin_bound_lq(
 
     Give the ``traces``, or ``p`` and ``R2 >= K_k(x, x)``.
     """
+    p, R2 = _p_and_bound(p, R2, traces)
     if traces is not None:
         complexity = rademacher_lq(traces, m, q, sharp=sharp)
     else:
-        p, R2 = _p_and_bound(p, R2)
         complexity = rademacher_lq_uniform(p, m, q, R2, sharp=sharp)
     return margin_bound(risk, complexity, m, margin, delta)
 
@@ -160,10 +162,10 @@ def uniform_margin_bound(
     as_printed : bool, default=False
     """
     rho = check_margin(margin)
-    largest = check_bounded("largest", largest)
+    largest = check_positive("largest", largest, "it bounds |h|")
     if rho > largest:
         raise AssumptionError(
-            f"The bound is uniform over margins up to largest = {largest:g}; got {rho:g}."
+            f"The bound is uniform over margins up to largest = {largest:g}; got margin {rho:g}."
         )
     if as_printed:
         extra = math.log(max(math.log2(4.0 * largest / rho), 1.0)) / check_count("m", m)
@@ -178,7 +180,10 @@ def grid_share(j: int) -> float:
     A bound that holds at every point of the grid with its own share of delta holds at all of them
     at once, so that the best may be taken. ``2 / (3 (|j|+1) (|j|+2))``.
     """
-    return 2.0 / (3.0 * (abs(j) + 1) * (abs(j) + 2))
+    place = abs(check_number("j", j, why="an integer"))
+    if place != int(place):
+        raise AssumptionError(f"j must be an integer, the place on a grid; got {j!r}.")
+    return 2.0 / (3.0 * (place + 1.0) * (place + 2.0))
 
 
 # -- earlier bounds, for comparison ---------------------------------------------------------------
@@ -202,8 +207,9 @@ def srebro_ben_david(p: int, m: int, margin: float, R: float = 1.0) -> float:
     inside = rho * math.e * m / (8.0 * R)
     if inside <= 1:
         raise AssumptionError(
-            f"The bound of Srebro and Ben-David needs rho e m > 8 R (a logarithm of it is taken); "
-            f"got rho e m / (8 R) = {inside:.3g}. Use more points or a larger margin."
+            f"The bound of Srebro and Ben-David needs rho e m > 8 R (a logarithm of it is taken; "
+            f"rho is the margin); got rho e m / (8 R) = {inside:.3g}. Use more points or a larger "
+            "margin."
         )
     size = p * math.log(128.0 * math.e * m**3 * ratio / p)
     cover = 256.0 * ratio * math.log(inside) * math.log(128.0 * m * ratio)
@@ -217,16 +223,20 @@ def lanckriet_vacuous(traces: Any, spectral_norms: Any, m: int, margin: float) -
     compared with, not to be believed.
     """
     u = check_traces(traces)
-    s = np.asarray(spectral_norms, dtype=np.float64)
-    if s.shape != u.shape or s.min() < 0 or np.any(s > u * (1 + 1e-9)):
-        raise AssumptionError(
-            "spectral_norms needs one entry per kernel, between 0 and its trace (positive "
-            "semidefinite kernels)."
-        )
+    what = "one entry per kernel as in traces"
+    s = check_vector("spectral_norms", spectral_norms, what, length=len(u), negative=False)
+    m = check_count("m", m)
     if u.min() == 0:
         raise AssumptionError("The bound divides by the traces; one of them is 0.")
+    wrong = (s > u * (1 + 1e-9)) | (s < u / m * (1 - 1e-9))
+    if np.any(wrong):
+        k = int(np.argmax(wrong))
+        raise AssumptionError(
+            "spectral_norms must lie between the traces over m and the traces, as the kernels are "
+            f"positive semidefinite; kernel {k} has the norm {s[k]:.6g} and the trace {u[k]:.6g}."
+        )
     size = float(u.max()) * float((s / u).max())
-    return math.sqrt(size / check_margin(margin) ** 2 / check_count("m", m))
+    return math.sqrt(size / check_margin(margin) ** 2 / m)
 
 
 def lanckriet_multiplicative(p: int, m: int, margin: float, R: float = 1.0) -> float:
@@ -242,16 +252,16 @@ def ying_campbell(p: int, m: int, margin: float, R: float = 1.0) -> float:
 
 
 def _margins(margins: Any) -> np.ndarray:
-    values = np.asarray(margins, dtype=np.float64)
-    if values.ndim != 1 or values.size == 0 or not np.isfinite(values).all():
-        raise AssumptionError(f"margins must be a finite vector; got shape {values.shape}.")
-    return values
+    return check_vector("margins", margins, "one entry per point")
 
 
-def _p_and_bound(p: int | None, R2: float | None) -> tuple[int, float]:
-    if p is None or R2 is None:
+def _p_and_bound(p: int | None, R2: float | None, traces: Any) -> tuple[int, float]:
+    """p and R2, which only the traces can replace."""
+    p = None if p is None else check_count("p", p)
+    R2 = None if R2 is None else check_positive("R2", R2, "it bounds K(x, x)")
+    if traces is None and (p is None or R2 is None):
         raise AssumptionError(
             "The complexity follows from the traces of the kernels, or from their number p and a "
             "bound R2 on K(x, x); give traces=..., or p=... and R2=...."
         )
-    return check_count("p", p), check_positive("R2", R2, "it bounds K(x, x)")
+    return p or 0, R2 or 0.0

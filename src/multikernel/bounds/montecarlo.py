@@ -18,7 +18,13 @@ from typing import Any
 
 import numpy as np
 
-from ..problem.assumptions import check_count, check_delta
+from ..problem.assumptions import (
+    AssumptionError,
+    check_count,
+    check_delta,
+    check_nonnegative,
+    check_number,
+)
 
 #: Up to this many points the expectation over all signs is taken exactly.
 ENUMERATE = 12
@@ -58,11 +64,13 @@ class Estimate:
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """A two-sided interval, valid for any number of draws."""
-        half = 0.5 * (1.0 - check_delta(confidence))
+        confidence = check_number("confidence", confidence, low=0.0, high=1.0)
+        half = 0.5 * (1.0 - confidence)
         return self.lower(half), self.upper(half)
 
     def scaled(self, factor: float) -> Estimate:
         """The same for a class multiplied by ``factor``."""
+        factor = check_nonnegative("factor", factor, "the size of a class")
         return Estimate(
             factor * self.value,
             factor * self.standard_error,
@@ -93,9 +101,15 @@ def all_signs(n: int) -> np.ndarray:
 def draw_signs(n: int, n_draws: int, random_state: Any = 0) -> np.ndarray:
     """Independent fair signs, shape (n, n_draws); all of them (up to sign) for small n."""
     n, n_draws = check_count("n", n), check_count("n_draws", n_draws, least=2)
+    try:
+        rng = np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise AssumptionError(
+            "random_state must be an integer of at least 0, a Generator, or None for fresh signs; "
+            f"got {random_state!r}."
+        ) from error
     if n <= ENUMERATE:
         return all_signs(n)
-    rng = np.random.default_rng(random_state)
     return rng.integers(0, 2, size=(n, n_draws)) * 2.0 - 1.0
 
 

@@ -25,9 +25,12 @@ from ..problem.assumptions import (
     AssumptionError,
     check_bounded,
     check_count,
-    check_matrix,
+    check_finite,
+    check_matrices,
+    check_nonnegative,
     check_norm,
     check_positive,
+    check_trace,
     check_traces,
 )
 from .montecarlo import Estimate, average
@@ -36,9 +39,9 @@ from .montecarlo import Estimate, average
 ETA_0 = 23.0 / 22.0
 
 
-def conjugate(q: float) -> float:
-    """The exponent r with ``1/q + 1/r = 1``."""
-    q = check_norm("q", q)
+def conjugate(q: float, name: str = "q") -> float:
+    """The exponent r with ``1/q + 1/r = 1``; ``name`` is what an error calls q."""
+    q = check_norm(name, q)
     if q == 1.0:
         return math.inf
     return 1.0 if math.isinf(q) else q / (q - 1.0)
@@ -106,7 +109,7 @@ class Forms:
     """Diagonals and quadratic forms of given matrices."""
 
     def __init__(self, kernels: Any) -> None:
-        self.K = np.stack([check_matrix(f"kernel {k}", K) for k, K in enumerate(kernels)])
+        self.K = check_matrices("kernels", kernels)
         self.n = self.K.shape[1]
 
     def diagonals(self) -> np.ndarray:
@@ -166,7 +169,7 @@ def eta(r: int, sharp: bool = False) -> float:
 
 def moment_bound(trace: float, r: int, *, sharp: bool = False) -> float:
     """Lemma 2.1: ``E (sigma'K sigma)^r <= (eta_0 r Tr K)^r``; an equality for r = 1 when sharp."""
-    trace = float(check_traces(trace)[0])
+    trace = check_trace("trace", trace)
     return (eta(r, sharp) * r * trace) ** r
 
 
@@ -215,7 +218,7 @@ def rademacher_l1_traces(traces: Any, m: int, *, as_printed: bool = False) -> fl
     Printed with m inside the root, which is too large by ``sqrt(m)``.
     """
     u, m = check_traces(traces), check_count("m", m)
-    p = check_count("p", len(u), least=2)
+    p = check_count("the number of traces", len(u), least=2)
     value = math.sqrt(ETA_0 * math.e * math.ceil(math.log(p)) * float(u.max()))
     return value / math.sqrt(m) if as_printed else value / m
 
@@ -286,8 +289,9 @@ def rademacher_lower_l1(p: int, m: int) -> float:
 
 def rademacher_equal_kernels(one: float, p: int, q: float) -> float:
     """p copies of a kernel: exactly ``p^(1/(2r))`` times its own complexity (section 2.4.2)."""
-    r = conjugate(q)
-    return one * (1.0 if math.isinf(r) else check_count("p", p) ** (0.5 / r))
+    one = check_nonnegative("one", one, "the complexity of one kernel's class")
+    r, p = conjugate(q), check_count("p", p)
+    return one * (1.0 if math.isinf(r) else p ** (0.5 / r))
 
 
 # -- linear functions -----------------------------------------------------------------------------
@@ -305,7 +309,7 @@ def rademacher_linear(X: float, W: float, m: int, r: int, *, sharp: bool = False
     r, m = check_count("r", r, least=2), check_count("m", m)
     if r % 2:
         raise AssumptionError(f"Theorem 2.9 is for even r; got r = {r}.")
-    X = check_bounded("X", X)
+    X = check_positive("X", X, "it bounds ||x||_r")
     W = check_positive("W", W, "the size of the class")
     return X * W * math.sqrt(eta(r // 2, sharp) * r / (2.0 * m))
 
@@ -314,9 +318,7 @@ def rademacher_linear_exact(
     points: Any, q: float, W: float = 1.0, *, n_draws: int = 2000, random_state: Any = 0
 ) -> Estimate:
     """``(W/m) E ||sum_i sigma_i x_i||_r``, the complexity of ``{x -> w.x : ||w||_q <= W}``."""
-    A = np.asarray(points, dtype=np.float64)
-    if A.ndim != 2 or A.size == 0 or not np.isfinite(A).all():
-        raise AssumptionError(f"points must be a finite (m, d) array; got shape {A.shape}.")
+    A = check_finite("points", points, 2, "an array of shape (m, d)")
     W = check_positive("W", W, "the size of the class")
     r, m = conjugate(q), len(A)
     scale = float(np.linalg.norm(norm(np.abs(A), r, axis=1))) / m

@@ -17,12 +17,12 @@ from ..kernels.bank import as_bank
 from ..kernels.base import Kernel
 from ..kernels.distances import Exponential, Matern
 from ..kernels.vectors import Gaussian, Laplacian
-from ..problem.assumptions import AssumptionError
+from ..problem.assumptions import AssumptionError, check_finite
 
 FIXED_KERNELS = "kernels fixed before the sample is seen"
 
 
-def training_sample(estimator: Any, X: Any, *needed: str) -> Any:
+def training_sample(estimator: Any, X: Any, *needed: str, caller: str = "certificate") -> Any:
     """X, validated as the estimator would, of the size that it was fitted to."""
     usable = hasattr(estimator, "_check_X")
     if usable:
@@ -30,15 +30,16 @@ def training_sample(estimator: Any, X: Any, *needed: str) -> Any:
         usable = all(hasattr(estimator, name) for name in (*needed, "plan_", "support_"))
     if not usable:
         raise TypeError(
-            f"certificate needs a fitted multiple-kernel estimator with one machine per output, or "
-            f"a vote; got {type(estimator).__name__}. For other models call the functions of "
-            "multikernel.bounds with the numbers they ask for."
+            f"{caller} needs a fitted multiple-kernel estimator with one machine per output"
+            f"{', or a vote' if caller == 'certificate' else ''}; got {type(estimator).__name__}. "
+            "For other models call the functions of multikernel.bounds with the numbers they ask "
+            "for."
         )
     checked = estimator._check_X(X, reset=False)
     n, fitted = checked.shape[0], estimator.plan_.n_samples
     if n != fitted or n <= int(estimator.support_.max(initial=-1)):
         raise ValueError(
-            f"certificate needs the sample that the estimator was fitted to ({fitted} points); got "
+            f"{caller} needs the sample that the estimator was fitted to ({fitted} points); got "
             f"{n} points. Points with sample_weight 0 do not count: leave them out of fit."
         )
     return checked
@@ -63,11 +64,18 @@ def encode_targets(estimator: Any, y: Any, n: int) -> np.ndarray | None:
     if y is None:
         raise ValueError("certificate needs the targets y of the training sample; got None.")
     y = np.asarray(y)
-    if len(y) != n:
-        raise ValueError(f"X and y must have the same number of points; got {n} and {len(y)}.")
+    if y.shape[:1] != (n,):
+        found = len(y) if y.ndim else repr(y.item())
+        raise ValueError(f"X and y must have the same number of points; got {n} and {found}.")
     classes = getattr(estimator, "classes_", None)
     if classes is None:
-        return np.asarray(y, dtype=np.float64).reshape(n, -1)
+        Y = check_finite("y", y.reshape(n, -1), 2, "targets, one per point and output")
+        t = estimator.dual_coef_.shape[1]
+        if Y.shape[1] != t:
+            raise AssumptionError(f"y must have {t} outputs, as in fit; got {Y.shape[1]}.")
+        return Y
+    if y.ndim != 1:
+        raise AssumptionError(f"y must be a vector of class labels; got shape {y.shape}.")
     codes = np.searchsorted(classes, y)
     codes = np.clip(codes, 0, len(classes) - 1)
     if not np.all(classes[codes] == y):

@@ -22,8 +22,13 @@ from ..problem.assumptions import (
     check_nonnegative,
     check_norm,
     check_positive,
+    check_psd,
+    check_vector,
 )
 from .rademacher import conjugate, norm
+
+#: Violation of the optimality conditions that a computed minimiser may have, relative.
+OPTIMALITY = 1e-6
 
 
 def residual_bound(Y: float, R2: float, lambda_0: float) -> float:
@@ -32,7 +37,7 @@ def residual_bound(Y: float, R2: float, lambda_0: float) -> float:
     From ``lambda_0 ||h||^2 <= Y^2``, the value at h = 0. The largest residual that was *seen* is no
     such bound.
     """
-    Y = check_bounded("Y", Y)
+    Y = check_positive("Y", Y, "it bounds |y|")
     R2, lam = check_bounded("R2", R2), _ridge(lambda_0)
     return Y * (1.0 + math.sqrt(R2 / lam))
 
@@ -56,7 +61,7 @@ def ridge_stability(
     """
     m = check_count("m", m)
     low = check_nonnegative("smallest_eigenvalue", smallest_eigenvalue, "a kernel matrix is PSD")
-    size = check_bounded("M", M) * check_bounded("R2", R2)
+    size = _residual("M", M) * check_bounded("R2", R2)
     return 2.0 * size / (low + _ridge(lambda_0) * m)
 
 
@@ -89,7 +94,7 @@ def stability_bound(
     m, delta = check_count("m", m), check_delta(delta)
     check_nonnegative("risk", risk, "a mean of squares")
     check_nonnegative("beta", beta, "a stability coefficient")
-    M = check_bounded("M", M)
+    M = _residual("M", M)
     factor = 1.0 if replaced and not as_printed else 2.0
     top = M if as_printed else M * M
     root = math.sqrt(math.log(1.0 / delta) / (2.0 * m))
@@ -132,7 +137,7 @@ def learned_ridge_stability_shape(
         loss, and the two constants.
     """
     m, p = check_count("m", m), check_count("p", p)
-    R, M = check_bounded("R", R), check_bounded("M", M)
+    R, M = check_bounded("R", R), _residual("M", M)
     Lambda = check_positive("Lambda", Lambda, "the radius of the ball of weights")
     lam = _ridge(lambda_0)
     low = check_nonnegative("smallest_eigenvalue", smallest_eigenvalue, "a kernel matrix is PSD")
@@ -194,13 +199,10 @@ def two_stage_stability(
     """
     m, lam = check_count("m", m), _ridge(lambda_0)
     total = check_positive("weights_sum", weights_sum, "the kernel weights are not all zero")
-    R2, M = check_bounded("R2", R2), check_bounded("M", M)
-    changes = np.abs(np.asarray(weight_changes, dtype=np.float64))
-    spectral = np.asarray(spectral_norms, dtype=np.float64)
-    if changes.ndim != 1 or changes.shape != spectral.shape or spectral.min() < 0:
-        raise AssumptionError(
-            "weight_changes and spectral_norms need one entry per kernel, the latter not negative."
-        )
+    R2, M = check_bounded("R2", R2), check_positive("M", M, "it bounds |y|")
+    changes = np.abs(check_vector("weight_changes", weight_changes, "one entry per kernel"))
+    p, what = len(changes), "one entry per kernel as in weight_changes"
+    spectral = check_vector("spectral_norms", spectral_norms, what, length=p, negative=False)
     kernel_change = float(norm(changes, check_norm("s", s))) * float(norm(spectral, conjugate(s)))
     second = total * R2 * M * kernel_change / (lam**2 * m)
     if as_printed:
@@ -232,7 +234,7 @@ def two_stage_bound(
     check_nonnegative("risk", risk, "a mean of squares")
     check_nonnegative("stability", stability, "a change of a prediction")
     total = check_positive("weights_sum", weights_sum, "the kernel weights are not all zero")
-    R2, M = check_bounded("R2", R2), check_bounded("M", M)
+    R2, M = check_bounded("R2", R2), check_positive("M", M, "it bounds |y|")
     M1, M2 = 2.0 * M * (1.0 + math.sqrt(total * R2 / lam)), m * stability
     root = math.sqrt(math.log(1.0 / delta) / (2.0 * m))
     if as_printed:
@@ -249,10 +251,13 @@ def weight_change(v: Any, v_new: Any, radius: float = 1.0) -> np.ndarray:
     ``radius (dv/||v'|| - (dv.(v + v')) v / (||v|| ||v'|| (||v|| + ||v'||)))``, without cancellation
     between the two unit vectors.
     """
-    v, v_new = np.asarray(v, dtype=np.float64), np.asarray(v_new, dtype=np.float64)
+    v = check_vector("v", v, "one entry per kernel")
+    v_new = check_vector("v_new", v_new, "one entry per kernel as in v", length=len(v))
+    radius = check_positive("radius", radius, "the norm of the weights")
     a, b = np.linalg.norm(v), np.linalg.norm(v_new)
     if a == 0 or b == 0:
-        raise AssumptionError("Lemma 20 is about directions of vectors; one of them is zero.")
+        zero = "v" if a == 0 else "v_new"
+        raise AssumptionError(f"Lemma 20 is about directions of vectors; {zero} is zero.")
     dv = v_new - v
     return np.asarray(radius * (dv / b - float(dv @ (v + v_new)) * v / (a * b * (a + b))))
 
@@ -265,24 +270,64 @@ def alignf_change(
     v minimises ``v'Mv - 2 v'a`` over ``v >= 0`` and v' the same with the matrices of a sample that
     differs in one point. Returned are the left and the right side.
     """
-    M, M_new = np.asarray(M, dtype=np.float64), np.asarray(M_new, dtype=np.float64)
-    a, a_new = np.asarray(a, dtype=np.float64), np.asarray(a_new, dtype=np.float64)
-    v, v_new = np.asarray(v, dtype=np.float64), np.asarray(v_new, dtype=np.float64)
+    M, a, v = _alignf_solution(M, a, v)
+    M_new, a_new, v_new = _alignf_solution(M_new, a_new, v_new, "_new", p=len(a))
     dv = v_new - v
     return float(dv @ M @ dv), float(((a_new - a) - (M_new - M) @ v_new) @ dv)
 
 
 def alignf_change_bound(M: Any, M_new: Any, a: Any, a_new: Any, v_new: Any) -> float:
     """Its consequence ``||dv|| <= ||da - dM v'|| / lambda_min(M)``."""
-    M = np.asarray(M, dtype=np.float64)
+    M_new, a_new, v_new = _alignf_solution(M_new, a_new, v_new, "_new")
+    p = len(a_new)
+    a = check_vector("a", a, "one entry per kernel as in a_new", length=p)
+    M = _moments("M", M, p)
     low = float(np.linalg.eigvalsh(M)[0])
-    if low <= 0:
+    if low <= p * np.finfo(float).eps * float(np.abs(M).max()):
         raise AssumptionError(
             f"The bound divides by the smallest eigenvalue of M, which is {low:.3g}: kernels that "
             "depend on each other have no stable weights."
         )
-    change = (np.asarray(a_new) - np.asarray(a)) - (np.asarray(M_new) - M) @ np.asarray(v_new)
+    change = (a_new - a) - (M_new - M) @ v_new
     return float(np.linalg.norm(change)) / low
+
+
+def _moments(name: str, M: Any, p: int) -> np.ndarray:
+    """Inner products ``<K_k, K_l>`` of p kernels: a positive semidefinite matrix (p, p)."""
+    M = check_psd(name, M)[0]
+    if len(M) != p:
+        vector = name.replace("M", "a")
+        raise AssumptionError(
+            f"{name} must have the shape ({p}, {p}), as {vector} has {p} entries; got {M.shape}."
+        )
+    return M
+
+
+def _alignf_solution(
+    M: Any, a: Any, v: Any, suffix: str = "", p: int | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Checked M, a and the minimiser v of ``v'Mv - 2 v'a`` over ``v >= 0``.
+
+    Another v has no place in Proposition 21: its right side may then be negative.
+    """
+    a = check_vector(f"a{suffix}", a, "one entry per kernel", length=p)
+    M = _moments(f"M{suffix}", M, len(a))
+    what = "one entry per kernel"
+    v = check_vector(f"v{suffix}", v, what, length=len(a), negative=False)
+    gradient = M @ v - a
+    size = float(np.abs(a).max() + (np.abs(M) @ v).max())
+    wrong = max(float(-gradient.min()), float(np.abs(gradient[v > 0]).max(initial=0.0)))
+    if wrong > OPTIMALITY * size:
+        raise AssumptionError(
+            f"v{suffix} must minimise v'M{suffix} v - 2 v'a{suffix} over v >= 0, with the gradient "
+            f"M{suffix} v - a{suffix} zero where v > 0 and not negative elsewhere; got a violation "
+            f"of {wrong:.3g}."
+        )
+    return M, a, v
+
+
+def _residual(name: str, value: float) -> float:
+    return check_positive(name, value, "it bounds |h(x) - y|")
 
 
 def _ridge(lambda_0: float) -> float:

@@ -20,8 +20,8 @@ from ..problem.assumptions import (
     AssumptionError,
     check_count,
     check_delta,
+    check_items,
     check_margin,
-    check_matrix,
     check_nonnegative,
     check_positive,
     check_probability,
@@ -51,7 +51,8 @@ def transductive_exact(
     diagonals = forms.diagonals()
     traces = diagonals.sum(axis=1)
     if traces.min() <= 0:
-        raise AssumptionError("A kernel of trace 0 cannot be scaled to trace c.")
+        k = int(traces.argmin())
+        raise AssumptionError(f"kernels[{k}] has trace 0: it cannot be scaled to trace c.")
     factor = (c / traces)[:, None]
     scale = float(np.sqrt((factor * diagonals).max(axis=0).sum())) / (n * M)
     return average(
@@ -76,12 +77,14 @@ def psd_ball_complexity(c: float, n: int, margin: float) -> float:
 def hull_complexity(kernels: Any, c: float, n: int, margin: float) -> float:
     """Theorem 2: ``(1/M) sqrt(2c/n) sqrt(max_i ||K_i|| / Tr K_i)`` for the hull of trace c."""
     ratio = 0.0
-    for k, K in enumerate(kernels):
-        matrix, eigenvalues = check_psd(f"kernel {k}", K)
-        if _half(len(matrix)) != check_count("n", n):
-            raise AssumptionError(f"kernel {k} must be 2n x 2n with n = {n}; got {matrix.shape}.")
+    n = check_count("n", n)
+    for k, K in enumerate(check_items("kernels", kernels, "matrices")):
+        name = f"kernels[{k}]"
+        matrix, eigenvalues = check_psd(name, K)
+        if _half(len(matrix)) != n:
+            raise AssumptionError(f"{name} must be 2n x 2n with n = {n}; got {matrix.shape}.")
         if eigenvalues.sum() == 0:
-            raise AssumptionError(f"kernel {k} is zero: it cannot be scaled to trace c.")
+            raise AssumptionError(f"{name} is zero: it cannot be scaled to trace c.")
         ratio = max(ratio, float(eigenvalues[0] / eigenvalues.sum()))
     return psd_ball_complexity(c, n, margin) * math.sqrt(ratio)
 
@@ -100,8 +103,8 @@ def spectral_complexity(c: float, n: int, margin: float, *, as_printed: bool = F
 
 def power_kernels(K: Any, degree: int, trace: float) -> list[np.ndarray]:
     """``K^1, ..., K^degree`` scaled to one trace: the class (5) is the hull of these."""
-    K = check_matrix("K", K)
-    size = np.linalg.norm(K, 2)
+    K, eigenvalues = check_psd("K", K)
+    size = float(eigenvalues[0])
     if size == 0:
         raise AssumptionError("K is zero: it cannot be scaled to a trace.")
     c = check_positive("trace", trace, "the trace of the kernels of the set")
@@ -130,6 +133,6 @@ def transductive_bound(risk: float, complexity: float, n: int, delta: float) -> 
 def _half(size: int) -> int:
     if size % 2:
         raise AssumptionError(
-            f"Transduction here is about 2n points, n of them labelled; got {size} points."
+            f"kernels must be matrices of 2n points, n of them labelled; got {size} points."
         )
     return size // 2

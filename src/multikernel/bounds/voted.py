@@ -19,14 +19,15 @@ import numpy as np
 
 from ..problem.assumptions import (
     AssumptionError,
-    check_bounded,
     check_count,
     check_delta,
+    check_finite,
     check_margin,
-    check_matrix,
     check_nonnegative,
+    check_number,
     check_positive,
     check_probability,
+    check_vector,
 )
 from ..problem.complexity import degree_penalty
 from .montecarlo import Estimate, average
@@ -84,6 +85,7 @@ def sigmoid_complexity(
     """
     m = check_count("m", m)
     R = check_nonnegative("linear_complexity", linear_complexity, "a Rademacher average")
+    a, b = check_number("a", a), check_number("b", b)
     if as_printed:
         return 4.0 * abs(a) * R
     return 2.0 * abs(a) * R + abs(math.tanh(b)) / math.sqrt(m)
@@ -114,11 +116,7 @@ def empirical_complexity(K: Any, *, n_draws: int = 2000, random_state: Any = 0) 
     >>> print(empirical_complexity(np.eye(8)))
     0.125 (exact)
     """
-    K = np.asarray(K, dtype=np.float64)
-    if K.ndim != 2 or K.size == 0:
-        raise AssumptionError(f"K must be a matrix, points by functions; got shape {K.shape}.")
-    if K.shape[0] == K.shape[1]:
-        K = check_matrix("K", K, symmetric=False)
+    K = check_finite("K", K, 2, "a matrix, points by functions")
     m = K.shape[0]
     scale = float(np.linalg.norm(np.abs(K).max(axis=1))) / m
     return average(
@@ -137,7 +135,8 @@ def expected_complexity(empirical: float, m: int, delta: float, bound: float = 1
     empirical one by at most ``2 b / m`` when ``|h| <= b``.
     """
     m, delta = check_count("m", m), check_delta(delta)
-    bound = check_bounded("bound", bound)
+    empirical = check_nonnegative("empirical", empirical, "a Rademacher average")
+    bound = check_positive("bound", bound, "it bounds |h|")
     return empirical + bound * math.sqrt(2.0 * math.log(1.0 / delta) / m)
 
 
@@ -241,8 +240,7 @@ def local_voted_risk(
     """
     rho, alpha, R, log_p = _vote(margin_error, margin, weights, complexities, bound)
     m, delta = check_count("m", m), check_delta(delta)
-    if not (math.isfinite(K) and K > 1):
-        raise AssumptionError(f"Theorem 2 holds for K > 1; got K = {K!r}.")
+    K = check_number("K", K, low=1.0, why="Theorem 2 holds for K > 1")
     ratio = K / (K - 1.0)
     inside = rho**2 * (1.0 + ratio) * m / (40.0 * K * log_p)
     first = ratio * margin_error + 40.0 * K * log_p / m / rho / rho
@@ -265,25 +263,19 @@ def _vote(
     margin_error: float, margin: float, weights: Any, complexities: Any, bound: float
 ) -> tuple[float, np.ndarray, np.ndarray, float]:
     check_probability("margin_error", margin_error)
-    bound = check_bounded("bound", bound)
+    bound = check_positive("bound", bound, "it bounds |h|")
     rho = check_margin(margin) / bound
-    alpha = np.asarray(weights, dtype=np.float64)
-    R = np.asarray(complexities, dtype=np.float64)
-    if alpha.ndim != 1 or alpha.shape != R.shape:
-        raise AssumptionError(
-            f"weights and complexities need one entry per kernel; got shapes {alpha.shape} and "
-            f"{R.shape}."
-        )
+    alpha = check_vector("weights", weights, "one entry per kernel")
+    what = "one Rademacher complexity per kernel as in weights"
+    R = check_vector("complexities", complexities, what, length=len(alpha), negative=False)
     if len(alpha) < 2:
         raise AssumptionError(
-            "The theorem is about p > 1 families of functions (it divides by log p); got p = "
-            f"{len(alpha)}. Use margin_bound for one kernel."
+            "The theorem is about weights of p > 1 families of functions (it divides by log p); "
+            f"got p = {len(alpha)}. Use margin_bound for one kernel."
         )
     if alpha.min() < 0 or alpha.sum() > 1 + 1e-9:
         raise AssumptionError(
             f"The vote must lie in the convex hull: weights not negative and together at most 1; "
             f"got minimum {alpha.min():.3g}, sum {alpha.sum():.6g}. Divide f and the margin by it."
         )
-    if not np.isfinite(R).all() or R.min() < 0:
-        raise AssumptionError("Rademacher complexities are finite and not negative.")
     return rho, alpha, R / bound, math.log(len(alpha))

@@ -10,17 +10,31 @@ from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
 from ..learners.oneclass import OneClassSVM
+from ..learners.svm import SVM
 from ..problem import Target
 from ..weighting import AlignmentRegularized, JointWeighting, Uniform
 from .base import MultiKernelEstimator
+
+#: Part of the sample that may lie outside, if nothing is said.
+DEFAULT_NU = 0.5
+#: Samples on the margin score 1 in the C form, up to rounding. The offset is lower by this much, so
+#: that they count as inside.
+MARGIN_ROUNDING = 1e-9
 
 
 class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[misc]
     """One-class machine on a learned combination of kernels: where do most samples lie?
 
-    The nu-form, ``min 1/2 ||w||^2 - rho + 1/(nu n) sum_i max(0, rho - f(x_i))`` with the block norm
-    (or other regulariser) that ``weighting`` names; Kloft 2011, section 2.3.4. There are no labels
-    to align kernels with, so the weighting is uniform or joint.
+    Two forms (Kloft 2011, section 2.3.4), with the block norm or other regulariser ``||w||`` that
+    ``weighting`` names::
+
+        nu    min_{w, rho}  1/2 ||w||^2 - rho + 1/(nu n) sum_i max(0, rho - f(x_i))
+        C     min_w         1/2 ||w||^2 + C sum_i max(0, 1 - f(x_i))
+
+    ``nu`` says which part of the sample may lie outside. ``C`` says what a sample outside costs;
+    the offset is 1. With ``nu = sum(dual_coef_) / (n C)`` of a fit in the C form, the nu-form has
+    the same weights, and scores in proportion. There are no labels to align kernels with, so the
+    weighting is uniform or joint.
 
     Parameters
     ----------
@@ -30,6 +44,9 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         ``"uniform"``, ``"lp"``, ``"l1"``, or an object such as ``mk.LpNorm(p=2)``.
     nu : float in (0, 1], default=0.5
         At most this part of the sample is left outside.
+    C : float or None, default=None
+        Cost of the loss in the C form, which takes the place of the nu-form; ``nu`` then stays at
+        its default.
     center : bool, default=False
         Centring moves the origin, from which the machine keeps the sample away, into its midst.
         Rarely what one wants here.
@@ -45,11 +62,11 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
     Attributes
     ----------
     offset_ : float
-        ``decision_function = score_samples - offset_``.
+        ``decision_function = score_samples - offset_``; 1 in the C form, less 1e-9 for rounding.
     kernel_weights_ : array of shape (n_kernels,)
     kernel_names_ : list of str
     dual_coef_ : array of shape (n_support, 1)
-        They sum to one.
+        They sum to one in the nu-form, and are at most C in the C form.
     support_ : array of shape (n_support,)
     objective_ : float
     duality_gap_ : float
@@ -70,19 +87,24 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
     >>> model = mk.MultiKernelOneClass(nu=0.1).fit(X)
     >>> print((model.predict(X) == -1).mean().round(2))
     0.08
+    >>> cost = mk.MultiKernelOneClass(C=0.001).fit(X)
+    >>> print(round(cost.offset_, 6), (cost.predict(X) == -1).mean().round(2))
+    1.0 0.08
     """
 
     _parameter_constraints = {
         **MultiKernelEstimator._parameter_constraints,
         "nu": [Interval(Real, 0, 1, closed="right")],
+        "C": [None, Interval(Real, 0, None, closed="neither")],
     }
 
     def __init__(
         self,
         kernels: Any = None,
         weighting: Any = "lp",
-        nu: float = 0.5,
+        nu: float = DEFAULT_NU,
         *,
+        C: float | None = None,
         center: bool = False,
         normalize: str | None = "multiplicative",
         tol: float = 1e-3,
@@ -97,6 +119,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         self.kernels = kernels
         self.weighting = weighting
         self.nu = nu
+        self.C = C
         self.center = center
         self.normalize = normalize
         self.tol = tol
@@ -135,15 +158,29 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
                 f"weighting={self.weighting!r} needs targets to learn from; MultiKernelOneClass "
                 "has none. Use 'uniform' or a joint rule such as mk.LpNorm(p=4/3)."
             )
+        learner = self._learner()
         weights, keep = self._sample_weights(sample_weight, X)
         grams = self._make_grams(X, keep, weights)
         target = Target(np.ones((len(keep), 1)), "one-class", weights)
-        learner = OneClassSVM(self.nu, tol=self.tol, max_iter=self.max_iter)
         self._fit(grams, target, rule, learner, keep)
         return self
 
+    def _learner(self) -> OneClassSVM | SVM:
+        """The learner of the form that the parameters ask for."""
+        if self.C is None:
+            return OneClassSVM(self.nu, tol=self.tol, max_iter=self.max_iter)
+        if self.nu != DEFAULT_NU:
+            raise ValueError(
+                f"MultiKernelOneClass: nu={self.nu!r} and C={self.C!r} belong to two forms of the "
+                f"problem. Give one of them: leave nu at {DEFAULT_NU}, or set C=None."
+            )
+        # max(0, 1 - f) is the hinge loss of samples that are all labelled +1. A free intercept
+        # would make w = 0 with b = 1 optimal.
+        return SVM(self.C, tol=self.tol, max_iter=self.max_iter, fit_intercept=False)
+
     def _set_intercept(self, intercept: np.ndarray) -> None:
-        self.offset_ = -float(intercept[0])
+        in_cost_form = self.C is not None
+        self.offset_ = 1.0 - MARGIN_ROUNDING if in_cost_form else -float(intercept[0])
 
     def score_samples(self, X: Any) -> np.ndarray:
         """How typical each point is, before the offset; larger is more typical.

@@ -122,7 +122,9 @@ class MultiKernelRegressor(RegressorCommon):
         Factor the n x n matrix, or never form it and use conjugate gradients; ``"auto"`` factors
         whenever the memory budget allows.
     tol : float, default=1e-6
-        Relative duality gap at which conjugate gradients stop.
+        Accuracy of conjugate gradients: fitted values are proven to be within ``tol`` standard
+        deviations of y (root mean square) of the exact ones, and the relative duality gap is at
+        most ``tol``.
     max_iter : int, default=1000
         Limit on conjugate-gradient steps.
     dtype : {"float32", "float64"} or None, default=None

@@ -24,7 +24,7 @@ class Absent(Precomputed):
     @classmethod
     def of(cls, kernel: Precomputed) -> Absent:
         size = kernel.samples if isinstance(kernel, Absent) else kernel.matrix.shape[0]
-        return cls(np.zeros((0, 0)), kernel.label, size)
+        return cls(np.zeros((0, 0)), kernel.label, samples=size)
 
     def __repr__(self) -> str:
         return f"Precomputed({self.label!r}, {self.samples} samples, not stored)"

@@ -16,6 +16,7 @@ from ..estimators.voted import VotedKernelClassifier
 from ..estimators.voted_search import VotedKernelClassifierCV
 from ..grams.blocks import BlockExpansion
 from ..grams.dense import DenseCross
+from ..grams.linear import LinearExpansion
 from ..grams.ngrams import NgramExpansion
 from ..grams.normalise import Correction
 from ..grams.planning import Part, Plan
@@ -27,7 +28,7 @@ from ..kernels.algebra import Power, Product, Scaled, Sum
 from ..kernels.bank import KernelBank, PerFeature
 from ..kernels.columns import ColumnSlice, Standardization
 from ..kernels.distances import Exponential, Matern
-from ..kernels.precomputed import Precomputed
+from ..kernels.precomputed import AsymmetricPrecomputed, Precomputed
 from ..kernels.scaling import QuantileScaling
 from ..kernels.sequences import (
     EditSimilarity,
@@ -72,7 +73,7 @@ KERNELS: tuple[type, ...] = (
     *(Linear, Polynomial, Gaussian, Laplacian, Sigmoid, Exponential, Matern),
     *(Standardization, QuantileScaling, AtDistance, ColumnSlice),
     *(Sum, Product, Scaled, Power),
-    *(KernelBank, PerFeature, Precomputed, Absent),
+    *(KernelBank, PerFeature, Precomputed, AsymmetricPrecomputed, Absent),
     *(Spectrum, Mismatch, Subsequence, WeightedDegree, LocalityImproved, Oligo),
     *(EditSimilarity, Repaired, Rational, Transducer, PerNgram, Ngrams, Sequences, Table),
 )
@@ -85,7 +86,7 @@ WEIGHTINGS: tuple[type, ...] = (
 
 PREDICTION: tuple[type, ...] = (
     *(BlockExpansion, SeparateExpansions, StackedExpansion, RankOneExpansion, NgramExpansion),
-    *(VotedExpansion, EnsembleExpansion, SharedCross, DenseCross, FeatureCross),
+    *(LinearExpansion, VotedExpansion, EnsembleExpansion, SharedCross, DenseCross, FeatureCross),
     *(Encoder, Group, Correction, Plan, Part, Column, TableEncoder),
 )
 

@@ -339,6 +339,10 @@ class BlockGrams(Grams):
         return np.full(self.p, np.finfo(self.dtype).eps)
 
     @property
+    def precision(self) -> float:
+        return float(self.value_precisions.max())
+
+    @property
     def rounding(self) -> np.ndarray:
         if self._raw_rounding is None:
             eps = self.value_precisions

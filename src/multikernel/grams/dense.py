@@ -13,7 +13,7 @@ from .._matrix_loops import add_rows, gather
 from .._mirror import mirror
 from ..kernels.base import Kernel
 from ..kernels.base import known_psd as ask_psd
-from ..kernels.precomputed import Precomputed, check_symmetric_matrix, value_precision
+from ..kernels.precomputed import Precomputed, check_kernel_matrix, value_precision
 from . import _dense_loops as loops
 from .asymmetric import AsymmetricCombined, asymmetry_error
 from .blocks import BlockGrams, RawCross, RawStatistics
@@ -117,7 +117,7 @@ class DenseGrams(BlockGrams):
         for kernel, name in zip(kernels, names, strict=True):
             K = kernel(X) if symmetric else kernel(X, X)
             if symmetric:
-                check_symmetric_matrix(K, name)
+                check_kernel_matrix(K, name)
             matrices.append(K)
         return cls(matrices, rows, kernels, X, names, budget, **options)
 
@@ -137,7 +137,7 @@ class DenseGrams(BlockGrams):
         matrices = [X[:, :, k] for k in range(X.shape[2])]
         if symmetric:
             for K, name in zip(matrices, names, strict=True):
-                check_symmetric_matrix(K, name)
+                check_kernel_matrix(K, name)
         options: dict[str, Any] = {
             "sample_weight": sample_weight,
             "n_jobs": n_jobs,

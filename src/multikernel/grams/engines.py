@@ -1,8 +1,9 @@
 """Engines: the implementations of the waist, by name, and the one place where grams are built.
 
 A plan (:mod:`multikernel.grams.planning`) divides the kernels of a bank into parts of a kind:
-"shared", "rank-one", "features", "dense" or "given". An engine is a name and a builder for each
-kind that it serves. The library's own engine is called "cpu" and serves all kinds; other packages
+"shared", "linear", "rank-one", "features", "dense" or "given". An engine is a name and a builder
+for each kind that it serves; one that serves "shared" but not "linear" serves linear kernels as
+"shared" ones. The library's own engine is called "cpu" and serves all kinds; other packages
 add theirs with :func:`register`, and users choose one with ``engine="name"`` in an estimator.
 """
 
@@ -20,6 +21,7 @@ from ..kernels.base import Kernel
 from ..kernels.sequences.base import readers
 from ..kernels.sequences.table import Table
 from .dense import DenseGrams
+from .linear import LinearGrams
 from .memory import MemoryBudget
 from .ngrams import NgramGrams
 from .planning import DEFAULT_ENGINE, Part, Plan
@@ -106,7 +108,7 @@ def register(
     ----------
     engine : str
         The name that users pass as ``engine=``.
-    kind : {"shared", "rank-one", "features", "dense", "given"}
+    kind : {"shared", "linear", "rank-one", "features", "dense", "given"}
         The kind of a part of a plan; ``print(bank.plan(X))`` shows them.
     builder : callable
         ``builder(part, X, options)`` returns a :class:`multikernel.grams.protocol.Grams` of the
@@ -114,7 +116,7 @@ def register(
         :class:`BuildOptions`.
     serves : callable, optional
         ``serves(kernel)`` says whether the engine serves a kernel of this kind; by default it
-        serves all of them. Only the kinds "shared" and "dense" have kernels to ask about.
+        serves all of them. Only the kinds "shared", "linear" and "dense" have kernels to ask about.
     falls_back_to : str, optional
         The engine that serves every kernel that this one does not. Without it such kernels are an
         error.
@@ -165,6 +167,9 @@ def assign(plan: Plan, engine: str) -> Plan:
 
 def _divide(part: Part, engine: Engine) -> tuple[Part | None, Part | None]:
     """The kernels of a part that an engine serves, and the others."""
+    if part.kind == "linear" and "linear" not in engine.builders and "shared" in engine.builders:
+        ours, others = _divide(replace(part, kind="shared"), engine)
+        return ours, None if others is None else replace(others, kind="linear")
     if part.kind not in engine.builders:
         return None, part
     serves = engine.serves.get(part.kind)
@@ -232,6 +237,8 @@ def build(
     """
     if engine is not None:
         plan = assign(plan, engine)
+    if symmetric:
+        _refuse_asymmetric(plan)
     X, budget = _as_input(plan, X), MemoryBudget.of(budget)
     everything = np.arange(plan.n_kernels)
     built: list[Grams] = []
@@ -245,6 +252,20 @@ def build(
     if len(built) == 1 and np.array_equal(positions[0], everything):
         return built[0]
     return StackedGrams(built, positions)
+
+
+def _refuse_asymmetric(plan: Plan) -> None:
+    """Kernels that were declared to be asymmetric are refused before anything is computed."""
+    for part in plan.parts:
+        # Rank-one parts have positions, and no kernel objects.
+        for k, kernel in zip(part.positions, part.kernels, strict=False):
+            if not kernel.is_symmetric:
+                raise ValueError(
+                    f"Kernel {plan.names[k]!r} was given with symmetric=False, and K(x, z) = "
+                    "K(z, x) is needed here: a combination of kernels is one inner product, whose "
+                    "matrix is symmetric. Only votes take other kernels: use "
+                    "VotedKernelClassifier, or give (K + K.T) / 2 to mk.precomputed."
+                )
 
 
 def _builder(part: Part) -> Builder:
@@ -286,6 +307,11 @@ def _build_shared(part: Part, X: Any, options: BuildOptions) -> Grams:
     )
 
 
+def _build_linear(part: Part, X: Any, options: BuildOptions) -> Grams:
+    kernels: Any = part.kernels
+    return LinearGrams.evaluate(kernels, X, options.names, options.budget, **options.common)
+
+
 def _build_rank_one(part: Part, X: Any, options: BuildOptions) -> Grams:
     V = take_feature_columns(X, part.columns)
     return RankOneGrams(V, part.columns, options.names, options.budget, **options.common)
@@ -316,6 +342,7 @@ def _build_given(part: Part, X: Any, options: BuildOptions) -> Grams:
 
 
 register(DEFAULT_ENGINE, "shared", _build_shared)
+register(DEFAULT_ENGINE, "linear", _build_linear)
 register(DEFAULT_ENGINE, "rank-one", _build_rank_one)
 register(DEFAULT_ENGINE, "features", _build_features)
 register(DEFAULT_ENGINE, "dense", _build_dense)

@@ -1,6 +1,8 @@
 """Which kind of implementation serves which kernels.
 
 * linear kernels on one column are **rank-one**;
+* linear kernels on several columns are **linear**, if X is dense, the columns of all of them are no
+  more than the samples, and no other kernels share their dot products;
 * kernels that are scalar functions of a distance or a dot product are **shared**, unless X is
   sparse and too wide to be written out;
 * rank-one kernels whose features are made from X, such as counts of n-grams, are **features**;
@@ -26,6 +28,7 @@ from ..kernels.placement import place
 from ..kernels.precomputed import Precomputed
 from ..kernels.sequences.base import reads_sequences
 from ..kernels.sequences.table import Table
+from ..kernels.vectors import Linear
 from .memory import MemoryBudget
 from .protocol import Grams
 from .shared import BASES, Group
@@ -43,11 +46,11 @@ class Part:
 
     Attributes
     ----------
-    kind : {"shared", "rank-one", "features", "dense", "given"}
+    kind : {"shared", "linear", "rank-one", "features", "dense", "given"}
     positions : array of int
         Where the kernels stand in the bank.
     kernels : tuple of kernels
-        Empty unless the kind is "shared" or "dense".
+        Empty unless the kind is "shared", "linear" or "dense".
     columns : array of int
         Feature columns of a rank-one part.
     what : str
@@ -179,7 +182,13 @@ def make_plan(
         dense, shared = others, []
 
     parts: list[Part] = []
-    if shared:
+    n_columns = sum(group.width(n_features) for group, _, _ in shared)
+    all_linear = all(type(kernel) is Linear for _, _, kernel in shared)
+    if shared and all_linear and not sparse and n_columns <= n_samples:
+        where = np.array([at for _, at, _ in shared])
+        what = f"{n_columns} columns of {len(shared)} kernels"
+        parts.append(Part("linear", where, tuple(k for _, _, k in shared), NO_COLUMNS, what))
+    elif shared:
         rank = {group: g for g, group in enumerate(groups)}
         shared.sort(key=lambda item: (rank[item[0]], item[1]))
         where = np.array([at for _, at, _ in shared])

@@ -391,6 +391,11 @@ class Grams(ABC):
         return np.zeros(self.p)
 
     @property
+    def precision(self) -> float:
+        """Rounding error of kernel entries, relative to their size: that of float64 by default."""
+        return float(np.finfo(np.float64).eps)
+
+    @property
     def scales(self) -> np.ndarray:
         """The factors (p,) by which normalisation multiplies the kernels; 0 for constant ones.
 

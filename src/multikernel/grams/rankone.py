@@ -321,6 +321,16 @@ class RankOneCombined(MatrixGram):
         self.grams, self.n = grams, grams.n
         self.room = grams.budget.bytes
         self.kernel_weights, self.factors = kernel_weights, kernel_weights * grams.scale
+        # Negative weights have no features, and sparse columns would have to be written out.
+        if np.all(kernel_weights >= 0) and not sp.issparse(grams.data):
+            self.extras = frozenset({"features"})
+
+    def features(self) -> np.ndarray:
+        used = np.flatnonzero(self.factors)
+        grams, where = self.grams.nonzero(self.factors)
+        U = grams.dense_features()
+        U = U if isinstance(where, np.ndarray) else U[:, used]
+        return np.asarray(U * np.sqrt(self.factors[used]))
 
     def _matvec(self, V: np.ndarray) -> np.ndarray:
         V2 = np.asarray(V, dtype=np.float64).reshape(self.n, -1)

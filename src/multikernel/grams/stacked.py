@@ -90,6 +90,10 @@ class StackedGrams(Grams):
         return self._gather([part.rounding for part in self.parts])
 
     @property
+    def precision(self) -> float:
+        return max(part.precision for part in self.parts)
+
+    @property
     def scales(self) -> np.ndarray:
         return self._gather([part.scales for part in self.parts])
 
@@ -182,6 +186,11 @@ class StackedCombined(MatrixGram):
         self.parts, self.kernel_weights, self.n = parts, kernel_weights, n
         self.room = min((part.room for part in parts), default=float("inf"))
         self.rounding = sum(part.rounding for part in parts)
+        if all("features" in part.extras for part in parts):
+            self.extras = frozenset({"features"})
+
+    def features(self) -> np.ndarray:
+        return np.hstack([np.zeros((self.n, 0)), *(part.features() for part in self.parts)])
 
     def _rows(self, index: np.ndarray) -> np.ndarray:
         return sum((part.rows(index) for part in self.parts), start=np.zeros((len(index), self.n)))

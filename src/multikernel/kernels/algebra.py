@@ -33,6 +33,10 @@ class Composite(Kernel):
     def is_psd(self) -> bool:
         return all(part.is_psd for part in self.parts)
 
+    @property
+    def is_symmetric(self) -> bool:
+        return all(part.is_symmetric for part in self.parts)
+
     def resolve(self, n_features: int, feature_names: Sequence[str] | None) -> Composite:
         parts = tuple(part.resolve(n_features, feature_names) for part in self.parts)
         return dataclasses.replace(self, parts=parts)
@@ -65,6 +69,10 @@ class Product(Composite):
     def diag(self, X: Any) -> np.ndarray:
         return reduce(mul, (part.diag(X) for part in self.parts))
 
+    @property
+    def is_infinitely_divisible(self) -> bool:
+        return all(part.is_infinitely_divisible for part in self.parts)
+
 
 @dataclass(frozen=True, repr=False)
 class Scaled(Kernel):
@@ -90,6 +98,14 @@ class Scaled(Kernel):
     def is_psd(self) -> bool:
         return self.kernel.is_psd
 
+    @property
+    def is_symmetric(self) -> bool:
+        return self.kernel.is_symmetric
+
+    @property
+    def is_infinitely_divisible(self) -> bool:
+        return self.kernel.is_infinitely_divisible
+
     def resolve(self, n_features: int, feature_names: Sequence[str] | None) -> Scaled:
         return Scaled(self.factor, self.kernel.resolve(n_features, feature_names))
 
@@ -102,22 +118,48 @@ class Scaled(Kernel):
 
 @dataclass(frozen=True, repr=False)
 class Power(Kernel):
-    """``K ** m`` for a positive whole m."""
+    """``K ** a``, entry by entry, for a positive number a.
+
+    A whole power is a product of the kernel with itself. Other powers stay positive semidefinite
+    for *infinitely divisible* kernels only: Gaussians and other exponentials of distances, and
+    their products, multiples and powers.
+    """
 
     kernel: Kernel
-    exponent: int
+    exponent: float
 
     def __post_init__(self) -> None:
-        check_number("A kernel", "its exponent", self.exponent, positive=True, whole=True)
+        check_number(
+            f"{self.kernel!r} ** {self.exponent!r}", "the exponent", self.exponent, positive=True
+        )
+        if float(self.exponent).is_integer():
+            object.__setattr__(self, "exponent", int(self.exponent))
+        elif not self.kernel.is_infinitely_divisible:
+            raise ValueError(
+                f"{self.kernel!r} ** {self.exponent!r}: a power that is not whole keeps a kernel "
+                "positive semidefinite only if it is infinitely divisible, such as a Gaussian, a "
+                "Laplacian, an exponential chi-squared kernel, or products and multiples of these; "
+                "this kernel is not known to be. Use a whole exponent."
+            )
+        else:
+            object.__setattr__(self, "exponent", float(self.exponent))
 
     def __repr__(self) -> str:
         inner = repr(self.kernel)
         simple = not isinstance(self.kernel, (Composite, Scaled, Power))
-        return f"{inner if simple else f'({inner})'}**{self.exponent}"
+        return f"{inner if simple else f'({inner})'}**{self.exponent:.6g}"
 
     @property
     def is_psd(self) -> bool:
         return self.kernel.is_psd
+
+    @property
+    def is_symmetric(self) -> bool:
+        return self.kernel.is_symmetric
+
+    @property
+    def is_infinitely_divisible(self) -> bool:
+        return self.kernel.is_infinitely_divisible
 
     def resolve(self, n_features: int, feature_names: Sequence[str] | None) -> Power:
         return Power(self.kernel.resolve(n_features, feature_names), self.exponent)

@@ -15,7 +15,8 @@ class Kernel:
     """A function of two inputs, as a value: it compares, hashes, prints and composes.
 
     Subclasses are frozen dataclasses with two methods, ``__call__(X, Z)`` and ``diag(X)``.
-    ``K1 + K2``, ``K1 * K2``, ``K**2`` and ``3.0 * K`` are kernels again.
+    ``K1 + K2``, ``K1 * K2``, ``K**2`` and ``3.0 * K`` are kernels again; so is ``K**0.5`` if every
+    power of K is positive semidefinite, as with Gaussians.
 
     Examples
     --------
@@ -32,6 +33,16 @@ class Kernel:
     @property
     def is_psd(self) -> bool:
         """Whether every Gram matrix of this kernel is known to be positive semidefinite."""
+        return False
+
+    @property
+    def is_symmetric(self) -> bool:
+        """False for a kernel that was declared to have ``K(x, z) != K(z, x)``: votes only."""
+        return True
+
+    @property
+    def is_infinitely_divisible(self) -> bool:
+        """Whether every positive power, entry by entry, is known to be positive semidefinite."""
         return False
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
@@ -73,11 +84,11 @@ class Kernel:
     def __pow__(self, exponent: object) -> Power:
         from .algebra import Power
 
-        if not isinstance(exponent, (int, np.integer)) or isinstance(exponent, bool):
+        if not is_number(exponent):
             raise TypeError(
-                f"{self!r} ** {exponent!r}: a kernel can be raised to a positive whole power only."
+                f"{self!r} ** {exponent!r}: a kernel can be raised to a positive number only."
             )
-        return Power(self, int(exponent))
+        return Power(self, exponent)  # type: ignore[arg-type]
 
 
 def known_psd(kernels: Sequence[Kernel]) -> np.ndarray:

@@ -33,7 +33,8 @@ class Precomputed(Kernel):
     def _key(self) -> tuple[Any, ...]:
         # A view made twice of the same memory is the same kernel.
         interface = self.matrix.__array_interface__
-        return (interface["data"][0], self.matrix.shape, self.matrix.strides, self.label)
+        place = (interface["data"][0], self.matrix.shape, self.matrix.strides)
+        return (*place, self.label, self.is_symmetric)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Precomputed) and self._key() == other._key()
@@ -74,6 +75,21 @@ class Precomputed(Kernel):
         return self.matrix[rows, rows].astype(np.float64)
 
 
+@dataclass(frozen=True, repr=False, eq=False)
+class AsymmetricPrecomputed(Precomputed):
+    """A given matrix whose entry (i, j) need not be its entry (j, i).
+
+    Row i is the sample at which the function of column j is read, ``K(x_i, x_j)``.
+    """
+
+    @property
+    def is_symmetric(self) -> bool:
+        return False
+
+    def __repr__(self) -> str:
+        return f"Precomputed({self.label!r}, {self.matrix.shape[0]} samples, not symmetric)"
+
+
 def sample_ids(n_samples: int) -> np.ndarray:
     """The X that goes with :func:`precomputed`: a column of row numbers, shape (n_samples, 1).
 
@@ -89,7 +105,10 @@ def sample_ids(n_samples: int) -> np.ndarray:
 
 
 def precomputed(
-    matrices: np.ndarray | Sequence[np.ndarray], names: Sequence[str] | None = None
+    matrices: np.ndarray | Sequence[np.ndarray],
+    names: Sequence[str] | None = None,
+    *,
+    symmetric: bool = True,
 ) -> KernelBank:
     """A bank of given kernel matrices over one pool of N samples.
 
@@ -101,6 +120,10 @@ def precomputed(
     matrices : array of shape (p, N, N), or sequence of p arrays of shape (N, N)
     names : sequence of p str, optional
         What to call them; ``precomputed[0]``, ... by default.
+    symmetric : bool, default=True
+        False allows matrices that are not symmetric, with ``K(x_i, x_j)`` in row i and column j:
+        a prediction for sample i reads row i at the columns of the training samples. Only
+        :class:`VotedKernelClassifier` and its ``CV`` form take such a bank.
 
     Examples
     --------
@@ -110,6 +133,8 @@ def precomputed(
     >>> bank.names
     ['identity', 'ones']
     """
+    if not isinstance(symmetric, (bool, np.bool_)):
+        raise TypeError(f"precomputed: symmetric must be True or False; got {symmetric!r}.")
     if isinstance(matrices, np.ndarray) and matrices.ndim == 2:
         raise ValueError(
             f"precomputed takes a sequence of matrices or an array of shape (p, N, N); "
@@ -128,12 +153,13 @@ def precomputed(
                 f"Precomputed kernel {label!r} must be a square matrix of the same size as the "
                 f"others ({n} x {n}); got shape {K.shape}."
             )
-        check_symmetric_matrix(K, label)
-    return KernelBank([Precomputed(K, str(label)) for K, label in zip(given, labels, strict=True)])
+        check_kernel_matrix(K, label, symmetric=symmetric)
+    kind = Precomputed if symmetric else AsymmetricPrecomputed
+    return KernelBank([kind(K, str(label)) for K, label in zip(given, labels, strict=True)])
 
 
-def check_symmetric_matrix(K: np.ndarray, label: str) -> None:
-    """Refuse a kernel matrix that is not numeric, finite and symmetric."""
+def check_kernel_matrix(K: np.ndarray, label: str, *, symmetric: bool = True) -> None:
+    """Refuse a kernel matrix that is not numeric, finite and (if that is asked for) symmetric."""
     if K.dtype.kind not in "fiub":
         raise ValueError(f"Kernel {label!r}: expected numbers; got dtype {K.dtype}.")
     if K.dtype in (np.float32, np.float64) and K.dtype.isnative:
@@ -146,10 +172,11 @@ def check_symmetric_matrix(K: np.ndarray, label: str) -> None:
     if not finite:
         raise ValueError(f"Kernel {label!r} holds NaN or infinite values.")
     # Rounding in how the matrix was made is forgiven; a different number is not.
-    if worst > 0 and worst > 1e4 * min(value_precision(K), 1e-7) * size:
+    if symmetric and worst > 0 and worst > 1e4 * min(value_precision(K), 1e-7) * size:
         raise ValueError(
             f"Kernel {label!r} is not symmetric: |K[i, j] - K[j, i]| reaches {worst:.3g} with "
-            f"entries up to {size:.3g}. Symmetrise it with (K + K.T) / 2 if that is what you mean."
+            f"entries up to {size:.3g}. Symmetrise it with (K + K.T) / 2 if that is what you mean; "
+            "votes (VotedKernelClassifier) take mk.precomputed(matrices, symmetric=False)."
         )
 
 

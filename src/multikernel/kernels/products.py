@@ -75,14 +75,15 @@ def products(
     return KernelBank(list(dict.fromkeys(_product(part) for part in chosen)))
 
 
-def powers(bank: Any, degrees: Iterable[int]) -> KernelBank:
+def powers(bank: Any, degrees: Iterable[float]) -> KernelBank:
     """Every kernel of a bank raised to every degree: weighted sums are polynomials of each kernel.
 
     Parameters
     ----------
     bank : KernelBank or list of kernels
-    degrees : iterable of int
-        Positive whole numbers.
+    degrees : iterable of float
+        Positive numbers. Those that are not whole are for kernels whose powers are all positive
+        semidefinite, such as Gaussians.
 
     Examples
     --------
@@ -91,16 +92,18 @@ def powers(bank: Any, degrees: Iterable[int]) -> KernelBank:
     >>> powers([mk.Gaussian(0.5), mk.Linear()], [1, 3]).names
     ['Gaussian(gamma=0.5)', 'Gaussian(gamma=1.5)', 'Linear()',
      'Polynomial(degree=3, coef0=0, gamma=1)']
+    >>> powers([3 * mk.Laplacian(1.0)], [0.5]).names
+    ['1.73205 * Laplacian(gamma=0.5)']
     """
     kernels = _closed(bank, "powers")
     if not isinstance(degrees, Iterable) or isinstance(degrees, str):
-        raise TypeError(f"powers: degrees must be a sequence of whole numbers; got {degrees!r}.")
+        raise TypeError(f"powers: degrees must be a sequence of numbers; got {degrees!r}.")
     wanted = list(degrees)
     if not wanted:
         raise ValueError("powers: degrees is empty; name at least one.")
     for degree in wanted:
-        check_number("powers", "every degree", degree, positive=True, whole=True)
-    made = [_product((kernel,) * int(d)) for kernel in kernels for d in wanted]
+        check_number("powers", "every degree", degree, positive=True)
+    made = [_power(kernel, float(degree)) for kernel in kernels for degree in wanted]
     return KernelBank(list(dict.fromkeys(made)))
 
 
@@ -112,6 +115,22 @@ def _closed(bank: Any, name: str) -> list[Kernel]:
             "the kernels, as in [mk.Linear(columns=j) for j in range(5)]."
         )
     return list(bank)
+
+
+def _power(kernel: Kernel, degree: float) -> Kernel:
+    """The power, written as a kernel of the same family where it is one."""
+    if degree.is_integer():
+        return _product((kernel,) * int(degree))
+    if isinstance(kernel, Scaled):
+        return Scaled.of(kernel.factor**degree, _power(kernel.kernel, degree))
+    if isinstance(kernel, Gaussian):
+        return replace(kernel, gamma=_rounded(degree * kernel.gamma))
+    return Power(kernel, degree)
+
+
+def _rounded(gamma: float) -> float:
+    """0.1 + 0.2 and 0.3 are one kernel, not two."""
+    return float(f"{gamma:.14g}")
 
 
 def _product(parts: tuple[Kernel, ...]) -> Kernel:
@@ -143,8 +162,7 @@ def _merge(one: Kernel, two: Kernel) -> Kernel | None:
     # A Laplacian is a Gaussian of another distance: the classes must be the very same.
     if type(one) is type(two) and isinstance(one, Gaussian) and isinstance(two, Gaussian):
         if _same_view(one, two):
-            # 0.1 + 0.2 and 0.3 are one kernel, not two.
-            return replace(one, gamma=float(f"{one.gamma + two.gamma:.14g}"))
+            return replace(one, gamma=_rounded(one.gamma + two.gamma))
         return None
     a, b = _as_polynomial(one), _as_polynomial(two)
     if a is None or b is None or not _same_view(a, b) or (a.coef0, a.gamma) != (b.coef0, b.gamma):

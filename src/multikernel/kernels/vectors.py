@@ -236,6 +236,10 @@ class Gaussian(VectorKernel):
     def is_psd(self) -> bool:
         return True
 
+    @property
+    def is_infinitely_divisible(self) -> bool:
+        return True  # a power is a Gaussian with another gamma
+
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
         return np.exp(-self.gamma * _squared_distances(X, Z))
 
@@ -272,12 +276,13 @@ class Sigmoid(VectorKernel):
     """The sigmoid ``K(x, z) = tanh(gamma <x, z> + coef0)``: symmetric, not positive semidefinite.
 
     Estimators that need a positive semidefinite kernel accept it as long as the *learned
-    combination* is one on the training sample, and say how far it is from that otherwise.
+    combination* is one on the training sample, and say how far it is from that otherwise. Votes
+    (:class:`multikernel.VotedKernelClassifier`) take it as it is.
 
     Parameters
     ----------
     gamma : float, default=1.0
-        Positive scale of the dot product.
+        Scale of the dot product, not 0. A negative one makes similar samples unlike each other.
     coef0 : float, default=0.0
         Offset.
     columns : str, int, sequence of them, slice or None
@@ -295,7 +300,11 @@ class Sigmoid(VectorKernel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("Sigmoid", "gamma", self.gamma, positive=True)
+        check_number("Sigmoid", "gamma", self.gamma)
+        if self.gamma == 0:
+            raise ValueError(
+                "Sigmoid: gamma must not be 0, which makes the kernel the constant tanh(coef0)."
+            )
         check_number("Sigmoid", "coef0", self.coef0)
         object.__setattr__(self, "gamma", float(self.gamma))
         object.__setattr__(self, "coef0", float(self.coef0))

@@ -34,7 +34,9 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         ``"cg"``, conjugate gradients, needs only products with the combined kernel and never forms
         the matrix. ``"auto"`` factors the matrix if it fits the memory budget.
     tol : float, default=1e-6
-        Relative duality gap at which conjugate gradients stop.
+        Accuracy of conjugate gradients, which stop when the fitted values are proven to be within
+        ``tol`` standard deviations of y (root mean square) of the exact ones, and the relative
+        duality gap is at most ``tol``.
     max_iter : int, default=1000
         Limit on conjugate-gradient steps.
     fit_intercept : bool, default=True
@@ -98,9 +100,12 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
             values, coef, intercept, target.Y, ridge, self.alpha, fit_intercept=self.fit_intercept
         )
         gap = float(np.max(relative_gap(primal, dual, scale)))
-        if gap > max(self.tol, 1e-6):
+        inexact = solver == "cg" and steps == self.max_iter
+        error = float(np.max(value_error(primal, dual, scale, target.Y, ridge, self.alpha)))
+        if gap > max(self.tol, 1e-6) or (inexact and error > self.tol):
             warnings.warn(
-                f"Ridge regression ({solver}) ended with a relative duality gap of {gap:.2g}, "
+                f"Ridge regression ({solver}) ended with a relative duality gap of {gap:.2g} and "
+                f"fitted values within {error:.2g} standard deviations of y of the exact ones, "
                 f"above tol={self.tol:g}. "
                 + ("Raise max_iter." if solver == "cg" else "Raise alpha: K is ill-conditioned."),
                 ConvergenceWarning,
@@ -150,6 +155,26 @@ def objectives(
     return primal, dual, size
 
 
+def value_error(
+    primal: np.ndarray,
+    dual: np.ndarray,
+    scale: np.ndarray,
+    Y: np.ndarray,
+    ridge: np.ndarray,
+    lam: float,
+) -> np.ndarray:
+    """Bound on the error of the fitted values of each output, in standard deviations of y.
+
+    The objective is quadratic, so that ``lam ||f - f*||^2 + sum_i omega_i (f - f*)(x_i)^2`` is its
+    distance from the optimum, which the duality gap bounds. Root mean squares under omega.
+    """
+    omega = lam / ridge
+    mean = np.average(Y, axis=0, weights=omega)
+    spread = omega @ (Y - mean) ** 2
+    gap = relative_gap(primal, dual, scale) * np.abs(primal)
+    return np.sqrt(np.divide(gap, spread, out=np.zeros_like(gap), where=spread > 0))
+
+
 def conjugate_gradients(
     gram: CombinedGram,
     Y: np.ndarray,
@@ -165,7 +190,7 @@ def conjugate_gradients(
         minimise 1/2 x'Ax - x'y over 1'x = 0,   A = K + diag(ridge)
 
     Each step needs one product with the kernel for all outputs together. The duality gap, which
-    ends the iteration, needs no further product, since ``Ax`` is known.
+    ends the iteration (see `value_error`), needs no further product, since ``Ax`` is known.
     """
     n, t = Y.shape
 
@@ -198,7 +223,8 @@ def conjugate_gradients(
         primal, dual, scale = objectives(
             values, X, intercept, Y, ridge, lam, fit_intercept=fit_intercept
         )
-        if np.all(relative_gap(primal, dual, scale) <= tol):
+        error = value_error(primal, dual, scale, Y, ridge, lam)
+        if np.all(relative_gap(primal, dual, scale) <= tol) and np.all(error <= tol):
             break
         new = np.einsum("nt,nt->t", R, R)
         beta = np.divide(new, rho, out=np.zeros(t), where=rho > 0)

@@ -14,11 +14,11 @@ import numpy as np
 from scipy.special import gammaln
 
 from .assumptions import (
-    AssumptionError,
     check_bounded,
     check_count,
     check_eigenvalues,
-    check_traces,
+    check_radius,
+    check_trace,
 )
 
 
@@ -41,8 +41,7 @@ def trace_complexity(trace: float, kappa: float, m: int) -> float:
     0.1
     """
     m = check_count("m", m)
-    trace = float(check_traces(trace)[0])
-    return check_bounded("kappa", kappa) * math.sqrt(trace) / m
+    return check_bounded("kappa", kappa) * math.sqrt(check_trace("trace", trace)) / m
 
 
 def log_feature_dimension(degree: int, n_features: int) -> float:
@@ -84,6 +83,5 @@ def local_complexity(eigenvalues: Any, m: int, s: float = math.inf) -> float:
     0.1673
     """
     m = check_count("m", m)
-    if not s >= 0:
-        raise AssumptionError(f"s is a radius and not negative; got {s!r}.")
+    s = check_radius("s", s, "it bounds E h^2")
     return math.sqrt(2.0 / m * float(np.minimum(check_eigenvalues(eigenvalues), s).sum()))

@@ -88,6 +88,25 @@ class Hierarchy:
         z = norms(np.sqrt(a[self.usable]), self.group, conjugate(self.q))
         return 0.5 * norm(z, conjugate(self.p)) ** 2
 
+    def dual_weights(self, a: np.ndarray) -> np.ndarray:
+        """``(zeta_k / z_j)^(q*-2) (z_j / Z)^(p*-2)`` for kernel k of group j; p, q above 1."""
+        if not np.any(a[self.usable] > 0):
+            return self.start()
+        zeta = self._floored_by_group(a[self.usable])
+        r, q = conjugate(self.p), conjugate(self.q)
+        z = norms(zeta, self.group, q)
+        kappa = (zeta / z[self.group]) ** (q - 2.0)
+        return self._product((z / norm(z, r)) ** (r - 2.0), kappa)
+
+    def _floored_by_group(self, a: np.ndarray) -> np.ndarray:
+        """``sqrt(a)`` of usable kernels, raised to a small part of the largest of its group.
+
+        The floor is relative to the group because a whole group may be small.
+        """
+        top = norms(a, self.group, np.inf)
+        floor = MIN_FORM_RATIO * np.maximum(top, MIN_FORM_RATIO * top.max())[self.group]
+        return np.sqrt(np.maximum(a, floor))
+
     def _weights(self, v: np.ndarray, zeta: np.ndarray) -> np.ndarray:
         """The exact step, if both exponents are on the same side of 2."""
         kappa = shares(v if self.q <= 2 else zeta, self.group, self.q)
@@ -108,10 +127,7 @@ class Hierarchy:
         else:
             eta = 1.0 / norms(1.0 / theta_, group, conjugate(self.q / 2.0))
         kappa = theta_ / eta[group]
-        # The floor of a_k is relative to the largest of its group: a whole group may be small.
-        top = norms(a, group, np.inf)
-        floor = MIN_FORM_RATIO * np.maximum(top, MIN_FORM_RATIO * top.max())[group]
-        zeta = np.sqrt(np.maximum(a, floor))
+        zeta = self._floored_by_group(a)
         size = np.sqrt(np.bincount(group, kappa * a))
         size = eta * size if self.p < 2 else np.maximum(size, np.sqrt(MIN_FORM_RATIO) * size.max())
         outer = shares(size, np.zeros(len(size), dtype=int), self.p)

@@ -10,7 +10,7 @@ with signed coefficients s: ``f = sum_i s_i K(x_i, .)``. Arrays have one column 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.special import entr, expit
@@ -31,6 +31,23 @@ class Loss(Protocol):
 
     def intercept(self, F: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
         """The b that minimises ``value(F, Y, C, b)``, shape (t,)."""
+        ...
+
+
+@runtime_checkable
+class SmoothLoss(Loss, Protocol):
+    """A loss with two derivatives, so that decision values determine the coefficients."""
+
+    def coefficients(
+        self, F: np.ndarray, Y: np.ndarray, C: np.ndarray, b: np.ndarray | float = 0.0
+    ) -> np.ndarray:
+        """``-C_i l'(F_i + b, Y_i)``, shape (n, t): feasible for the dual if b is the best one."""
+        ...
+
+    def curvatures(
+        self, F: np.ndarray, Y: np.ndarray, C: np.ndarray, b: np.ndarray | float = 0.0
+    ) -> np.ndarray:
+        """``C_i l''(F_i + b, Y_i)``, shape (n, t)."""
         ...
 
 
@@ -67,6 +84,16 @@ class Squared:
 
     def intercept(self, F: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
         return np.average(Y - F, axis=0, weights=C)
+
+    def coefficients(
+        self, F: np.ndarray, Y: np.ndarray, C: np.ndarray, b: np.ndarray | float = 0.0
+    ) -> np.ndarray:
+        return C[:, None] * (Y - F - b)
+
+    def curvatures(
+        self, F: np.ndarray, Y: np.ndarray, C: np.ndarray, b: np.ndarray | float = 0.0
+    ) -> np.ndarray:
+        return np.broadcast_to(C[:, None], Y.shape)
 
 
 @dataclass(frozen=True)
@@ -119,13 +146,24 @@ class Logistic:
                 break
         return b
 
+    def coefficients(
+        self, F: np.ndarray, Y: np.ndarray, C: np.ndarray, b: np.ndarray | float = 0.0
+    ) -> np.ndarray:
+        return C[:, None] * Y * expit(-Y * (F + b))
+
+    def curvatures(
+        self, F: np.ndarray, Y: np.ndarray, C: np.ndarray, b: np.ndarray | float = 0.0
+    ) -> np.ndarray:
+        r = expit(-Y * (F + b))
+        return C[:, None] * r * (1.0 - r)
+
 
 @dataclass(frozen=True)
 class OneClass:
     """The nu-form of density level sets: ``-rho + sum_i C_i max(0, rho - f(x_i))``, b = -rho.
 
-    With ``C_i = 1 / (nu n)`` the dual variables sum to one. (The plain hinge loss with a free
-    intercept is not offered: its optimum is w = 0.)
+    With ``C_i = 1 / (nu n)`` the dual variables sum to one. The form with a cost C is the hinge
+    loss of labels +1 without an intercept; with a free intercept its optimum would be w = 0.
     """
 
     def value(

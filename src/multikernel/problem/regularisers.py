@@ -17,7 +17,7 @@ Rostamizadeh 2012, section 3.4.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from scipy.linalg import cholesky, solve_triangular
@@ -28,6 +28,8 @@ from .._threads import one_blas_thread
 #: Smallest a_k, relative to the largest, in updates that divide by powers of a_k: kernel weights
 #: stay finite. The primal value changes by about the root of this number, relative to itself.
 MIN_FORM_RATIO = 1e-12
+#: Rounding error of a norm that is scaled to the boundary of a ball.
+UNIT_BALL_ROUNDING = 1e-14
 
 
 class Regulariser(Protocol):
@@ -52,6 +54,16 @@ class Regulariser(Protocol):
 
     def dual(self, theta: np.ndarray, a: np.ndarray) -> float:
         """An upper bound of the conjugate."""
+        ...
+
+
+@runtime_checkable
+class SmoothRegulariser(Regulariser, Protocol):
+    """A regulariser whose conjugate has a derivative."""
+
+    def dual_weights(self, a: np.ndarray) -> np.ndarray:
+        """``theta_k = 2 d dual / d a_k``, shape (p,): the conjugate at s has the gradient
+        ``sum_k theta_k K_k s``."""
         ...
 
 
@@ -83,46 +95,43 @@ class BlockNorm:
             v = theta * np.sqrt(a)
             size = norm(v, p)
             return theta if size == 0 else (v / size) ** (2.0 - p)
+        return self.dual_weights(a) if np.any(a[self.usable] > 0) else theta
+
+    def dual_weights(self, a: np.ndarray) -> np.ndarray:
+        """``theta_k = zeta_k^(p*-2) ||zeta||_{p*}^(2-p*)`` with ``zeta = sqrt(a)``, p above 1."""
+        r = conjugate(self.p)
         zeta = floored_roots(a, self.usable)
-        if zeta is None:
-            return theta
-        # From the dual: theta_k = zeta_k^(p*-2) ||zeta||_{p*}^(2-p*).
-        r = conjugate(p)
+        if zeta is None or r == 2:
+            return self.start()
         size = norm(zeta[self.usable], r)
         return np.where(self.usable, (zeta / size) ** (r - 2.0), 0.0)
 
 
 @dataclass(frozen=True)
-class NonIsotropic:
-    """Conjugate ``1/2 zeta'E zeta`` of the roots ``zeta_k = sqrt(a_k)``, E >= 0 entry by entry.
+class UnsquaredBlockNorm:
+    """``1/2 ||v||_p``, as in the group lasso; the conjugate is zero if ``||sqrt(a)||_{p*} <= 1/2``.
 
-    The primal is ``max_{z >= 0} v'z - 1/2 z'E z`` (Kloft 2011, section 2.3.6, repaired: the printed
-    ``1/2 v'E^-1 v`` is the same only while the maximiser is non-negative).
+    Outside that ball the conjugate is infinite: a dual value needs coefficients inside. There is no
+    update of kernel weights; :mod:`multikernel.solvers.joint.unsquared` solves problems of the
+    squared norm instead.
     """
 
-    E: np.ndarray
+    p: float
     usable: np.ndarray
     mixing: float = 0.0
 
     def start(self) -> np.ndarray:
-        return np.where(self.usable, self.E @ self.usable.astype(float), 0.0)
+        return BlockNorm(self.p, self.usable).start()
 
     def update(self, theta: np.ndarray, a: np.ndarray) -> np.ndarray:
-        zeta = floored_roots(a, self.usable)
-        if zeta is None:
-            return theta
-        zeta = np.where(self.usable, zeta, 0.0)
-        ratio = np.divide(self.E @ zeta, zeta, out=np.zeros_like(zeta), where=self.usable)
-        return ratio
+        raise NotImplementedError("The unsquared norm has no update: use find_unsquared.")
 
     def primal(self, theta: np.ndarray, a: np.ndarray) -> float:
-        keep = np.flatnonzero(self.usable)
-        v = (theta * np.sqrt(a))[keep]
-        return best_response(self.E[np.ix_(keep, keep)], v)[1]
+        return 0.5 * norm(theta * np.sqrt(a), self.p)
 
     def dual(self, theta: np.ndarray, a: np.ndarray) -> float:
-        zeta = np.where(self.usable, np.sqrt(a), 0.0)
-        return 0.5 * float(zeta @ self.E @ zeta)
+        size = norm(np.sqrt(a[self.usable]), conjugate(self.p))
+        return 0.0 if size <= 0.5 + UNIT_BALL_ROUNDING else np.inf
 
 
 @dataclass(frozen=True)

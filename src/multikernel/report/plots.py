@@ -17,6 +17,7 @@ import numpy as np
 
 from ..bounds.bound_factor import axes
 from ..estimators.weights import Weights
+from .comparisons import block_norms, compare_weights, scores_by_norm, scores_by_size
 from .findings import (
     effective_rank,
     find_alignments,
@@ -28,7 +29,18 @@ from .findings import (
 from .sample import target_columns
 from .svg import short
 
-__all__ = ["alignments", "certificate", "convergence", "path", "spectrum", "weights"]
+__all__ = [
+    "weights",
+    "alignments",
+    "path",
+    "convergence",
+    "spectrum",
+    "certificate",
+    "compare_weights",
+    "block_norms",
+    "scores_by_size",
+    "scores_by_norm",
+]
 
 #: Kernels in a bar chart.
 MAX_KERNELS_SHOWN = 30

@@ -10,7 +10,7 @@ import warnings
 from numbers import Real
 
 import numpy as np
-from scipy.linalg import LinAlgError, cholesky, lstsq, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.optimize import nnls
 
 from .._threads import one_blas_thread
@@ -18,6 +18,7 @@ from ..grams.protocol import Grams, Summary
 from ..learners.base import Learner
 from ..problem import Target
 from .base import Weighting, normalised, summary_for
+from .signed_alignment import best_signed, unit_norm
 
 #: alignf is solved by a few proximal steps ``min f(u) + PROXIMAL_FACTOR ||u - u_old||^2`` from
 #: zero, with kernels of unit norm. Directions that f determines converge to rounding error at once.
@@ -102,7 +103,9 @@ class AlignF(Weighting):
     ----------
     signed : bool, default=False
         Whether weights may be negative: the closed form ``mu ~ M^-1 a`` (Proposition 8). The
-        combination need not be positive semidefinite; a warning is given if it is not.
+        combination need not be positive semidefinite; a warning is given if it is not. If M is
+        nearly singular, the weights come from a factorisation of the kernels themselves, which
+        resolves twice as many digits (:mod:`multikernel.weighting.signed_alignment`).
 
     Examples
     --------
@@ -129,8 +132,9 @@ class AlignF(Weighting):
     ) -> np.ndarray:
         summary = summary_for(self, grams, target, summary)
         assert summary.M is not None
-        solve = alignf_signed if self.signed else alignf
-        return _or_uniform(solve(summary.M, summary.a), grams)
+        if self.signed:
+            return _or_uniform(best_signed(grams, target, summary), grams)
+        return _or_uniform(alignf(summary.M, summary.a), grams)
 
 
 def alignf(M: np.ndarray, a: np.ndarray) -> np.ndarray:
@@ -144,7 +148,7 @@ def alignf(M: np.ndarray, a: np.ndarray) -> np.ndarray:
         min_{u >= 0} || L'u - L^-1 (r + prox u_old) ||^2
     """
     v = np.zeros(len(a))
-    keep, d, C, r = _unit_norm(M, a)
+    keep, d, C, r = unit_norm(M, a)
     scale = np.abs(r).max(initial=0.0)
     if scale == 0:
         return v
@@ -158,16 +162,6 @@ def alignf(M: np.ndarray, a: np.ndarray) -> np.ndarray:
     return v
 
 
-def alignf_signed(M: np.ndarray, a: np.ndarray) -> np.ndarray:
-    """``M^-1 a``, the unconstrained maximiser; the one of smallest norm if M is singular."""
-    v = np.zeros(len(a))
-    keep, d, C, r = _unit_norm(M, a)
-    if len(keep):
-        with one_blas_thread():
-            v[keep] = lstsq(C, r)[0] / d
-    return v
-
-
 def _definite_factor(C: np.ndarray) -> tuple[np.ndarray, float]:
     """L and prox with ``L L' = C + prox I``; prox grows until the sum is positive definite."""
     prox = PROXIMAL_FACTOR
@@ -176,16 +170,6 @@ def _definite_factor(C: np.ndarray) -> tuple[np.ndarray, float]:
             return cholesky(C + prox * np.eye(len(C)), lower=True), prox
         except LinAlgError:
             prox *= PROXIMAL_GROWTH
-
-
-def _unit_norm(
-    M: np.ndarray, a: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The indices of non-zero kernels, their norms d, and M and a for kernels of unit norm."""
-    d = np.sqrt(np.maximum(np.diag(M), 0.0))
-    keep = np.flatnonzero(d > 0)
-    d = d[keep]
-    return keep, d, M[np.ix_(keep, keep)] / np.outer(d, d), a[keep] / d
 
 
 def _or_uniform(kernel_weights: np.ndarray, grams: Grams) -> np.ndarray:

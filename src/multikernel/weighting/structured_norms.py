@@ -10,9 +10,13 @@ import numpy as np
 from ..grams.protocol import Grams, Summary
 from ..problem import Target
 from ..problem.hierarchy import Hierarchy
-from ..problem.regularisers import BlockNorm, ElasticNet, NonIsotropic, Regulariser
+from ..problem.nonisotropic import NonIsotropic
+from ..problem.regularisers import BlockNorm, ElasticNet, Regulariser
 from .base import summary_for
 from .joint import JointWeighting, check_exponent
+
+#: Values of ``HierarchicalNorm(solver=...)``.
+HIERARCHICAL_SOLVERS = ("auto", "alternation", "lbfgs")
 
 
 class ElasticNetNorm(JointWeighting):
@@ -71,6 +75,11 @@ class HierarchicalNorm(JointWeighting):
         parts become more equal than in the plain sum.
     tol, max_iter
         As in :class:`LpNorm`.
+    solver : {"auto", "alternation", "lbfgs"}, default="auto"
+        ``"alternation"`` trains the predictor and updates the weights in turns; ``"auto"`` is the
+        same. ``"lbfgs"``, for exponents above 1 and below infinity and the squared or logistic
+        loss, maximises the dual by a quasi-Newton method. It converges for any such exponents, also
+        where 2 lies between them.
 
     Examples
     --------
@@ -91,12 +100,31 @@ class HierarchicalNorm(JointWeighting):
         *,
         tol: float = 1e-3,
         max_iter: int = 500,
+        solver: str = "auto",
     ) -> None:
         self.groups = groups
         self.p = p
         self.q = q
         self.tol = tol
         self.max_iter = max_iter
+        self.solver = solver
+
+    def method(self, n_kernels: int) -> str:
+        if self.solver not in HIERARCHICAL_SOLVERS:
+            raise ValueError(
+                f"HierarchicalNorm: solver must be one of {HIERARCHICAL_SOLVERS}; got "
+                f"{self.solver!r}."
+            )
+        if self.solver == "lbfgs" and not (1 < self.p < np.inf and 1 < self.q < np.inf):
+            raise ValueError(
+                f"HierarchicalNorm: solver='lbfgs' is for p and q above 1 and below infinity; got "
+                f"p={self.p!r}, q={self.q!r}. Use solver='auto'."
+            )
+        return "alternation" if self.solver == "auto" else self.solver
+
+    @property
+    def supports_subsampled_start(self) -> bool:
+        return self.solver != "lbfgs"  # which starts from no weights
 
     def regulariser(
         self, grams: Grams, target: Target, summary: Summary | None = None
@@ -110,16 +138,17 @@ class HierarchicalNorm(JointWeighting):
 class NonIsotropicNorm(JointWeighting):
     """A norm that couples kernels through a matrix E (Kloft 2011, section 2.3.6).
 
-    The dual regulariser is ``1/2 zeta'E zeta`` with ``zeta_k = ||sum_i s_i phi_k(x_i)||``; the
-    kernel weights are ``(E zeta)_k / zeta_k``. With a diagonal E the weights are fixed. By default
-    E holds the alignments of the kernels with each other, so that similar kernels raise each
-    other's weight.
+    The dual regulariser is ``min_{u >= zeta} 1/2 u'E u`` with ``zeta_k = ||sum_i s_i
+    phi_k(x_i)||``, and the kernel weights are ``(E u)_k / zeta_k``. With a diagonal E the weights
+    are fixed. A positive entry lets two kernels raise each other's weight; by default E holds the
+    alignments of the kernels with each other, so that similar kernels do. With a negative entry two
+    kernels compete, and weights may become zero. Without negative entries u is zeta.
 
     Parameters
     ----------
     E : array of shape (n_kernels, n_kernels) or None
-        A symmetric, positive definite matrix without negative entries; None for the centred
-        alignments.
+        A symmetric, positive definite matrix, such as a graph Laplacian plus a multiple of the
+        identity, or the inverse of a matrix of similarities; None for the centred alignments.
     tol, max_iter
         As in :class:`LpNorm`.
 
@@ -157,11 +186,10 @@ class NonIsotropicNorm(JointWeighting):
         else:
             E = np.asarray(self.E, dtype=np.float64)
             good = E.shape == (grams.p, grams.p) and np.isfinite(E).all()
-            if not good or not np.allclose(E, E.T) or np.any(E < 0):
+            if not good or not np.allclose(E, E.T):
                 raise ValueError(
-                    f"NonIsotropicNorm: E must be a symmetric {grams.p} x {grams.p} matrix without "
-                    f"negative entries; got shape {E.shape}. With negative entries (a graph "
-                    "Laplacian, say) weights could become negative."
+                    f"NonIsotropicNorm: E must be a symmetric {grams.p} x {grams.p} matrix of "
+                    f"finite numbers, a row and a column for each kernel; got shape {E.shape}."
                 )
             lowest = float(np.linalg.eigvalsh(E)[0])
             if lowest <= 0:

@@ -85,6 +85,9 @@ class AlignmentRegularized(JointWeighting):
     K_lc>``. With ``gamma_norm = gamma / 2`` and large gamma the weights tend to those of `alignf`;
     with ``gamma = gamma_norm = 0`` they are those of :class:`L2Ball` for some radius.
 
+    The problem is convex in mu. It is solved by cutting planes, which converge for every loss and
+    every choice of the three factors; the paper's iteration can cycle.
+
     Parameters
     ----------
     gamma : float, default=1.0
@@ -128,6 +131,9 @@ class AlignmentRegularized(JointWeighting):
     @property
     def supports_subsampled_start(self) -> bool:
         return False  # inner products of kernels grow with the square of the number of samples
+
+    def method(self, n_kernels: int) -> str:
+        return "penalty-cuts"
 
     def regulariser(
         self, grams: Grams, target: Target, summary: Summary | None = None

@@ -31,7 +31,9 @@ def factor(K: np.ndarray) -> np.ndarray:
     return (vectors[:, keep] * np.sqrt(values[keep])).T
 
 
-def conic_optimum(matrices: list[np.ndarray], y: np.ndarray, C: float, p: float) -> tuple:
+def conic_optimum(
+    matrices: list[np.ndarray], y: np.ndarray, C: float, p: float, *, intercept: bool = True
+) -> tuple:
     """Optimal value and, for p = 1, the weights: the multipliers of the quadratic constraints.
 
     Variables: alpha (n), a (one per kernel), xi, and for power cones one r per kernel with sum xi.
@@ -56,7 +58,8 @@ def conic_optimum(matrices: list[np.ndarray], y: np.ndarray, C: float, p: float)
 
     balance = np.zeros(size)
     balance[:n] = y
-    demand(balance[None], np.zeros(1), clarabel.ZeroConeT(1))
+    if intercept:
+        demand(balance[None], np.zeros(1), clarabel.ZeroConeT(1))
     box = np.zeros((2 * n, size))
     box[:n, :n], box[n:, :n] = -np.eye(n), np.eye(n)
     demand(box, np.append(np.zeros(n), np.full(n, C)), clarabel.NonnegativeConeT(2 * n))

@@ -52,6 +52,7 @@ def test_gamma_and_sigmoid():
     laplacians = [mk.Laplacian(0.5), mk.Laplacian(2.0)]
     np.testing.assert_allclose(terms("gamma", laplacians), [0.5, 2.0])
     np.testing.assert_allclose(terms("sigmoid", [mk.Sigmoid(0.3, 1.0)]), [0.3])
+    np.testing.assert_allclose(terms("sigmoid", [mk.Sigmoid(-0.3, 1.0)]), [0.3])  # |a|
 
 
 def test_local():
@@ -170,3 +171,21 @@ def test_vectors_are_taken_as_they_are():
 def test_terms_that_do_not_fit(how, kernels, message):
     with pytest.raises(ValueError, match=message):
         terms(how, kernels)
+
+
+def test_the_estimate_may_exceed_the_trace_term_and_its_expectation_does_not():
+    """docs/voted.md: a few draws can be above the bound on what they estimate."""
+    ten = X[:10]
+    bank = [mk.Gaussian(1e-3), mk.Gaussian(1.0)]
+    K = np.array([kernel(ten) for kernel in bank])
+    bound = np.sqrt(K.diagonal(axis1=1, axis2=2).max(axis=1) * np.trace(K, axis1=1, axis2=2)) / 10
+    signs = np.array(np.meshgrid(*[[-1.0, 1.0]] * 10)).reshape(10, -1)
+    expected = np.abs(np.einsum("kij,is->kjs", K, signs)).max(axis=1).mean(axis=1) / 10
+    assert np.all(expected <= bound)
+    columns = make_columns(bank, ten)
+    found = [monte_carlo(columns, n_draws=5, random_state=seed) for seed in range(60)]
+    above = np.mean([np.any(one.values > bound) for one in found])
+    assert 0 < above < 0.5
+    many = monte_carlo(columns, n_draws=4000, random_state=0)
+    assert np.all(many.values <= bound)
+    np.testing.assert_allclose(many.values, expected, rtol=0.05)

@@ -43,8 +43,10 @@ class WeightedDegree(SequenceKernel):
     ``beta_d = 2 (degree - d + 1) / (degree (degree + 1))`` (Rätsch & Sonnenburg 2004). With a shift
     S, d-mers that lie up to S positions apart count as well: for s = 1..S,
     ``[x[i+s:i+s+d] = z[i:i+d]] + [x[i:i+d] = z[i+s:i+s+d]]`` is added with the factor
-    ``1 / (2 (s + 1))`` (Rätsch, Sonnenburg & Schölkopf 2005). Sequences of different length are
-    compared from their beginnings, as far as the shorter one goes.
+    ``1 / (2 (s + 1))`` (Rätsch, Sonnenburg & Schölkopf 2005). Positions count from the beginning of
+    each sequence, and a d-mer that would reach beyond the end of its own sequence matches nothing.
+    With a shift the longer sequence is therefore read up to S positions beyond the shorter one,
+    which keeps the kernel positive semidefinite.
 
     Parameters
     ----------
@@ -63,6 +65,8 @@ class WeightedDegree(SequenceKernel):
     >>> WeightedDegree(2, shift=1)(["ACGT", "TACG"]).round(3)
     array([[3.667, 0.667],
            [0.667, 3.667]])
+    >>> WeightedDegree(1, shift=2)(["A"], ["CCA", "CCCA"])  # 1 / (2 (2 + 1)), and too far
+    array([[0.16666667, 0.        ]])
     """
 
     # The coefficients of the shifts keep it positive semidefinite for every S: the symbol

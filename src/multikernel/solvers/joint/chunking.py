@@ -20,7 +20,7 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -39,7 +39,6 @@ from ..certificate import (
     centred_outputs,
     certify,
     record,
-    relative_to,
 )
 from .definiteness import require_psd
 from .warm_start import WarmStart
@@ -48,6 +47,19 @@ from .warm_start import WarmStart
 WORKING_SET_SIZE = 40
 #: Memory for rows of all kernels, in bytes.
 CACHE_BYTES = 256 * 2**20
+#: Violations of the optimality conditions below this, relative to decision values, are rounding.
+MIN_VIOLATION = 1e-14
+
+
+class WeightStep(Protocol):
+    """The kernel weights after each step of the coefficients."""
+
+    #: A lower bound of the optimum that the steps so far prove; minus infinity if none.
+    lower: float
+
+    def __call__(self, theta: np.ndarray, a: np.ndarray, s: np.ndarray) -> np.ndarray:
+        """New weights from the old ones, ``a_k = s'K_k s`` and the coefficients s."""
+        ...
 
 
 def find_by_chunking(
@@ -58,6 +70,8 @@ def find_by_chunking(
     *,
     size: int = WORKING_SET_SIZE,
     cache_bytes: float = CACHE_BYTES,
+    weight_step: WeightStep | None = None,
+    method: str = "chunking",
     summary: Summary | None = None,
     warm: WarmStart | None = None,
     report: Report | None = None,
@@ -70,6 +84,10 @@ def find_by_chunking(
         Number of samples in a working set, at least 2.
     cache_bytes : float
         Memory for rows of all kernels; rows that are not cached are computed again.
+    weight_step : WeightStep, optional
+        Gives the kernel weights after each step; by default the regulariser's update.
+    method : str
+        The name of the method in warnings.
     summary : Summary, optional
         The statistics of the sample, if they are known.
     warm : WarmStart, optional
@@ -98,7 +116,8 @@ def find_by_chunking(
     g = grams.matvecs(s)
     history: list[dict[str, Any]] = []
     best: CertifiedIterate | None = None
-    fresh = True
+    top: CertifiedIterate | None = None
+    fresh, halted = True, False
     limit = weighting.max_iter * max(10, grams.n // size)
     try:
         for _ in range(limit):
@@ -114,12 +133,14 @@ def find_by_chunking(
             record(history, iterate.entry(learner), report)
             if best is None or iterate.gap < best.gap:
                 best = iterate
+            if top is None or iterate.primal < top.primal:
+                top = iterate
             if enough:
                 break
             moved = False
             for j, dual in enumerate(duals):
                 W, violation = dual.working_set(F[:, j], s[:, j], size, intercept)
-                if not len(W):
+                if violation <= MIN_VIOLATION * max(1.0, float(np.abs(F[:, j]).max())):
                     continue
                 rows = cache.take(W)
                 K = np.einsum("k,kwn->wn", theta, rows[:, :, W])
@@ -129,25 +150,35 @@ def find_by_chunking(
                 moved = moved or bool(np.any(change != 0))
             fresh = False
             a = np.maximum(np.einsum("knt,nt->k", g, s), 0.0)
-            before, theta = theta, rule.update(theta, a)
+            before = theta
+            theta = rule.update(theta, a) if weight_step is None else weight_step(theta, a, s)
             if not moved and np.array_equal(before, theta):
-                warn_early(weighting, "made no further progress", iterate.relative_gap)
+                halted = True
                 break
         else:
-            gap = relative_to(iterate.primal, best.gap if best is not None else iterate.gap)
-            warn_early(weighting, f"stopped after {limit} steps", gap)
+            gap = best.relative_gap if best is not None else np.inf
+            warn_early(weighting, method, f"stopped after {limit} steps", gap)
     except KeyboardInterrupt:
         if best is None:
             raise
         raise Stopped(best.found(learner, history)) from None
-    assert best is not None
-    return best.found(learner, history)
+    assert best is not None and top is not None
+    if not halted:
+        return best.found(learner, history)
+    answer, gap = best, best.gap
+    if weight_step is not None and top.primal - weight_step.lower < gap:
+        # If the steps cannot improve the weights, their bound is better than that of one predictor.
+        answer, gap = top, max(top.primal - weight_step.lower, 0.0)
+    found = answer.found(learner, history, gap)
+    if not answer.meets(weighting.tol, gap):
+        warn_early(weighting, method, "made no further progress", found.machine.gap)
+    return found
 
 
-def warn_early(weighting: JointWeighting, how: str, gap: float) -> None:
-    """Warn that chunking ended before the tolerance was reached."""
+def warn_early(weighting: JointWeighting, method: str, how: str, gap: float) -> None:
+    """Warn that the method ended before the tolerance was reached."""
     warnings.warn(
-        f"{weighting!r} by chunking {how} with a relative duality gap of {gap:.2g}, above "
+        f"{weighting!r} by {method} {how} with a relative duality gap of {gap:.2g}, above "
         f"tol={weighting.tol:g}. Use solver='auto', or raise max_iter or tol.",
         ConvergenceWarning,
         stacklevel=5,

@@ -19,6 +19,10 @@ IDLE_ROUNDS = 50
 #: At p = 1, the largest number of kernels in a step: those in use, and the best candidates.
 MAX_STEP_KERNELS = 256
 
+#: A cut reaches the known cuts if it is lower by at most this, in units of the first objective.
+#: Near the optimum a cut of the same height improves the slope of the model.
+REACHES_WITHIN = 1e-8
+
 
 class CutModel:
     """The maximum of all cuts, in units in which the first objective is about one."""
@@ -53,6 +57,13 @@ class CutModel:
             self.L, self.B = np.delete(self.L, old), np.delete(self.B, old, axis=0)
             self.idle = np.delete(self.idle, old)
         return Minimum(low.theta, low.value * self.scale, low.multipliers)
+
+    def is_moved_by(self, constant: float, a: np.ndarray, theta: np.ndarray) -> bool:
+        """Whether a cut reaches the known cuts at theta, so that it may move the minimum there."""
+        if not len(self.L):
+            return True
+        height = float(np.max(self.L - self.B @ theta))
+        return (constant - 0.5 * float(theta @ a)) / self.scale >= height - REACHES_WITHIN
 
     def working_set(self, theta: np.ndarray, a: np.ndarray, low: np.ndarray) -> np.ndarray:
         """The kernels that may have a weight after the next step; bounds do not depend on them.

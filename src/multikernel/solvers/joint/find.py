@@ -11,13 +11,18 @@ from ...learners.base import Learner
 from ...problem import Target
 from ...weighting.base import Weighting
 from ...weighting.joint import JointWeighting
+from ...weighting.lp_norm import LpNorm
 from ..certificate import Found, Report
-from . import features
+from . import features, primal
 from .alternation import find_by_alternation
 from .chunking import find_by_chunking
 from .cutting_plane import find_by_cutting_planes
 from .definiteness import require_psd
 from .interior_point import find_by_interior_point
+from .lbfgs import find_by_lbfgs
+from .penalty_cuts import find_by_penalty_cuts
+from .taylor_cuts import find_by_cutting_plane_chunking, find_by_cutting_plane_wrapper
+from .unsquared import find_unsquared
 from .warm_start import WarmStart
 
 #: The solvers by the names that ``JointWeighting.method`` returns.
@@ -26,6 +31,11 @@ SOLVERS: dict[str, Callable[..., Found]] = {
     "cutting-planes": find_by_cutting_planes,
     "interior-point": find_by_interior_point,
     "chunking": find_by_chunking,
+    "cutting-planes-wrapper": find_by_cutting_plane_wrapper,
+    "cutting-planes-chunking": find_by_cutting_plane_chunking,
+    "lbfgs": find_by_lbfgs,
+    "primal": primal.find_by_primal,
+    "penalty-cuts": find_by_penalty_cuts,
 }
 
 
@@ -54,11 +64,14 @@ def find(
         kernel_weights, history = weighting.weigh(grams, target, learner, summary)
         gram = combine_checked(grams, kernel_weights, weighting)
         return Found(kernel_weights, learner.fit(gram, target), gram, history)
+    if isinstance(weighting, LpNorm) and not weighting.squared:
+        return find_unsquared(grams, target, weighting, learner, find, warm=warm, report=report)
     if features.is_for(grams, target, weighting, learner):
         return features.find_by_features(
             grams, target, weighting, learner, warm=warm, report=report
         )
-    solve = SOLVERS[weighting.method(grams.p)]
+    by_primal = primal.is_for(grams, target, weighting, learner)
+    solve = primal.find_by_primal if by_primal else SOLVERS[weighting.method(grams.p)]
     warm = None if weighting.fixed_weights else warm
     return solve(grams, target, weighting, learner, summary=summary, warm=warm, report=report)
 

@@ -78,7 +78,8 @@ def learn(
 
 def by_cuts(grams: Grams, weighting: Weighting) -> bool:
     """Whether the rule is solved by cutting planes."""
-    return isinstance(weighting, JointWeighting) and weighting.method(grams.p) == "cutting-planes"
+    methods = ("cutting-planes", "cutting-planes-wrapper")
+    return isinstance(weighting, JointWeighting) and weighting.method(grams.p) in methods
 
 
 def start_on_all_samples(

@@ -18,7 +18,7 @@ from ...problem import Target
 from ...weighting.base import Weighting, start_weights
 from ...weighting.joint import JointWeighting
 from ..certificate import Stopped
-from . import features
+from . import features, primal
 from .cutting_plane import newton_start
 from .find import find
 from .warm_start import WarmStart, mix_with_start
@@ -61,6 +61,7 @@ def subsampled_start(
         or not weighting.supports_subsampled_start
         or grams.n < MIN_SAMPLES
         or features.is_for(grams, target, weighting, learner)
+        or primal.is_for(grams, target, weighting, learner)
     ):
         return None
     size = max(min(grams.n // SAMPLES_PER_DRAW, MAX_SUBSAMPLE), grams.n // MAX_SAMPLES_PER_DRAW)
