@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator
+from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
@@ -137,6 +138,7 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
     def _sample_weights(self, sample_weight: Any, X: Any) -> tuple[np.ndarray | None, np.ndarray]:
         """Weights of the points that count, and which points those are."""
         everyone = np.arange(X.shape[0])
+        self._n_given = X.shape[0]
         if sample_weight is None:
             return None, everyone
         weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
@@ -229,6 +231,7 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
                 self._store(corrected, stopped.solution, keep)
             raise
         self._store(corrected, solution, keep)
+        self._set_left_out(solution.machine.left_out, target, keep)
 
     def certificate(self, X: Any, y: Any = None, delta: float = 0.05) -> Any:
         """What theory promises about this model: every applicable bound, and whether it is vacuous.
@@ -266,6 +269,11 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
         return solution
 
     @property
+    def _one_output(self) -> bool:
+        """Whether predictions are vectors."""
+        raise NotImplementedError
+
+    @property
     def _warm_start(self) -> bool:
         return bool(getattr(self, "warm_start", False))
 
@@ -273,6 +281,18 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
         logger.info(message)
         if self.verbose:
             print(message)
+
+    def _set_left_out(self, values: np.ndarray | None, target: Target, keep: np.ndarray) -> None:
+        """The leave-one-out predictions and their score, where the learner has computed them."""
+        for name in ("loo_predictions_", "loo_score_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        if values is None:
+            return
+        # A sample of weight zero takes no part, so there is nothing to leave out.
+        everyone = np.full((self._n_given, values.shape[1]), np.nan)
+        everyone[keep] = values
+        self.loo_predictions_ = everyone[:, 0] if self._one_output else everyone
+        self.loo_score_ = left_out_score(values, target)
 
     def _set_intercept(self, intercept: np.ndarray) -> None:
         self.intercept_: Any = intercept
@@ -308,3 +328,10 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
         check_is_fitted(self)
         points = self._expansion.encode(self._check_X(X, reset=False))
         return self._expansion.shares(points) if split else self._expansion.values(points)
+
+
+def left_out_score(values: np.ndarray, target: Target) -> float:
+    """Accuracy of decision values, or the coefficient of determination of predictions."""
+    if target.kind == "classification":
+        return target.score(values)
+    return float(r2_score(target.Y, values, sample_weight=target.sample_weight))

@@ -13,8 +13,10 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..grams.protocol import Grams
 from ..learners.logistic import LogisticRegression
+from ..learners.ridge import Ridge
 from ..learners.svm import SVM
 from ..problem import Target
+from ..weighting import LeaveOneOut
 from .base import MultiKernelEstimator
 
 
@@ -23,7 +25,7 @@ class ClassifierCommon(ClassifierMixin, MultiKernelEstimator):  # type: ignore[m
 
     _parameter_constraints = {
         **MultiKernelEstimator._parameter_constraints,
-        "loss": [StrOptions({"hinge", "logistic"})],
+        "loss": [StrOptions({"hinge", "logistic", "squared"})],
         "fit_intercept": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
     }
@@ -34,7 +36,12 @@ class ClassifierCommon(ClassifierMixin, MultiKernelEstimator):  # type: ignore[m
     tol: float
     max_iter: int
 
-    def _make_learner(self, C: float, grams: Grams) -> SVM | LogisticRegression:
+    def _make_learner(
+        self, C: float | str, grams: Grams, *, leave_one_out: bool = False
+    ) -> SVM | LogisticRegression | Ridge:
+        if self.loss == "squared":
+            alpha = C if isinstance(C, str) else 1.0 / C
+            return Ridge(alpha, fit_intercept=self.fit_intercept, leave_one_out=leave_one_out)
         if self.loss == "logistic":
             steps = self.max_iter if self.max_iter >= 0 else 100
             return LogisticRegression(C, max_iter=steps, fit_intercept=self.fit_intercept)
@@ -77,6 +84,10 @@ class ClassifierCommon(ClassifierMixin, MultiKernelEstimator):  # type: ignore[m
                 " Drop a class with sample_weight 0 instead."
             )
         return np.asarray(costs)
+
+    @property
+    def _one_output(self) -> bool:
+        return len(self.classes_) == 2
 
     def decision_function(self, X: Any, *, split: bool = False) -> np.ndarray:
         """Signed distances from the decision boundary, before taking a sign or a maximum.
@@ -136,10 +147,13 @@ class MultiKernelClassifier(ClassifierCommon):
     weighting : str or weighting, default="alignf"
         ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, or an object such as
         ``mk.Align(q=2)``.
-    C : float, default=1.0
-        Cost of the loss.
-    loss : {"hinge", "logistic"}, default="hinge"
-        A support vector machine, or logistic regression with the learned kernel.
+    C : float or "loo", default=1.0
+        Cost of the loss. ``"loo"`` takes one over the ridge constant with the smallest
+        leave-one-out error of least squares on the labels (two-stage weightings). With
+        ``weighting="loo"`` the weights include it, and 1.0 is that value.
+    loss : {"hinge", "logistic", "squared"}, default="hinge"
+        A support vector machine, logistic regression, or least squares on labels -1 and +1, with
+        the learned kernel.
     multiclass : {"shared", "per_class"}, default="shared"
         With more than two classes: the same kernel weights for all, or weights of its own for each
         class against the rest.
@@ -195,6 +209,11 @@ class MultiKernelClassifier(ClassifierCommon):
         The SVM's primal objective, summed over machines.
     duality_gap_ : float
         Relative duality gap of the SVM, the largest over machines.
+    loo_predictions_ : array of shape (n_samples,) or (n_samples, n_machines)
+        With ``weighting="loo"`` or ``C="loo"`` and squared loss: the answer for every training
+        point by the machine trained without it, as ``decision_function`` would return them.
+    loo_score_ : float
+        Their accuracy.
     n_iter_ : int
     history_ : list of dict
     plan_ : Plan
@@ -224,7 +243,7 @@ class MultiKernelClassifier(ClassifierCommon):
 
     _parameter_constraints = {
         **ClassifierCommon._parameter_constraints,
-        "C": [Interval(Real, 0, None, closed="neither")],
+        "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
         "multiclass": [StrOptions({"shared", "per_class"})],
         "warm_start": ["boolean"],
     }
@@ -233,7 +252,7 @@ class MultiKernelClassifier(ClassifierCommon):
         self,
         kernels: Any = None,
         weighting: Any = "alignf",
-        C: float = 1.0,
+        C: float | str = 1.0,
         *,
         loss: str = "hinge",
         multiclass: str = "shared",
@@ -290,8 +309,8 @@ class MultiKernelClassifier(ClassifierCommon):
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_labels(y, keep, weights)
         grams = self._make_grams(X, keep, weights)
-        learner = self._make_learner(self.C, grams)
         rule = self._as_weighting(self.weighting)
+        learner = self._make_learner(self.C, grams, leave_one_out=isinstance(rule, LeaveOneOut))
         separate = self.multiclass == "per_class" and target.Y.shape[1] > 1
         self._fit(grams, target, rule, learner, keep, separate=separate)
         return self

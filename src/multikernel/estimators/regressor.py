@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..learners.ridge import Ridge
 from ..learners.svr import SVR
 from ..problem import Target
+from ..weighting import LeaveOneOut
 from .base import MultiKernelEstimator
 
 
@@ -34,8 +35,13 @@ class RegressorCommon(RegressorMixin, MultiKernelEstimator):  # type: ignore[mis
     tol: float
     max_iter: int
 
-    def _make_learner(self, alpha: float) -> Ridge | SVR:
+    def _make_learner(self, alpha: float | str, *, leave_one_out: bool = False) -> Ridge | SVR:
         if self.loss == "epsilon_insensitive":
+            if isinstance(alpha, str):
+                raise ValueError(
+                    "alpha='loo' is for loss='squared', whose leave-one-out error has a closed "
+                    "form. Give a number, or use MultiKernelRegressorCV."
+                )
             return SVR(alpha, epsilon=self.epsilon, fit_intercept=self.fit_intercept)
         return Ridge(
             alpha,
@@ -43,6 +49,7 @@ class RegressorCommon(RegressorMixin, MultiKernelEstimator):  # type: ignore[mis
             tol=self.tol,
             max_iter=self.max_iter,
             fit_intercept=self.fit_intercept,
+            leave_one_out=leave_one_out,
         )
 
     def __sklearn_tags__(self) -> Tags:
@@ -62,6 +69,10 @@ class RegressorCommon(RegressorMixin, MultiKernelEstimator):  # type: ignore[mis
                 "predict. Check the target."
             )
         return Target(Y, "regression", weights)
+
+    @property
+    def _one_output(self) -> bool:
+        return self._single_output
 
     def _set_intercept(self, intercept: np.ndarray) -> None:
         self.intercept_ = float(intercept[0]) if self._single_output else intercept
@@ -102,8 +113,10 @@ class MultiKernelRegressor(RegressorCommon):
     weighting : str or weighting, default="alignf"
         ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, or an object such as
         ``mk.Align(q=2)``.
-    alpha : float, default=1.0
-        The ridge: what multiplies ``||f||^2`` beside the sum of squared errors.
+    alpha : float or "loo", default=1.0
+        The ridge: what multiplies ``||f||^2`` beside the sum of squared errors. ``"loo"`` takes the
+        value with the smallest leave-one-out error (loss "squared" and two-stage weightings).
+        With ``weighting="loo"`` the weights include it, and 1.0 is that value.
     loss : {"squared", "epsilon_insensitive"}, default="squared"
         Ridge regression, or support vector regression with the learned kernel: ``alpha/2 ||f||^2``
         plus the sum of ``max(0, |error| - epsilon)``.
@@ -162,6 +175,11 @@ class MultiKernelRegressor(RegressorCommon):
         Primal objective, summed over outputs.
     duality_gap_ : float
         Relative duality gap, the largest over outputs.
+    loo_predictions_ : array of shape (n_samples,) or (n_samples, n_machines)
+        With ``weighting="loo"`` or ``alpha="loo"`` and squared loss: the answer for every training
+        point by the machine trained without it, as ``predict`` would return them.
+    loo_score_ : float
+        Their coefficient of determination.
     n_iter_ : int
     history_ : list of dict
     plan_ : Plan
@@ -184,7 +202,7 @@ class MultiKernelRegressor(RegressorCommon):
 
     _parameter_constraints = {
         **RegressorCommon._parameter_constraints,
-        "alpha": [Interval(Real, 0, None, closed="neither")],
+        "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
         "warm_start": ["boolean"],
     }
 
@@ -192,7 +210,7 @@ class MultiKernelRegressor(RegressorCommon):
         self,
         kernels: Any = None,
         weighting: Any = "alignf",
-        alpha: float = 1.0,
+        alpha: float | str = 1.0,
         *,
         loss: str = "squared",
         epsilon: float = 0.1,
@@ -248,6 +266,7 @@ class MultiKernelRegressor(RegressorCommon):
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_outputs(y, keep, weights)
         grams = self._make_grams(X, keep, weights)
-        learner = self._make_learner(self.alpha)
-        self._fit(grams, target, self._as_weighting(self.weighting), learner, keep)
+        rule = self._as_weighting(self.weighting)
+        learner = self._make_learner(self.alpha, leave_one_out=isinstance(rule, LeaveOneOut))
+        self._fit(grams, target, rule, learner, keep)
         return self

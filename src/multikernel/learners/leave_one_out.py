@@ -24,10 +24,17 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.optimize import minimize_scalar
 
 from .._mirror import mirror
 from .._threads import one_blas_thread
+from ..grams.protocol import CombinedGram
 from ..problem import Target
+
+#: Ridge constants that are searched, relative to the mean diagonal of the kernel.
+SMALLEST_RIDGE, LARGEST_RIDGE = 1e-7, 1e4
+#: The search begins with at most this many samples.
+MAX_SEARCH_SAMPLES = 500
 
 
 @dataclass(frozen=True)
@@ -166,3 +173,61 @@ def _congruence(P: np.ndarray, v: np.ndarray) -> np.ndarray:
             out = dsyrk(sign, half.T, trans=0, lower=0, beta=1.0, c=out.T, overwrite_c=1).T
     mirror(out)
     return out
+
+
+def best_ridge(
+    gram: CombinedGram, target: Target, fit_intercept: bool
+) -> tuple[float, LeaveOneOutFit]:
+    """The ridge constant with the smallest leave-one-out error, and the fit with it.
+
+    The search is over the logarithm of the constant, relative to the mean diagonal of the kernel:
+    first on a part of the sample, then near the value found there.
+    """
+    if "dense" not in gram.offers:
+        raise ValueError(
+            f"The leave-one-out error needs the {gram.n} x {gram.n} kernel matrix, for which there "
+            "is no room. Raise memory_budget, or give a number instead of 'loo'."
+        )
+    K = gram.dense()
+    problem = LeaveOneOutProblem.of(target, fit_intercept)
+    unit = float(np.mean(gram.diagonal()))
+    unit = unit if unit > 0 else 1.0
+    low, high = np.log(SMALLEST_RIDGE), np.log(LARGEST_RIDGE)
+    rows = np.arange(gram.n)
+    if gram.n > MAX_SEARCH_SAMPLES:
+        rows = np.random.default_rng(0).permutation(gram.n)[:MAX_SEARCH_SAMPLES]
+        part = LeaveOneOutProblem.of(target.take(rows), fit_intercept)
+        near = _search(K[np.ix_(rows, rows)] / unit, part, low, high, 0.3)
+        low, high = max(low, near - 1.5), min(high, near + 1.5)
+    alpha = unit * float(np.exp(_search(K / unit, problem, low, high, 0.1)))
+    return alpha, leave_one_out(K / alpha, problem)
+
+
+def _search(
+    K: np.ndarray, problem: LeaveOneOutProblem, low: float, high: float, precision: float
+) -> float:
+    """The logarithm of the best ridge constant between two bounds."""
+
+    def error(log_ridge: float) -> float:
+        try:
+            return float(np.log(max(leave_one_out(K * np.exp(-log_ridge), problem).error, 1e-300)))
+        except LinAlgError:
+            return np.inf
+
+    options = {"xatol": precision}
+    return float(minimize_scalar(error, bounds=(low, high), method="bounded", options=options).x)
+
+
+def best_cost(gram: CombinedGram, target: Target, fit_intercept: bool) -> float:
+    """One over the ridge constant that is best for the labels, as the cost of other losses."""
+    return 1.0 / best_ridge(gram, target, fit_intercept)[0]
+
+
+def fixed_cost(C: float | str) -> float:
+    """The cost, which must be a number here."""
+    if isinstance(C, str):
+        raise ValueError(
+            f"C={C!r} chooses the cost for one fixed kernel. A weighting that learns kernels and "
+            "predictor together needs a number; or use a two-stage weighting such as 'loo'."
+        )
+    return C

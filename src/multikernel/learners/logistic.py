@@ -11,7 +11,7 @@ import warnings
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._threads import one_blas_thread
@@ -20,6 +20,7 @@ from ..problem import Machine, Target
 from ..problem.losses import Logistic
 from .base import require_offers
 from .certify import certified
+from .leave_one_out import best_cost, fixed_cost
 from .ridge import solve_directly
 
 
@@ -28,8 +29,9 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    C : float, default=1.0
-        Factor of the loss.
+    C : float or "loo", default=1.0
+        Factor of the loss; ``"loo"`` is one over the ridge constant that leave-one-out chooses for
+        the labels.
     tol : float, default=1e-8
         Relative duality gap to reach.
     max_iter : int, default=100
@@ -44,7 +46,7 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float | str = 1.0,
         *,
         tol: float = 1e-8,
         max_iter: int = 100,
@@ -56,13 +58,16 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
         self.fit_intercept = fit_intercept
 
     def costs(self, target: Target) -> np.ndarray:
-        return self.C * target.loss_weights
+        return np.asarray(fixed_cost(self.C) * target.loss_weights)
 
     def fit(
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
         """Train all classifiers; Newton's method makes no use of ``start``."""
         require_offers(self, gram)
+        if isinstance(self.C, str):
+            chosen = clone(self).set_params(C=best_cost(gram, target, self.fit_intercept))
+            return chosen.fit(gram, target, start=start)  # type: ignore[no-any-return]
         C = self.costs(target)
         coef = np.zeros_like(target.Y)
         steps = 0

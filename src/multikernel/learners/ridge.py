@@ -20,6 +20,7 @@ from ..grams.protocol import CombinedGram
 from ..problem import Machine, Target, relative_gap
 from ..problem.losses import Squared
 from .base import require_offers
+from .leave_one_out import LeaveOneOutProblem, best_ridge, leave_one_out
 
 
 class Ridge(BaseEstimator):  # type: ignore[misc]
@@ -27,8 +28,8 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    alpha : float, default=1.0
-        The ridge ``lam``.
+    alpha : float or "loo", default=1.0
+        The ridge ``lam``; ``"loo"`` is the value with the smallest leave-one-out error.
     solver : {"auto", "cholesky", "cg"}, default="auto"
         ``"cholesky"`` solves the linear system with a Cholesky factor of the kernel matrix.
         ``"cg"``, conjugate gradients, needs only products with the combined kernel and never forms
@@ -41,6 +42,8 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         Limit on conjugate-gradient steps.
     fit_intercept : bool, default=True
         Whether b is free, or zero.
+    leave_one_out : bool, default=False
+        Whether to compute what is predicted for every sample without it, if the matrix fits.
     """
 
     needs = ("matvec", "solve")
@@ -49,14 +52,16 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        alpha: float = 1.0,
+        alpha: float | str = 1.0,
         *,
         solver: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 1000,
         fit_intercept: bool = True,
+        leave_one_out: bool = False,
     ) -> None:
         self.alpha = alpha
+        self.leave_one_out = leave_one_out
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -64,22 +69,38 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
 
     @property
     def unit(self) -> float:
-        return 2.0 * self.alpha
+        return 2.0 * self._fixed_alpha()
 
     def costs(self, target: Target) -> np.ndarray:
-        return target.loss_weights / self.alpha
+        return np.asarray(target.loss_weights / self._fixed_alpha())
+
+    def _fixed_alpha(self) -> float:
+        if isinstance(self.alpha, str):
+            raise ValueError(
+                "alpha='loo' (C='loo' of a classifier) chooses the constant for one fixed kernel. "
+                "A weighting that learns kernels and predictor together needs a number; or use a "
+                "two-stage weighting such as 'loo' or 'alignf'."
+            )
+        return self.alpha
 
     def fit(
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
         """Solve for all outputs together, without use of ``start``."""
         require_offers(self, gram)
+        alpha, left_out = self.alpha, None
+        if isinstance(alpha, str):
+            alpha, best = best_ridge(gram, target, self.fit_intercept)
+            left_out = best.predictions
+        elif self.leave_one_out and "dense" in gram.offers:
+            problem = LeaveOneOutProblem.of(target, self.fit_intercept, alpha)
+            left_out = leave_one_out(gram.dense(), problem).predictions
         solver = self.solver
         if solver == "auto":
             solver = "cholesky" if "factor" in gram.offers else "cg"
         elif solver == "cholesky" and not gram.offers & {"factor", "dense"}:
             gram.dense()  # raises an error that states the memory needed for the matrix
-        ridge = self.alpha / target.loss_weights
+        ridge = alpha / target.loss_weights
         if solver == "cholesky":
             with one_blas_thread(gram.n):
                 coef, intercept, values = solve_directly(
@@ -91,17 +112,17 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
                 gram,
                 target.Y,
                 ridge,
-                self.alpha,
+                alpha,
                 self.tol,
                 self.max_iter,
                 fit_intercept=self.fit_intercept,
             )
         primal, dual, scale = objectives(
-            values, coef, intercept, target.Y, ridge, self.alpha, fit_intercept=self.fit_intercept
+            values, coef, intercept, target.Y, ridge, alpha, fit_intercept=self.fit_intercept
         )
         gap = float(np.max(relative_gap(primal, dual, scale)))
         inexact = solver == "cg" and steps == self.max_iter
-        error = float(np.max(value_error(primal, dual, scale, target.Y, ridge, self.alpha)))
+        error = float(np.max(value_error(primal, dual, scale, target.Y, ridge, alpha)))
         if gap > max(self.tol, 1e-6) or (inexact and error > self.tol):
             warnings.warn(
                 f"Ridge regression ({solver}) ended with a relative duality gap of {gap:.2g} and "
@@ -111,7 +132,7 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return Machine(coef, intercept, float(primal.sum()), gap, steps)
+        return Machine(coef, intercept, float(primal.sum()), gap, steps, left_out=left_out)
 
 
 def solve_directly(

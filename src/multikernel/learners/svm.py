@@ -11,7 +11,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..grams.protocol import CombinedGram, run_in_order
@@ -19,6 +19,7 @@ from ..problem import Machine, Target
 from ..problem.losses import Hinge
 from .base import require_offers
 from .certify import certified
+from .leave_one_out import best_cost, fixed_cost
 from .source import Solved, Source
 
 
@@ -27,8 +28,9 @@ class SVM(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    C : float, default=1.0
-        Factor of the hinge loss.
+    C : float or "loo", default=1.0
+        Factor of the hinge loss; ``"loo"`` is one over the ridge constant that leave-one-out
+        chooses for the labels.
     tol : float, default=1e-3
         Violation of the optimality conditions at which the active-set method takes over.
     max_iter : int, default=-1
@@ -48,7 +50,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        C: float = 1.0,
+        C: float | str = 1.0,
         *,
         tol: float = 1e-3,
         max_iter: int = -1,
@@ -64,7 +66,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         self.exact = exact
 
     def costs(self, target: Target) -> np.ndarray:
-        return self.C * target.loss_weights
+        return np.asarray(fixed_cost(self.C) * target.loss_weights)
 
     def fit(
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
@@ -77,6 +79,9 @@ class SVM(BaseEstimator):  # type: ignore[misc]
             Coefficients of a similar problem.
         """
         require_offers(self, gram)
+        if isinstance(self.C, str):
+            chosen = clone(self).set_params(C=best_cost(gram, target, self.fit_intercept))
+            return chosen.fit(gram, target, start=start)  # type: ignore[no-any-return]
         source = Source.of(gram)
         C = self.costs(target)
         minus = np.full(gram.n, -1.0)

@@ -25,6 +25,9 @@ class Machine:
     n_iter : int
     values : array of shape (n, t) or None
         ``K coef``, if the learner has computed it.
+    left_out : array of shape (n, t) or None
+        The prediction for every sample by a predictor trained without it, if the learner has
+        computed it.
     """
 
     coef: np.ndarray
@@ -33,6 +36,7 @@ class Machine:
     gap: float
     n_iter: int
     values: np.ndarray | None = None
+    left_out: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -62,12 +66,18 @@ class Solution:
                 sum(machine.objective for machine in machines),
                 max(machine.gap for machine in machines),
                 max(machine.n_iter for machine in machines),
+                left_out=_side_by_side([machine.left_out for machine in machines]),
             ),
             np.array([solution.alignment for solution in solutions]),
             np.stack([solution.kernel_alignments for solution in solutions]),
             [solution.history for solution in solutions],
             [solution.grams for solution in solutions],
         )
+
+
+def _side_by_side(columns: Sequence[np.ndarray | None]) -> np.ndarray | None:
+    known = [column for column in columns if column is not None]
+    return np.concatenate(known, axis=1) if len(known) == len(columns) else None
 
 
 def relative_gap(primal: np.ndarray, dual: np.ndarray, scale: np.ndarray) -> np.ndarray:

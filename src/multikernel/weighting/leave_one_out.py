@@ -36,8 +36,9 @@ MAX_SINGLE_STARTS = 8
 SMALLEST_SIZE, LARGEST_SIZE = np.log(1e-8), np.log(1e8)
 #: Of the size of a start, this part is given to kernels that the start leaves out.
 OTHER_SHARE = 1e-2
-#: Kernels with a smaller part of the whole size are set to zero if that costs nothing.
-NEGLIGIBLE_SHARE = 1e-3
+#: A kernel is left out if the error grows by less than this part of its standard error, or by less
+#: than this part of the error itself.
+NEGLIGIBLE_STANDARD_ERRORS, NEGLIGIBLE_GROWTH = 0.25, 1e-4
 #: Shrinkage is chosen by folds if there are fewer samples than this for each kernel.
 MIN_SAMPLES_PER_KERNEL = 64
 #: Shrinkage is chosen on at most this many samples.
@@ -244,7 +245,7 @@ def minimise(
     part = sample.part(some_rows(sample.target, MAX_START_SAMPLES, seed))
     uniform, starts = find_starts(part, several)
     runs = [descend(part, start, MAX_START_STEPS, 10 * tol) for start in starts]
-    best = min(runs, key=lambda run: run[1])[0]
+    best = without_unneeded(part, min(runs, key=lambda run: run[1])[0], sample.grams.n)
     if part is not sample:
         uniform = with_best_total(sample, uniform, 0.5)[0]
     before = sample.factorisations if part is not sample else 0
@@ -303,7 +304,32 @@ def find_starts(sample: Sample, several: bool) -> tuple[np.ndarray, list[np.ndar
         for k in np.concatenate([head, tail])
     ]
     starts.append(min(singles, key=lambda found: found[1])[0])
-    return uniform, starts
+    # Kernels that a start leaves out take part with a small size.
+    rest = np.where(usable, OTHER_SHARE / usable.sum(), 0.0)
+    return uniform, [np.maximum(start, rest * start.sum()) for start in starts]
+
+
+def without_unneeded(sample: Sample, sizes: np.ndarray, n_samples: int) -> np.ndarray:
+    """The same sizes, with zeros for kernels that are not needed, tried from the smallest on.
+
+    ``n_samples`` is the size of the whole sample, by which the standard error is reckoned. The
+    error is always compared with that of all kernels, so that small losses do not add up.
+    """
+    fit = sample.fit(sizes)
+    costs = sample.problem.costs
+    before = costs * np.sum(fit.residuals**2, axis=1)
+    for k in np.argsort(sizes, kind="stable").tolist():
+        trial = np.where(np.arange(sample.p) == k, 0.0, sizes)
+        if sizes[k] == 0 or not np.any(trial > 0):
+            continue
+        try:
+            growth = costs * np.sum(sample.fit(trial).residuals ** 2, axis=1) - before
+        except LinAlgError:
+            continue
+        allowed = NEGLIGIBLE_STANDARD_ERRORS * growth.std() / np.sqrt(n_samples)
+        if growth.mean() <= max(allowed, NEGLIGIBLE_GROWTH * before.mean()):
+            sizes = trial
+    return sizes
 
 
 def with_best_total(
@@ -315,7 +341,7 @@ def with_best_total(
     def error(log_total: float) -> float:
         sample.factorisations += 1
         try:
-            return float(np.log(leave_one_out(np.exp(log_total) * K, sample.problem).error))
+            return log_error(leave_one_out(np.exp(log_total) * K, sample.problem))
         except LinAlgError:
             return np.inf
 
@@ -332,9 +358,8 @@ def descend(
 
     The logarithms of the sizes are the variables: sizes differ by orders of magnitude.
     """
-    usable = np.flatnonzero(sample.usable)
-    total = start.sum()
-    begin = np.log(np.maximum(start[usable], OTHER_SHARE * total / len(usable)))
+    usable = np.flatnonzero(start > 0)
+    begin = np.clip(np.log(start[usable]), SMALLEST_SIZE, LARGEST_SIZE)
     trace = Trace(sample, usable)
     minimize(
         trace,
@@ -345,7 +370,12 @@ def descend(
         options={"maxfun": max_steps, "ftol": tol, "gtol": 1e-5, "maxls": 8},
         callback=trace.stop_after(max_steps),
     )
-    return trace.pruned()
+    return trace.answer()
+
+
+def log_error(fit: LeaveOneOutFit) -> float:
+    """The logarithm of the criterion; a perfect fit counts as a tiny error."""
+    return float(np.log(max(fit.error, 1e-300)))
 
 
 class Trace:
@@ -369,10 +399,10 @@ class Trace:
         except LinAlgError:
             return 1e10, np.zeros(len(x))
         products = self.sample.grams.inner_products(fit.gradient())
-        slope = (self.sample.weights(sizes) * products)[self.usable] / fit.error
+        slope = (self.sample.weights(sizes) * products)[self.usable] / max(fit.error, 1e-300)
         if fit.error < self.best[1]:
             self.best = (x.copy(), fit.error, slope)
-        return float(np.log(fit.error)), slope
+        return log_error(fit), slope
 
     def stop_after(self, steps: int) -> Callable[[np.ndarray], None]:
         def check(_: np.ndarray) -> None:
@@ -381,22 +411,10 @@ class Trace:
 
         return check
 
-    def pruned(self) -> tuple[np.ndarray, float, float]:
-        """The best point, with negligible kernels at zero if the criterion allows it."""
+    def answer(self) -> tuple[np.ndarray, float, float]:
+        """The best sizes seen, their criterion, and the largest entry of its gradient."""
         x, error, slope = self.best
-        sizes = self.sizes(x)
-        gradient = float(np.max(np.abs(slope), initial=0.0))
-        small = sizes < NEGLIGIBLE_SHARE * sizes.sum()
-        # A kernel whose weight the gradient wants larger keeps it.
-        wanted = np.zeros(len(sizes), dtype=bool)
-        wanted[self.usable] = slope < -1e-6
-        drop = small & ~wanted & (sizes > 0)
-        if np.any(drop):
-            kept = np.where(drop, 0.0, sizes)
-            lower = self.sample.fit(kept).error
-            if lower <= error * (1.0 + 1e-4):
-                return kept, lower, gradient
-        return sizes, error, gradient
+        return self.sizes(x), error, float(np.max(np.abs(slope), initial=0.0))
 
 
 def choose_shrinkage(sample: Sample, tol: float, seed: Any) -> float:
