@@ -147,11 +147,12 @@ class MultiKernelClassifier(ClassifierCommon):
         Whether the intercept is free, or zero.
     center : bool, default=True
         Centre the kernels in feature space.
-    normalize : {"multiplicative", "trace", "spherical", "frobenius"} or None
+    normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
         How kernels are brought to the same size, after centring. The default,
         ``"multiplicative"``, gives each unit variance in feature space, so that C means what it
         means for one kernel on standardised data; ``"trace"`` (trace one) is the same up to the
-        factor ``n_samples``.
+        factor ``n_samples``. ``"trace-first"`` divides by the trace before centring, so that
+        kernels which centring shrinks stay small.
     class_weight : dict, "balanced" or None, default=None
         Factors of C per class.
     tol : float, default=1e-3

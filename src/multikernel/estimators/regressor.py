@@ -113,11 +113,12 @@ class MultiKernelRegressor(RegressorCommon):
         Whether the intercept is free, or zero.
     center : bool, default=True
         Centre the kernels in feature space.
-    normalize : {"multiplicative", "trace", "spherical", "frobenius"} or None
+    normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
         How kernels are brought to the same size, after centring. The default,
         ``"multiplicative"``, gives each unit variance in feature space, so that alpha means what
         it means for one kernel on standardised data; ``"trace"`` (trace one) is the same up to
-        the factor ``n_samples``.
+        the factor ``n_samples``. ``"trace-first"`` divides by the trace before centring, so that
+        kernels which centring shrinks stay small.
     solver : {"auto", "cholesky", "cg"}, default="auto"
         Factor the n x n matrix, or never form it and use conjugate gradients; ``"auto"`` factors
         whenever the memory budget allows.

@@ -144,6 +144,10 @@ class BlockGrams(Grams):
     def precision(self) -> float:
         return float(np.finfo(self.dtype).eps)
 
+    def removed_constants(self) -> np.ndarray:
+        """The constants (p,) that raw values lack, because centring would remove them anyway."""
+        return np.zeros(self.p)
+
     # -- supplied by a subclass ----------------------------------------------------------
 
     @abstractmethod
@@ -365,6 +369,8 @@ class BlockGrams(Grams):
         traces, diagonals = centred_traces, stats.diagonals - 2 * r + g[:, None]
         if not self.center:
             traces, diagonals = stats.diagonals @ self._omega(), stats.diagonals
+        elif self.how == "trace-first":
+            traces = (stats.diagonals + self.removed_constants()[:, None]) @ self._omega()
         norms = None
         if self.how == "frobenius":
             squares = self.centred_products(False) if self.center else stats.squares
