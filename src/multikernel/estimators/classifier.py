@@ -134,8 +134,8 @@ class MultiKernelClassifier(ClassifierCommon):
         What to combine; None takes :func:`multikernel.default_bank`. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="alignf"
-        ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, or an object such as
-        ``mk.Align(q=2)``.
+        A rule by name, such as ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"`` and
+        ``"correlation"``, or an object such as ``mk.Align(q=2)``.
     C : float, default=1.0
         Cost of the loss.
     loss : {"hinge", "logistic"}, default="hinge"

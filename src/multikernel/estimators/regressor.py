@@ -100,8 +100,8 @@ class MultiKernelRegressor(RegressorCommon):
         What to combine; None takes :func:`multikernel.default_bank`. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="alignf"
-        ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, or an object such as
-        ``mk.Align(q=2)``.
+        A rule by name, such as ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"`` and
+        ``"correlation"``, or an object such as ``mk.Align(q=2)``.
     alpha : float, default=1.0
         The ridge: what multiplies ``||f||^2`` beside the sum of squared errors.
     loss : {"squared", "epsilon_insensitive"}, default="squared"
