@@ -50,9 +50,11 @@ def inner(K, L, omega=None):
     return float(np.sum(np.outer(omega, omega) * K * L))
 
 
-def size(K, centred, how, omega=None):
+def size(K, centred, how, omega=None, given=None):
     """What a kernel (centred or not, as used) is divided by; None for the spherical one."""
     omega = ones_if_none(omega, len(K))
+    if how == "trace-first":
+        return float(omega @ np.diag(given))
     if how == "trace":
         return float(omega @ np.diag(K))
     if how == "multiplicative":
@@ -71,7 +73,7 @@ def correct(K, centring, how, omega=None):
     if how == "spherical":
         d = np.sqrt(np.diag(used))
         return used / d[:, None] / d[None, :]
-    return used / size(used, centred, how, omega)
+    return used / size(used, centred, how, omega, K)
 
 
 def correct_new(K, new, new_diagonal, centring, how, omega=None):
@@ -87,7 +89,7 @@ def correct_new(K, new, new_diagonal, centring, how, omega=None):
         used, out, diagonal = centred, new - m[:, None] - r[None, :] + g, new_diagonal - 2 * m + g
     if how == "spherical":
         return out / np.sqrt(diagonal)[:, None] / np.sqrt(np.diag(used))[None, :]
-    return out / size(used, centred, how, omega)
+    return out / size(used, centred, how, omega, K)
 
 
 # -- passes over a corrected bank -----------------------------------------------------------------

@@ -13,7 +13,14 @@ from .estimators import (
 from .estimators.ensemble import KernelEnsembleClassifier, KernelEnsembleRegressor
 from .estimators.spectral import SpectralKernelClassifier
 from .files import load, save
-from .grams.normalise import alignment, center, centered_alignment, normalize
+from .grams.normalise import (
+    alignment,
+    center,
+    centered_alignment,
+    normalize,
+    unnormalized_alignment,
+    value_centered_alignment,
+)
 from .kernels import (
     Callable,
     Gaussian,
@@ -53,6 +60,7 @@ from .weighting import (
     AlignmentRegularized,
     BestSingle,
     ElasticNetNorm,
+    FeatureCorrelation,
     HierarchicalNorm,
     L2Ball,
     LpNorm,
@@ -68,6 +76,7 @@ __all__ = [
     "Callable",
     "EditSimilarity",
     "ElasticNetNorm",
+    "FeatureCorrelation",
     "Gaussian",
     "HierarchicalNorm",
     "Kernel",
@@ -118,4 +127,6 @@ __all__ = [
     "products",
     "sample_ids",
     "save",
+    "unnormalized_alignment",
+    "value_centered_alignment",
 ]

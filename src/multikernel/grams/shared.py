@@ -221,6 +221,9 @@ class SharedGrams(BlockGrams):
     def raw_diagonals(self) -> np.ndarray:
         return self.encoder.diagonals(self.Z, self.kernels, self.shifted)
 
+    def removed_constants(self) -> np.ndarray:
+        return self.shifted.astype(np.float64)
+
     def raw_combine(self, kernel_weights: np.ndarray) -> np.ndarray:
         return _loops.combine(self.passes, kernel_weights, self.n_jobs, np.float64)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
-from .alignment import Align, AlignF
+from .alignment import Align, AlignF, FeatureCorrelation
 from .base import Weighting
 from .joint import JointWeighting
 from .lp_norm import L1, LpNorm
@@ -19,6 +19,7 @@ NAMED: dict[str, type[Weighting]] = {
     "best": BestSingle,
     "align": Align,
     "alignf": AlignF,
+    "correlation": FeatureCorrelation,
     "lp": LpNorm,
     "l1": L1,
     "l2-ball": L2Ball,
@@ -51,6 +52,7 @@ __all__ = [
     "AlignmentRegularized",
     "BestSingle",
     "ElasticNetNorm",
+    "FeatureCorrelation",
     "HierarchicalNorm",
     "JointWeighting",
     "L2Ball",
