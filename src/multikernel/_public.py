@@ -15,7 +15,9 @@ from .estimators.spectral import SpectralKernelClassifier
 from .files import load, save
 from .grams.normalise import alignment, center, centered_alignment, normalize
 from .kernels import (
+    AdditiveChiSquared,
     Callable,
+    ChiSquared,
     Gaussian,
     Kernel,
     KernelBank,
@@ -60,11 +62,13 @@ from .weighting import (
 )
 
 __all__ = [
+    "AdditiveChiSquared",
     "Align",
     "AlignF",
     "AlignmentRegularized",
     "BestSingle",
     "Callable",
+    "ChiSquared",
     "EditSimilarity",
     "ElasticNetNorm",
     "Gaussian",
