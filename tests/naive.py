@@ -26,6 +26,23 @@ def laplacian(X, Z, gamma=1.0):
     return np.exp(-gamma * np.abs(X[:, None, :] - Z[None, :, :]).sum(axis=2))
 
 
+def chi_squared_distance(x, z):
+    return sum((a - b) ** 2 / (a + b) for a, b in zip(x, z, strict=True) if a + b > 0)
+
+
+def chi_squared(X, Z, gamma=1.0):
+    return np.array([[np.exp(-gamma * chi_squared_distance(x, z)) for z in Z] for x in X])
+
+
+def additive_chi_squared(X, Z):
+    return np.array(
+        [
+            [sum(2 * a * b / (a + b) for a, b in zip(x, z, strict=True) if a + b) for z in Z]
+            for x in X
+        ]
+    )
+
+
 def sigmoid(X, Z, gamma=1.0, coef0=0.0):
     return np.tanh(gamma * (X[:, None, :] * Z[None, :, :]).sum(axis=2) + coef0)
 

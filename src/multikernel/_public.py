@@ -22,7 +22,9 @@ from .grams.normalise import (
     value_centered_alignment,
 )
 from .kernels import (
+    AdditiveChiSquared,
     Callable,
+    ChiSquared,
     Gaussian,
     Kernel,
     KernelBank,
@@ -69,11 +71,13 @@ from .weighting import (
 )
 
 __all__ = [
+    "AdditiveChiSquared",
     "Align",
     "AlignF",
     "AlignmentRegularized",
     "BestSingle",
     "Callable",
+    "ChiSquared",
     "EditSimilarity",
     "ElasticNetNorm",
     "FeatureCorrelation",

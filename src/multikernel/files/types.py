@@ -27,6 +27,7 @@ from ..grams.stacked import StackedExpansion
 from ..kernels.algebra import Power, Product, Scaled, Sum
 from ..kernels.bank import KernelBank, PerFeature
 from ..kernels.columns import ColumnSlice, Standardization
+from ..kernels.histograms import AdditiveChiSquared, ChiSquared
 from ..kernels.precomputed import AsymmetricPrecomputed, Precomputed
 from ..kernels.sequences import (
     EditSimilarity,
@@ -68,7 +69,7 @@ ESTIMATORS: tuple[type, ...] = (
 
 KERNELS: tuple[type, ...] = (
     *(Linear, Polynomial, Gaussian, Laplacian, Sigmoid, Standardization, ColumnSlice),
-    *(Sum, Product, Scaled, Power),
+    *(ChiSquared, AdditiveChiSquared, Sum, Product, Scaled, Power),
     *(KernelBank, PerFeature, Precomputed, AsymmetricPrecomputed, Absent),
     *(Spectrum, Mismatch, Subsequence, WeightedDegree, LocalityImproved, Oligo),
     *(EditSimilarity, Repaired, Rational, Transducer, PerNgram, Ngrams, Sequences, Table),

@@ -37,10 +37,11 @@ from ._families import KernelFamily
 from ._levels import RateLevels
 from ._moments import moment_sums
 from ._order import in_order, tiles_of, units
-from ._passes import EXP_L1, EXP_SQ, POLY, STRIP, TANH
+from ._passes import EXP_CHI, EXP_L1, EXP_SQ, POLY, STRIP, TANH
 from .pass_cache import KEPT_BYTES_PER_ENTRY, BankSplit, PassCache, pack, pack_points
 
 __all__ = [
+    "EXP_CHI",
     "EXP_L1",
     "EXP_SQ",
     "KEPT_BYTES_PER_ENTRY",

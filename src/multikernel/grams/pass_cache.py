@@ -24,10 +24,13 @@ from ._order import tiles_of
 from ._passes import (
     ABSOLUTE,
     DOT,
+    EXP_CHI,
     EXP_L1,
     EXP_SQ,
     POLY,
+    RATIO,
     SQUARE,
+    TABLE_CHI,
     TABLE_L1,
     TABLE_SQ,
     TANH,
@@ -42,10 +45,12 @@ KEPT_BYTES_PER_ENTRY = 1.6
 _STATISTIC = {
     EXP_SQ: SQUARE,
     EXP_L1: ABSOLUTE,
+    EXP_CHI: RATIO,
     POLY: DOT,
     TANH: DOT,
     TABLE_SQ: SQUARE,
     TABLE_L1: ABSOLUTE,
+    TABLE_CHI: RATIO,
 }
 
 
@@ -197,7 +202,7 @@ def make_loop_plan(family: KernelFamily) -> LoopPlan:
         gamma, coef0, _ = family.params[k]
         key = (int(group), _STATISTIC[int(kind)])
         slot[k] = slots.setdefault(key, len(slots))
-        if kind in (EXP_SQ, EXP_L1):
+        if kind in (EXP_SQ, EXP_L1, EXP_CHI):
             constants[k] = split_rate(float(gamma), family.dtype)
         else:
             constants[k, :2] = gamma, coef0
