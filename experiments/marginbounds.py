@@ -35,7 +35,11 @@ from scipy.stats import spearmanr
 
 from multikernel.bounds import margin_bound_l1, margin_bound_lq, ramp_risk, srebro_ben_david
 from multikernel.estimators import MultiKernelClassifier
-from multikernel.kernels import Linear
+from multikernel.grams.memory import MemoryBudget
+from multikernel.kernels import Linear, per_feature
+from multikernel.learners.svm import SVM
+from multikernel.problem import Target
+from multikernel.weighting import FeatureCorrelation
 
 from . import datasets
 from .norms import said
@@ -114,10 +118,11 @@ def digits() -> tuple[np.ndarray, np.ndarray]:
     return np.asarray(bunch.data, dtype=np.float64) / 255.0, np.where(bunch.target % 2, -1, 1)
 
 
-def correlations(X: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Absolute correlation of every column with the labels."""
-    Z, t = X - X.mean(axis=0), y - y.mean()
-    return np.asarray(np.abs(t @ Z) / (np.linalg.norm(Z, axis=0) * np.linalg.norm(t)))
+def weights(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Absolute correlation of every column with the labels, scaled to sum one."""
+    grams = per_feature(Linear()).plan(X).grams(X, budget=MemoryBudget.of(None))
+    target = Target(y[:, None].astype(np.float64), "classification")
+    return FeatureCorrelation().start(grams.corrected(False, None), target, SVM())
 
 
 def ball(X: np.ndarray, y: np.ndarray, size: float) -> tuple[MultiKernelClassifier, float]:
@@ -151,7 +156,7 @@ def learn(
     """Weights from the training part, the machine of norm 5, its errors and the bound."""
     started = process_time()
     m, p = len(train), X.shape[1]
-    mu = correlations(X[train], y[train])
+    mu = weights(X[train], y[train])
     mu = mu / (mu.sum() if norm == "L1" else np.linalg.norm(mu))
     Z = X * np.sqrt(mu)
     model, C = ball(Z[train], y[train], 1.0 / MARGIN)

@@ -203,8 +203,9 @@ def tell(
         for size in c.sizes[c.stopped]
     ]
     notes = [
-        f"Samples per size: {len(distinct(rows, 'seed'))}. Largest relative duality gap of a fit "
-        f"that reached the tolerance: {max(gaps):.1e}. Times with * ended above it.",
+        f"Samples per size: {len(distinct(rows, 'seed'))}, one for long fits. Largest relative "
+        f"duality gap of a fit that reached the tolerance: {max(gaps):.1e}. Times with * ended "
+        "above it.",
         f"Stopped after {limit:.0f} processor seconds: {', '.join(stopped) or 'none'}.",
     ]
     if refused:

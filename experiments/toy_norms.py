@@ -267,7 +267,7 @@ class FineGrid(Cells):
             text = "the bound is smallest for p from 1 to 1.14 at 98 % noise"
             told = f"from 1 to {found:.4f}"
             out.append(Claim(text, "yes", said(abs(found - 1.14) < 0.01), told))
-            out += self._flat_then_worse(1, 1.15, 1.19)
+            out += [*self._equally_good(1, 1.0, 1.15), *self._worse(1, 1.19, 1.15)]
         if 4 in levels:
             found = bound_p(4)
             text = "the bound is smallest at p = 1.25 at 92 % noise"
@@ -294,6 +294,7 @@ class FineGrid(Cells):
             if max(norms) >= 4:
                 text = "the best p is 4 or more at 0 % noise"
                 out.append(self._best_within(text, 50, 4.0, float("inf")))
+                out += self._equally_good(50, 4.0, float("inf"))
         return out
 
     def _best_within(self, text: str, k: int, low: float, high: float) -> Claim:
@@ -305,25 +306,29 @@ class FineGrid(Cells):
         told = f"p = {name_of(best)}" + (f"; as good: {others}" if others else "")
         return Claim(text, "yes", ours, told)
 
-    def _flat_then_worse(self, k: int, last: float, first: float) -> list[Claim]:
-        """Norms up to one are equally good; the next one is worse."""
-        flat = [p for p in self.norms if p <= last + 0.005]
-        worse = [p for p in self.norms if abs(p - first) < 0.005]
-        out = []
-        if len(flat) > 1:
-            best = min(flat, key=lambda p: self.mean(k, p))
-            apart = {p: self.difference(k, p, best) for p in flat if p != best}
-            p, (d, s) = max(apart.items(), key=lambda item: item[1][0])
-            text = f"p from 1 to {last:g} are equally good at {noise_of(k)} noise"
-            told = (
-                f"p = {name_of(p)} against {name_of(best)}: {100 * d:+.2f} ± {100 * s:.2f} points"
-            )
-            out.append(Claim(text, "yes", _as_good(list(apart.values())), told))
-        if flat and worse:
-            text = f"p = {first:g} is worse than p = {name_of(flat[-1])} at {noise_of(k)} noise"
-            left, right = (100 * self.values(k, p) for p in (worse[0], flat[-1]))
-            out.append(ahead(text, left, right))
-        return out
+    def _equally_good(self, k: int, low: float, high: float) -> list[Claim]:
+        """Are all norms of a range as good as the best of them? None if there are less than two."""
+        flat = self._within(low, high)
+        if len(flat) < 2:
+            return []
+        best = min(flat, key=lambda p: self.mean(k, p))
+        apart = {p: self.difference(k, p, best) for p in flat if p != best}
+        p, (d, s) = max(apart.items(), key=lambda item: item[1][0])
+        text = f"p from {low:g} to {high:g} are equally good at {noise_of(k)} noise"
+        told = f"p = {name_of(p)} against {name_of(best)}: {100 * d:+.2f} ± {100 * s:.2f} points"
+        return [Claim(text, "yes", _as_good(list(apart.values())), told)]
+
+    def _worse(self, k: int, p: float, q: float) -> list[Claim]:
+        """Is p worse than q? None if one is not on the grid."""
+        left, right = self._within(p, p), self._within(q, q)
+        if not left or not right:
+            return []
+        text = f"p = {p:g} is worse than p = {q:g} at {noise_of(k)} noise"
+        return [ahead(text, 100 * self.values(k, left[0]), 100 * self.values(k, right[0]))]
+
+    def _within(self, low: float, high: float) -> list[float]:
+        """Norms of the grid in a range whose ends have two digits in the text."""
+        return [p for p in self.norms if low - 0.005 <= p <= high + 0.005]
 
     def figure(self) -> Figure:
         """Panel d: test error and bound factor against p, one panel per level."""

@@ -26,6 +26,23 @@ def laplacian(X, Z, gamma=1.0):
     return np.exp(-gamma * np.abs(X[:, None, :] - Z[None, :, :]).sum(axis=2))
 
 
+def chi_squared_distance(x, z):
+    return sum((a - b) ** 2 / (a + b) for a, b in zip(x, z, strict=True) if a + b > 0)
+
+
+def chi_squared(X, Z, gamma=1.0):
+    return np.array([[np.exp(-gamma * chi_squared_distance(x, z)) for z in Z] for x in X])
+
+
+def additive_chi_squared(X, Z):
+    return np.array(
+        [
+            [sum(2 * a * b / (a + b) for a, b in zip(x, z, strict=True) if a + b) for z in Z]
+            for x in X
+        ]
+    )
+
+
 def sigmoid(X, Z, gamma=1.0, coef0=0.0):
     return np.tanh(gamma * (X[:, None, :] * Z[None, :, :]).sum(axis=2) + coef0)
 
@@ -50,9 +67,11 @@ def inner(K, L, omega=None):
     return float(np.sum(np.outer(omega, omega) * K * L))
 
 
-def size(K, centred, how, omega=None):
+def size(K, centred, how, omega=None, given=None):
     """What a kernel (centred or not, as used) is divided by; None for the spherical one."""
     omega = ones_if_none(omega, len(K))
+    if how == "trace-first":
+        return float(omega @ np.diag(given))
     if how == "trace":
         return float(omega @ np.diag(K))
     if how == "multiplicative":
@@ -71,7 +90,7 @@ def correct(K, centring, how, omega=None):
     if how == "spherical":
         d = np.sqrt(np.diag(used))
         return used / d[:, None] / d[None, :]
-    return used / size(used, centred, how, omega)
+    return used / size(used, centred, how, omega, K)
 
 
 def correct_new(K, new, new_diagonal, centring, how, omega=None):
@@ -87,7 +106,7 @@ def correct_new(K, new, new_diagonal, centring, how, omega=None):
         used, out, diagonal = centred, new - m[:, None] - r[None, :] + g, new_diagonal - 2 * m + g
     if how == "spherical":
         return out / np.sqrt(diagonal)[:, None] / np.sqrt(np.diag(used))[None, :]
-    return out / size(used, centred, how, omega)
+    return out / size(used, centred, how, omega, K)
 
 
 # -- passes over a corrected bank -----------------------------------------------------------------

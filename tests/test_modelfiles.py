@@ -114,6 +114,13 @@ CASES = {
         sp.csr_matrix(np.maximum(X2, 0)),
         y2.astype(float),
     ),
+    "histograms": lambda: (
+        mk.MultiKernelClassifier(
+            [mk.ChiSquared(0.1), mk.ChiSquared(1.0, columns=[0, 2]), mk.AdditiveChiSquared()]
+        ),
+        np.abs(X2),
+        y2,
+    ),
     "given matrices": lambda: (
         mk.MultiKernelClassifier(mk.precomputed(K_POOL, ["a", "b", "c"])),
         mk.sample_ids(len(X2))[:80],

@@ -13,9 +13,18 @@ from .estimators import (
 from .estimators.ensemble import KernelEnsembleClassifier, KernelEnsembleRegressor
 from .estimators.spectral import SpectralKernelClassifier
 from .files import load, save
-from .grams.normalise import alignment, center, centered_alignment, normalize
+from .grams.normalise import (
+    alignment,
+    center,
+    centered_alignment,
+    normalize,
+    unnormalized_alignment,
+    value_centered_alignment,
+)
 from .kernels import (
+    AdditiveChiSquared,
     Callable,
+    ChiSquared,
     Exponential,
     Gaussian,
     Kernel,
@@ -56,6 +65,7 @@ from .weighting import (
     AlignmentRegularized,
     BestSingle,
     ElasticNetNorm,
+    FeatureCorrelation,
     HierarchicalNorm,
     L2Ball,
     LeaveOneOut,
@@ -65,14 +75,17 @@ from .weighting import (
 )
 
 __all__ = [
+    "AdditiveChiSquared",
     "Align",
     "AlignF",
     "AlignmentRegularized",
     "BestSingle",
     "Callable",
+    "ChiSquared",
     "EditSimilarity",
     "ElasticNetNorm",
     "Exponential",
+    "FeatureCorrelation",
     "Gaussian",
     "HierarchicalNorm",
     "Kernel",
@@ -126,4 +139,6 @@ __all__ = [
     "products",
     "sample_ids",
     "save",
+    "unnormalized_alignment",
+    "value_centered_alignment",
 ]

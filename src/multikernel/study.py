@@ -161,7 +161,7 @@ def alignment_study(
         :class:`multikernel.learners.SVM` or :class:`multikernel.learners.Ridge`.
     cv : int, splitter or iterable of splits, default=None
         None for 5 folds, stratified for classes, shuffled by ``random_state``.
-    normalize : {"multiplicative", "trace", "spherical", "frobenius"} or None
+    normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
         For the machines, whose kernels are centred. Alignments do not depend on scale, with the
         exception of ``"spherical"``, which is applied to the centred kernels only.
     n_jobs : int or None, default=None

@@ -124,20 +124,6 @@ def test_decay_from_spectra():
     assert d == pytest.approx(1.0)
 
 
-def test_rates():
-    # Local beats global exactly when M^(1/p)/(p* D) <= sqrt(n), for p with p* <= log M.
-    M, p, D = 1000, 1.4, 2.0
-    turning = (M ** (1 / p) / (p / (p - 1) * D)) ** 2
-    for alpha in (1.5, 2.0, 6.0):
-        for n, better in [(int(turning / 2), False), (int(2 * turning), True)]:
-            assert (b.local_rate(alpha, M, n, p, D) < b.global_rate(M, n, p, D)) == better
-    # alpha near 1: n^(-1/2); alpha large: 1/n.
-    ratio = b.local_rate(1 + 1e-9, M, 10**6, p) / b.local_rate(1 + 1e-9, M, 10**4, p)
-    assert ratio == pytest.approx(0.1, rel=1e-6)
-    ratio = b.local_rate(1e6, M, 10**6, p) / b.local_rate(1e6, M, 10**4, p)
-    assert ratio == pytest.approx(0.01, rel=1e-3)
-
-
 def test_monotone():
     def risk(n=10**5, p=1.5, M=16, delta=0.05, B=1.0):
         return b.algebraic_excess_risk((1.0, 2.0), M, n, p, B, delta)

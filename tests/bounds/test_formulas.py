@@ -105,6 +105,12 @@ def written_out():
         1.7 * 2.2 * ROOT(odd_factorial(3) ** (1 / 3) / m),
     )
 
+    yield (
+        "rademacher_linear_kakade",
+        b.rademacher_linear_kakade(1.7, 2.2, m, 5.5),
+        1.7 * 2.2 * ROOT(4.5 / m),
+    )
+
     yield "block_norm", b.block_norm([-2.0, 0.5, 1.5], 1.3), power_norm([2.0, 0.5, 1.5], 1.3)
     yield "kahane_moment", b.kahane_moment(2.7, 3.4), ((3.4 - 1) * 2.7) ** 1.7
     yield "kahane_moment, s below 2", b.kahane_moment(2.7, 1.4), 2.7**0.7
@@ -455,7 +461,9 @@ def written_out():
 ELSEWHERE = {
     *("algebraic_decay", "algebraic_excess_risk", "fixed_point", "fixed_point_bound"),
     *("alignment_concentration", "alignment_predictor", "expected_product"),
-    *("bound_factor", "suggest_p", "plot_bound_factor", "certificate"),
+    *("bound_factor", "suggest_p", "plot_bound_factor", "certificate", "learned_block_norms"),
+    *("multinomial_bound", "poisson_moment_bound", "block_holder", "sum_of_norms"),
+    *("sparse_rate", "rank_one_rate", "aggregation_rate"),
     *("empirical_complexity", "local_complexity", "log_feature_dimension", "poisson_moment"),
     *("lanckriet_multiplicative", "lanckriet_vacuous", "ying_campbell"),
     *("learned_ridge_stability_shape", "two_stage_bound", "weight_change"),

@@ -208,6 +208,35 @@ def test_norms_neither_overflow_nor_underflow():
     assert norm(np.array([1.0, 1.0]), 0.5) == pytest.approx(4.0)
 
 
+@pytest.mark.parametrize("r", [2.0, 2.5, 3.0, 4.0, 6.0, 11.0])
+def test_kakades_bound_holds_on_any_points(rng, r):
+    q = r / (r - 1)
+    for _ in range(20):
+        A = rng.standard_normal((10, 4)) * rng.choice([0.1, 1.0, 10.0], size=4)
+        X = float(norm(np.abs(A), r, axis=1).max())
+        exact = b.rademacher_linear_exact(A, q, W=1.7).value  # all 2^9 signs
+        assert exact <= b.rademacher_linear_kakade(X, 1.7, 10, r) * (1 + 1e-12)
+
+
+def test_theorem_29_against_kakades_bound():
+    """The digits of section 2.4.3 at m = 10: Theorem 2.9 is smaller for even r above 2."""
+    ours = [b.rademacher_linear(1.0, 1.0, 10, r) for r in (2, 4, 6)]
+    theirs = [b.rademacher_linear_kakade(1.0, 1.0, 10, r) for r in (2, 4, 6)]
+    assert ours == pytest.approx([0.323, 0.457, 0.560], abs=5e-4)
+    assert theirs == pytest.approx([0.316, 0.548, 0.707], abs=5e-4)
+    for r in range(4, 40, 2):
+        assert b.rademacher_linear(1.0, 1.0, 10, r) < b.rademacher_linear_kakade(1.0, 1.0, 10, r)
+    sharp = b.rademacher_linear(1.0, 1.0, 10, 2, sharp=True)
+    assert sharp == pytest.approx(theirs[0])
+
+
+def test_kakades_bound_is_nearly_attained():
+    """One point many times, r = 2: E |sum of m signs| is sqrt(2 m / pi)."""
+    found = b.rademacher_linear_exact(np.ones((400, 1)), 2.0, n_draws=20_000)
+    ratio = found.value / b.rademacher_linear_kakade(1.0, 1.0, 400, 2)
+    assert ratio == pytest.approx(math.sqrt(2 / math.pi), abs=0.02)
+
+
 def test_monotone_in_the_sample_and_the_bank():
     assert b.rademacher_l1_uniform(10, 100, 1.0) > b.rademacher_l1_uniform(10, 1000, 1.0)
     assert b.rademacher_l1_uniform(100, 100, 1.0) > b.rademacher_l1_uniform(10, 100, 1.0)

@@ -28,6 +28,10 @@ def bank(text):
         ("Gaussian(2)**0.5 + linear", [mk.Gaussian(2) ** 0.5 + mk.Linear()]),
         ("(gaussian(2) * laplacian(1))**(3/2)", [(mk.Gaussian(2) * mk.Laplacian()) ** 1.5]),
         ("default", list(mk.default_bank(X))),
+        (
+            "ChiSquared(0.5)**2 + additivechisquared",
+            [mk.ChiSquared(0.5) ** 2 + mk.AdditiveChiSquared()],
+        ),
         ("sigmoid(gamma=0.1, coef0=-1)", [mk.Sigmoid(0.1, -1)]),
     ],
 )

@@ -8,7 +8,7 @@ from sklearn.model_selection import StratifiedKFold
 
 import multikernel as mk
 
-NORMALIZATIONS = ["multiplicative", "trace", "spherical", "frobenius", None]
+NORMALIZATIONS = ["multiplicative", "trace", "trace-first", "spherical", "frobenius", None]
 #: all weightings, with their randomness fixed
 WEIGHTINGS = {
     "uniform": "uniform",

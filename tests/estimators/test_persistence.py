@@ -135,7 +135,7 @@ def test_strongly_correlated_kernels_do_not_break_alignf(normalize, center):
         np.geomspace(0.01, 0.1, 20)
     )
     # Kernels of trace or norm one are n times smaller, and ask for a cost n times larger.
-    C = 10.0 * len(X) if normalize in ("trace", "frobenius") else 10.0
+    C = 10.0 * len(X) if normalize in ("trace", "trace-first", "frobenius") else 10.0
     options = {"normalize": normalize, "center": center, "C": C}
     fits = {
         rule: mk.MultiKernelClassifier(bank, rule, **options).fit(X[::2], y[::2])

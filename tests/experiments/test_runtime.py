@@ -135,6 +135,21 @@ def test_stopped_methods_are_not_tried_with_larger_sizes(small, monkeypatch):
     told.figure()
 
 
+def test_long_fits_are_timed_on_one_sample(small, monkeypatch):
+    def one(experiment, n, M, solver, p, given, loss, limit, seed):
+        method = runtime.Method(solver, p, given, loss).label
+        seconds = 20.0 if solver == "alternation" else 1.0
+        return [Row(experiment, n, M, method, seconds, 1, 1e-4, M, 10, seed)]
+
+    monkeypatch.setattr(runtime, "one", one)
+    monkeypatch.setattr(runtime, "QUICK_REPETITIONS", 3)
+    told = runtime.run(quick=True)
+    seeds = {row.method: {r.seed for r in told.rows if r.method == row.method} for row in told.rows}
+    assert seeds["alternation, p = 4/3"] == {0} and seeds["SVM"] == {0, 1, 2}
+    # but at every size
+    assert len([row for row in told.rows if row.method == "alternation, p = 4/3"]) == 4
+
+
 # -- telling --------------------------------------------------------------------------------------
 
 

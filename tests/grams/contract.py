@@ -19,7 +19,7 @@ from tests import naive
 
 N, N_NEW, N_TARGETS = 45, 9, 2
 PANEL = 16  # rows of a panel in these tests, so that every pass has several
-HOWS = ["trace", "multiplicative", "spherical", "frobenius", None]
+HOWS = ["trace", "trace-first", "multiplicative", "spherical", "frobenius", None]
 WEIGHTS = ["none", "integers", "reals"]
 AMPLE = MemoryBudget.of("2GB")
 

@@ -8,7 +8,7 @@ import pytest
 import multikernel as mk
 from tests import naive
 
-HOWS = ["trace", "multiplicative", "spherical", "frobenius", None]
+HOWS = ["trace", "multiplicative", "spherical", "frobenius", "trace-first", None]
 
 
 def psd(rng, n=12, rank=4):
@@ -104,6 +104,75 @@ def test_alignment(rng):
     assert mk.centered_alignment(moved, L) == pytest.approx(want, rel=1e-10)
 
 
+def test_value_centered_alignment_is_the_correlation_of_entries(rng):
+    K, L = psd(rng), psd(rng)
+    want = np.corrcoef(K.ravel(), L.ravel())[0, 1]
+    assert mk.value_centered_alignment(K, L) == pytest.approx(want, rel=1e-12)
+    assert mk.value_centered_alignment(3 * K + 2.0, L) == pytest.approx(want, rel=1e-10)
+    assert mk.value_centered_alignment(-K, K) == pytest.approx(-1.0)
+    centred = naive.center(K)  # its entries have mean zero already
+    assert mk.value_centered_alignment(centred, naive.center(L)) == pytest.approx(
+        mk.centered_alignment(K, L)
+    )
+
+
+def test_value_centring_is_not_feature_centring():
+    """A shift of the features changes it; the centred alignment stays."""
+    x, y = np.array([0.0, 1.0, 2.0, 5.0]), np.array([1.0, 1.0, -1.0, -1.0])
+    shifted, target = np.outer(x + 3.0, x + 3.0), np.outer(y, y)
+    assert mk.centered_alignment(shifted, target) == pytest.approx(
+        mk.centered_alignment(np.outer(x, x), target)
+    )
+    values = [mk.value_centered_alignment(K, target) for K in (np.outer(x, x), shifted)]
+    assert abs(values[0] - values[1]) > 0.05
+
+
+def test_unnormalized_alignment(rng):
+    K, L = psd(rng), psd(rng)
+    want = np.sum(naive.center(K) * naive.center(L)) / len(K) ** 2
+    assert mk.unnormalized_alignment(K, L) == pytest.approx(want, rel=1e-12)
+    assert mk.unnormalized_alignment(7 * K + 2.0, L) == pytest.approx(7 * want)
+    y = rng.normal(size=len(K))
+    predictor = mk.bounds.alignment_predictor(K, y)
+    target = np.outer(y, y)
+    assert mk.unnormalized_alignment(K, target) == pytest.approx(predictor.rho_u, rel=1e-10)
+    sizes = np.linalg.norm(naive.center(K)) * np.sum((y - y.mean()) ** 2) / len(K) ** 2
+    assert mk.centered_alignment(K, target) == pytest.approx(predictor.rho_u / sizes, rel=1e-10)
+    # Constant kernels are aligned with nothing; there is no norm to divide by.
+    assert mk.unnormalized_alignment(np.full((4, 4), 3.0), np.eye(4)) == pytest.approx(0, abs=1e-15)
+
+
+def test_the_range_of_the_unnormalised_alignment():
+    """Lemma 6, repaired: targets of size two reach M^2 R^2 = 4, twice the printed M R^2."""
+    y = np.array([2.0, 2.0, -2.0, -2.0])
+    assert mk.unnormalized_alignment(np.outer(y, y) / 4, np.outer(y, y)) == pytest.approx(4.0)
+
+
+def test_two_orders_of_trace_normalisation(rng):
+    """After centring, or before: traces 1 and below 1, by a factor of each kernel's own."""
+    X, y = rng.normal(size=(20, 2)) + 1.0, rng.normal(size=20)
+    bank = [mk.Linear(), mk.Gaussian(0.01), mk.Gaussian(3.0)]
+    Ks = [kernel(X) for kernel in bank]
+    after = [mk.normalize(mk.center(K)) for K in Ks]
+    before = [mk.center(mk.normalize(K)) for K in Ks]
+    assert all(np.trace(K) == pytest.approx(1) for K in after)
+    assert all(np.trace(K) < 0.99 for K in before)
+    for how, matrices in (("trace", after), ("trace-first", before)):
+        model = mk.MultiKernelRegressor(bank, "align", normalize=how, alpha=0.1).fit(X, y)
+        mu = np.array([mk.centered_alignment(K, np.outer(y, y)) for K in Ks])
+        np.testing.assert_allclose(model.kernel_weights_, mu / mu.sum(), rtol=1e-9)
+        K = np.tensordot(mu / mu.sum(), matrices, axes=1)
+        yc = y - y.mean()
+        fit = K @ np.linalg.solve(K + 0.1 * np.eye(20), yc) + y.mean()
+        np.testing.assert_allclose(model.predict(X), fit, rtol=1e-7, atol=1e-9)
+    # alignf finds the same combination whatever the sizes of the kernels.
+    fits = [
+        mk.MultiKernelRegressor(bank, "alignf", normalize=how).fit(X, y).alignment_
+        for how in ("trace", "trace-first")
+    ]
+    assert fits[0] == pytest.approx(fits[1], rel=1e-9)
+
+
 def test_a_constant_is_no_alignment():
     """Unbalanced classes fool the uncentred alignment, which likes a constant kernel."""
     y = np.repeat([1.0, -1.0], [90, 10])
@@ -120,6 +189,8 @@ def test_a_constant_is_no_alignment():
         mk.normalize,
         lambda K: mk.alignment(K, np.eye(2)),
         lambda K: mk.alignment(np.eye(2), K),
+        lambda K: mk.value_centered_alignment(K, np.eye(2)),
+        lambda K: mk.unnormalized_alignment(np.eye(2), K),
     ],
 )
 @pytest.mark.parametrize(
@@ -147,6 +218,11 @@ def test_alignment_errors():
             mk.centered_alignment(constant, np.eye(4))
         with pytest.raises(ValueError, match="L is constant"):
             mk.centered_alignment(np.eye(4), constant)
+        with pytest.raises(ValueError, match="L is constant"):
+            mk.value_centered_alignment(np.eye(4), constant)
+    for other in (mk.value_centered_alignment, mk.unnormalized_alignment):
+        with pytest.raises(ValueError, match=r"same shape; got \(2, 2\) and \(3, 3\)"):
+            other(np.eye(2), np.eye(3))
     with pytest.raises(ValueError, match=r"normalize must be one of 'trace'.*got 'sphere'"):
         mk.normalize(np.eye(2), "sphere")
 

@@ -16,7 +16,7 @@ BANK = (
     + mk.per_feature(mk.Linear())
     + mk.KernelBank([mk.Laplacian(0.2), mk.Gaussian(0.1) * mk.Polynomial(2, gamma=0.1)])
 )
-HOWS = st.sampled_from(["trace", "multiplicative", "spherical", "frobenius", None])
+HOWS = st.sampled_from(["trace", "trace-first", "multiplicative", "spherical", "frobenius", None])
 CENTERS = st.booleans()
 
 
@@ -78,6 +78,7 @@ def test_centring_is_idempotent(sample, how):
 @given(samples(), HOWS, arrays(float, 20, elements=st.floats(-10, 10)))
 def test_what_depends_on_one_point_does_not_matter(sample, how, f):
     """``K(x, z) + f(x) + f(z)`` is the same kernel once it is centred."""
+    assume(how != "trace-first")  # the trace before centring is another
     X, y, omega, rng = sample
     n = len(X)
     K = mk.Gaussian(0.3)(X)

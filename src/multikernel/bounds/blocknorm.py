@@ -23,7 +23,6 @@ from ..problem.assumptions import (
     check_delta,
     check_nonnegative,
     check_norm,
-    check_number,
     check_positive,
     check_probability,
     check_trace,
@@ -57,44 +56,6 @@ def rademacher_block_exact(
     """
     s = conjugate(p, "p")
     return mixed_norm_average(kernels, s / 2.0, radius, n_draws, random_state)
-
-
-#: Moments of a Poisson variable beyond this order exceed the largest float64.
-LARGEST_MOMENT = 200.0
-
-# -- lemmas ---------------------------------------------------------------------------------------
-
-
-def kahane_moment(square_sum: float, s: float) -> float:
-    """Lemma 4.1: ``E ||sum_i sigma_i v_i||^s <= (c sum ||v_i||^2)^(s/2)``, ``c = max(1, s-1)``."""
-    s = check_number("s", s, low=1.0, closed="left", why="the order of a moment")
-    square_sum = check_nonnegative("square_sum", square_sum, "a sum of squares")
-    return (max(1.0, s - 1.0) * square_sum) ** (s / 2)
-
-
-def poisson_moment(s: float) -> float:
-    """``E Z^s`` of a Poisson variable with mean one; Bell numbers for integers."""
-    s = check_number("s", s, low=0.0, high=LARGEST_MOMENT, closed="both", why="order of a moment")
-    # Terms j^s / j! peak near j = s / log s; far beyond it they vanish.
-    j = np.arange(1.0, 40.0 + 4.0 * s)
-    logs = s * np.log(j) - np.cumsum(np.log(j)) - 1.0
-    top = logs.max()
-    return float(math.exp(top) * np.exp(logs - top).sum())
-
-
-def rosenthal_young(mean: float, B: float, n: int, s: float, *, sharp: bool = False) -> float:
-    """Lemma 4.3: ``E (mean of X_i)^s <= c_s ((B/n)^s + (mean of E X_i)^s)`` for ``0 <= X_i <= B``.
-
-    ``c_s = (2 e s)^s`` for s >= 1/2, or the smaller ones of appendix C: 1 up to s = 1, 2 up to 2,
-    and the Poisson moment beyond.
-    """
-    s = check_number("s", s, low=0.5, closed="left", why="Lemma 4.3 holds for s >= 1/2")
-    B, n = check_bounded("B", B), check_count("n", n)
-    mean = check_nonnegative("mean", mean, "an expectation of non-negative variables")
-    c = (2.0 * math.e * s) ** s
-    if sharp:
-        c = 1.0 if s <= 1 else 2.0 if s <= 2 else poisson_moment(s)
-    return c * ((B / n) ** s + mean**s)
 
 
 # -- the bounds -----------------------------------------------------------------------------------

@@ -219,28 +219,3 @@ def algebraic_excess_risk(
         return lead + 47.0 * math.sqrt(B) * size * s / n + (22.0 * width * size + 27.0 * F) * z / n
 
     return smallest(value, 2.0, min(conjugate(p), 2.0 + 2.0 * math.log(M)))[0]
-
-
-def local_rate(alpha: float, M: int, n: int, p: float, radius: float = 1.0) -> float:
-    """(4.22) ``(t* D)^a M^(1 + a (1/t* - 1)) n^(-alpha/(1+alpha))``, ``a = 2/(1+alpha)``."""
-    M, n = check_count("M", M), check_count("n", n)
-    alpha = check_number("alpha", alpha, low=1.0, why="the decay of the spectra")
-    radius = check_positive("radius", radius, "the size of the class")
-    s = _best_conjugate(p, M)
-    power = 2.0 / (1.0 + alpha)
-    lead = (s * radius) ** power * M ** (1.0 + power * (1.0 / s - 1.0))
-    return float(lead * n ** (-alpha / (1.0 + alpha)))
-
-
-def global_rate(M: int, n: int, p: float, radius: float = 1.0) -> float:
-    """(4.23) ``t* D M^(1/t*) / sqrt(n)`` at the best t in [p, 2]."""
-    M, n = check_count("M", M), check_count("n", n)
-    radius = check_positive("radius", radius, "the size of the class")
-    s = _best_conjugate(p, M)
-    return s * radius * M ** (1.0 / s) / math.sqrt(n)
-
-
-def _best_conjugate(p: float, M: int) -> float:
-    """``t*`` that makes ``t* M^(1/t*)`` smallest for t in [p, 2]: log M, or the nearest end."""
-    p = check_exponent("p", p, "the rates of section 4.3.1")
-    return min(conjugate(p), max(2.0, math.log(M)))

@@ -40,6 +40,7 @@ def kernel_names() -> dict[str, Any]:
         name: getattr(kernels, name)
         for name in (
             *("Linear", "Gaussian", "Laplacian", "Polynomial", "Sigmoid", "Exponential", "Matern"),
+            *("ChiSquared", "AdditiveChiSquared"),
             *("gaussians", "polynomials", "per_feature"),
         )
     }

@@ -65,8 +65,8 @@ Weighting = Annotated[
     typer.Option(
         "--weighting",
         "-w",
-        help="uniform, best, align, alignf, lp, l1, l2-ball, or such as 'LpNorm(p=1.5)'. Of "
-        "several, cross-validation chooses. [default: alignf]",
+        help="uniform, best, align, alignf, correlation, lp, l1, l2-ball, or such as "
+        "'LpNorm(p=1.5)'. Of several, cross-validation chooses. [default: alignf]",
         show_default=False,
     ),
 ]

@@ -145,8 +145,8 @@ class MultiKernelClassifier(ClassifierCommon):
         What to combine; None takes :func:`multikernel.default_bank`. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="alignf"
-        ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, or an object such as
-        ``mk.Align(q=2)``.
+        A rule by name, such as ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, ``"loo"`` and
+        ``"correlation"``, or an object such as ``mk.Align(q=2)``.
     C : float or "loo", default=1.0
         Cost of the loss. ``"loo"`` takes one over the ridge constant with the smallest
         leave-one-out error of least squares on the labels (two-stage weightings). With
@@ -161,11 +161,12 @@ class MultiKernelClassifier(ClassifierCommon):
         Whether the intercept is free, or zero.
     center : bool, default=True
         Centre the kernels in feature space.
-    normalize : {"multiplicative", "trace", "spherical", "frobenius"} or None
+    normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
         How kernels are brought to the same size, after centring. The default,
         ``"multiplicative"``, gives each unit variance in feature space, so that C means what it
         means for one kernel on standardised data; ``"trace"`` (trace one) is the same up to the
-        factor ``n_samples``.
+        factor ``n_samples``. ``"trace-first"`` divides by the trace before centring, so that
+        kernels which centring shrinks stay small.
     class_weight : dict, "balanced" or None, default=None
         Factors of C per class.
     tol : float, default=1e-3

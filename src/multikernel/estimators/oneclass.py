@@ -50,7 +50,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
     center : bool, default=False
         Centring moves the origin, from which the machine keeps the sample away, into its midst.
         Rarely what one wants here.
-    normalize : {"multiplicative", "trace", "spherical", "frobenius"} or None
+    normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
         How kernels are brought to the same size.
     tol : float, default=1e-3
         Tolerance of the machine's solver, relative to the kernel's size.

@@ -111,8 +111,8 @@ class MultiKernelRegressor(RegressorCommon):
         What to combine; None takes :func:`multikernel.default_bank`. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="alignf"
-        ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, or an object such as
-        ``mk.Align(q=2)``.
+        A rule by name, such as ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, ``"loo"`` and
+        ``"correlation"``, or an object such as ``mk.Align(q=2)``.
     alpha : float or "loo", default=1.0
         The ridge: what multiplies ``||f||^2`` beside the sum of squared errors. ``"loo"`` takes the
         value with the smallest leave-one-out error (loss "squared" and two-stage weightings).
@@ -126,11 +126,12 @@ class MultiKernelRegressor(RegressorCommon):
         Whether the intercept is free, or zero.
     center : bool, default=True
         Centre the kernels in feature space.
-    normalize : {"multiplicative", "trace", "spherical", "frobenius"} or None
+    normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
         How kernels are brought to the same size, after centring. The default,
         ``"multiplicative"``, gives each unit variance in feature space, so that alpha means what
         it means for one kernel on standardised data; ``"trace"`` (trace one) is the same up to
-        the factor ``n_samples``.
+        the factor ``n_samples``. ``"trace-first"`` divides by the trace before centring, so that
+        kernels which centring shrinks stay small.
     solver : {"auto", "cholesky", "cg"}, default="auto"
         Factor the n x n matrix, or never form it and use conjugate gradients; ``"auto"`` factors
         whenever the memory budget allows.

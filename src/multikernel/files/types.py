@@ -28,6 +28,7 @@ from ..kernels.algebra import Power, Product, Scaled, Sum
 from ..kernels.bank import KernelBank, PerFeature
 from ..kernels.columns import ColumnSlice, Standardization
 from ..kernels.distances import Exponential, Matern
+from ..kernels.histograms import AdditiveChiSquared, ChiSquared
 from ..kernels.precomputed import AsymmetricPrecomputed, Precomputed
 from ..kernels.scaling import QuantileScaling
 from ..kernels.sequences import (
@@ -72,7 +73,7 @@ ESTIMATORS: tuple[type, ...] = (
 KERNELS: tuple[type, ...] = (
     *(Linear, Polynomial, Gaussian, Laplacian, Sigmoid, Exponential, Matern),
     *(Standardization, QuantileScaling, AtDistance, ColumnSlice),
-    *(Sum, Product, Scaled, Power),
+    *(ChiSquared, AdditiveChiSquared, Sum, Product, Scaled, Power),
     *(KernelBank, PerFeature, Precomputed, AsymmetricPrecomputed, Absent),
     *(Spectrum, Mismatch, Subsequence, WeightedDegree, LocalityImproved, Oligo),
     *(EditSimilarity, Repaired, Rational, Transducer, PerNgram, Ngrams, Sequences, Table),
@@ -80,6 +81,7 @@ KERNELS: tuple[type, ...] = (
 
 WEIGHTINGS: tuple[type, ...] = (
     *(weighting.Uniform, weighting.BestSingle, weighting.Align, weighting.AlignF),
+    weighting.FeatureCorrelation,
     *(weighting.LpNorm, weighting.L1, weighting.ElasticNetNorm, weighting.HierarchicalNorm),
     *(weighting.NonIsotropicNorm, weighting.L2Ball, weighting.AlignmentRegularized),
 )

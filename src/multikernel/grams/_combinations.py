@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from ._distances import DistanceFacts
 from ._families import KernelFamily
 from ._mixtures import MAX_TABLE_OCTAVES, MIN_TABLE_KERNELS, octaves, tabulate
-from ._passes import EXP_L1, EXP_SQ, TABLE_L1, TABLE_SQ
+from ._passes import EXP_CHI, EXP_L1, EXP_SQ, TABLE_CHI, TABLE_L1, TABLE_SQ
 
 Array = NDArray[Any]
 
-_TABLE = {EXP_SQ: TABLE_SQ, EXP_L1: TABLE_L1}
+_TABLE = {EXP_SQ: TABLE_SQ, EXP_L1: TABLE_L1, EXP_CHI: TABLE_CHI}
 
 
 def reduced_combination(

@@ -1,7 +1,8 @@
 """Mean, upper bound and a sample of the distances between the points of one group of columns.
 
 *Distance* is the statistic in which exponentials decay: the squared Euclidean distance for
-Gaussians, the sum of absolute differences for Laplacians.
+Gaussians, the sum of absolute differences for Laplacians, and the sum of squared differences over
+sums for chi-squared kernels.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 
 from .._threads import one_blas_thread
 from ._families import KernelFamily
-from ._passes import EXP_SQ
+from ._passes import EXP_CHI, EXP_SQ
 
 Array = NDArray[Any]
 
@@ -27,7 +28,8 @@ _CHUNK_ROWS = 4096
 class DistanceFacts:
     """Facts on the distances of a family's points, each computed when it is first asked for.
 
-    A distance is named by the group of columns and the kind of kernel, `EXP_SQ` or `EXP_L1`.
+    A distance is named by the group of columns and the kind of kernel, `EXP_SQ`, `EXP_L1` or
+    `EXP_CHI`.
     """
 
     def __init__(self, family: KernelFamily) -> None:
@@ -35,7 +37,7 @@ class DistanceFacts:
         self._known: dict[tuple[str, int, int], Any] = {}
 
     def mean(self, group: int, kind: int) -> float:
-        """The mean over all pairs of points."""
+        """The mean over all pairs of points; of chi-squared distances, over a sample of pairs."""
         return float(self._once(mean_distance, group, kind))
 
     def bound(self, group: int, kind: int) -> float:
@@ -71,10 +73,15 @@ def is_wide(family: KernelFamily, facts: DistanceFacts | None = None) -> NDArray
 
 
 def mean_distance(columns: Array, kind: int) -> float:
-    """The mean distance over all pairs, a point with itself included; 0 without points."""
+    """The mean distance over all pairs, a point with itself included; 0 without points.
+
+    Chi-squared distances have no shortcut to this mean: that of `distance_sample` is returned.
+    """
     n = len(columns)
     if n == 0:  # a predictor without support vectors
         return 0.0
+    if kind == EXP_CHI:
+        return float(distance_sample(columns, kind).mean())
     if kind == EXP_SQ:
         middle, total = columns.mean(axis=0, dtype=np.float64), 0.0
         for start in range(0, n, _CHUNK_ROWS):
@@ -89,7 +96,8 @@ def mean_distance(columns: Array, kind: int) -> float:
 def distance_bound(columns: Array, kind: int) -> float:
     """A number that no distance between two points exceeds; infinite where distances overflow.
 
-    L1 distances are bounded by twice the radius around the median. Squared distances of the points
+    L1 distances are bounded by twice the radius around the median; they bound chi-squared
+    distances, since ``(x - z)^2 / (x + z) <= |x - z|``. Squared distances of the points
     farthest from the mean are computed; two of the other points are no farther apart than twice
     the radius of those.
     """
@@ -121,5 +129,9 @@ def distance_sample(columns: Array, kind: int) -> NDArray[np.float64]:
     pairs = np.random.default_rng(0).integers(0, n, size=(2, SAMPLE_PAIRS))
     with np.errstate(over="ignore", invalid="ignore"):
         difference = columns[pairs[0]] - columns[pairs[1]]
-        each = difference**2 if kind == EXP_SQ else np.abs(difference)
+        if kind == EXP_CHI:
+            both = columns[pairs[0]] + columns[pairs[1]]
+            each = difference**2 / np.where(both > 0, both, 1.0)
+        else:
+            each = difference**2 if kind == EXP_SQ else np.abs(difference)
         return np.sort(each.sum(axis=1, dtype=np.float64))

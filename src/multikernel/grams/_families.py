@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ._passes import EXP_L1, EXP_SQ
+from ._passes import EXP_CHI, EXP_L1, EXP_SQ
 
 Array = NDArray[Any]
 
@@ -37,9 +37,9 @@ class KernelFamily:
     group : array of shape (p,)
         The group of each kernel, non-decreasing.
     kind : array of shape (p,)
-        `EXP_SQ`, `EXP_L1`, `EXP_ROOT`, `EXP_POWER`, `MATERN_3`, `MATERN_5`, `POLY` or `TANH`; in a
-        family that a combination was reduced to
-        (:mod:`multikernel.grams._combinations`) also `TABLE_SQ` and `TABLE_L1`.
+        `EXP_SQ`, `EXP_L1`, `EXP_CHI`, `EXP_ROOT`, `EXP_POWER`, `MATERN_3`, `MATERN_5`, `POLY` or
+        `TANH`; in a family that a combination was reduced to
+        (:mod:`multikernel.grams._combinations`) also `TABLE_SQ`, `TABLE_L1` and `TABLE_CHI`.
     params : array of shape (p, 3)
         gamma (non-negative for the exponentials), coef0 and degree (an integer >= 1, used by
         `POLY` only) of each kernel; of a table its rate, its end and its place in `tables`.
@@ -113,6 +113,6 @@ class KernelFamily:
         alike: dict[tuple[int, int], list[int]] = {}
         group, kind = self.group.tolist(), self.kind.tolist()
         for k in kernels:
-            if kind[k] in (EXP_SQ, EXP_L1):
+            if kind[k] in (EXP_SQ, EXP_L1, EXP_CHI):
                 alike.setdefault((group[k], kind[k]), []).append(k)
         return {key: np.array(members) for key, members in alike.items()}

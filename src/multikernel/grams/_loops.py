@@ -38,6 +38,7 @@ from ._levels import RateLevels
 from ._moments import moment_sums
 from ._order import in_order, tiles_of, units
 from ._passes import (
+    EXP_CHI,
     EXP_L1,
     EXP_POWER,
     EXP_ROOT,
@@ -51,6 +52,7 @@ from ._passes import (
 from .pass_cache import KEPT_BYTES_PER_ENTRY, BankSplit, PassCache, pack, pack_points
 
 __all__ = [
+    "EXP_CHI",
     "EXP_L1",
     "EXP_POWER",
     "EXP_ROOT",

@@ -19,6 +19,7 @@ from ._simd import (
     VECTOR_BYTES,
     absolute_tile,
     dot_tile,
+    ratio_tile,
     row_products,
     row_products_single,
     row_products_triangle,
@@ -30,6 +31,7 @@ from ._simd import (
 __all__ = [
     "ABSOLUTE",
     "DOT",
+    "EXP_CHI",
     "EXP_L1",
     "EXP_POWER",
     "EXP_ROOT",
@@ -37,8 +39,10 @@ __all__ = [
     "MATERN_3",
     "MATERN_5",
     "POLY",
+    "RATIO",
     "SQUARE",
     "STRIP",
+    "TABLE_CHI",
     "TABLE_L1",
     "TABLE_SQ",
     "TANH",
@@ -60,12 +64,14 @@ POLY = 2  # (gamma * x.z + coef0) ** degree
 TANH = 3  # tanh(gamma * x.z + coef0)
 TABLE_SQ = 4  # a sum of EXP_SQ, from a table
 TABLE_L1 = 5  # the same of EXP_L1
-EXP_ROOT = 6  # exp(-gamma * ||x - z||)
-MATERN_3 = 7  # (1 + a) exp(-a), a = gamma * ||x - z||
-MATERN_5 = 8  # (1 + a + a^2 / 3) exp(-a)
-EXP_POWER = 9  # exp(-gamma * ||x - z||^(2 coef0))
+EXP_CHI = 6  # exp(-gamma * sum_c (x_c - z_c)^2 / (x_c + z_c))
+TABLE_CHI = 7  # a sum of EXP_CHI, from a table
+EXP_ROOT = 8  # exp(-gamma * ||x - z||)
+MATERN_3 = 9  # (1 + a) exp(-a), a = gamma * ||x - z||
+MATERN_5 = 10  # (1 + a + a^2 / 3) exp(-a)
+EXP_POWER = 11  # exp(-gamma * ||x - z||^(2 coef0))
 
-SQUARE, ABSOLUTE, DOT = 0, 1, 2  # pairwise statistics
+SQUARE, ABSOLUTE, DOT, RATIO = 0, 1, 2, 3  # pairwise statistics
 
 STRIP = 8  # rows of a strip, fixed by the register tiles
 COLUMNS = 32  # widths are multiples of this, hence of every vector length
@@ -79,7 +85,7 @@ class LoopPlan(NamedTuple):
     Attributes
     ----------
     slot_kind : array of shape (n_slots,)
-        `SQUARE`, `ABSOLUTE` or `DOT`.
+        `SQUARE`, `ABSOLUTE`, `DOT` or `RATIO`.
     slot_low, slot_high : arrays of shape (n_slots,)
         The columns over which the statistic sums.
     slot : array of shape (p,)
@@ -160,6 +166,8 @@ def _tile_statistic(
                     square_tile(left, x0 + r, right, z0 + j, tile, count, base, to, stride)
                 elif kind == ABSOLUTE:
                     absolute_tile(left, x0 + r, right, z0 + j, tile, count, base, to, stride)
+                elif kind == RATIO:
+                    ratio_tile(left, x0 + r, right, z0 + j, tile, count, base, to, stride)
                 else:
                     dot_tile(left, x0 + r, right, z0 + j, tile, count, base, to, stride)
 
@@ -206,14 +214,14 @@ def evaluate(plan: LoopPlan, k: int, x: Array, out: Array) -> None:
     """Kernel k on contiguous statistics."""
     kind, degree = plan.kind[k], plan.degree[k]
     a, b, c = plan.constants[k, 0], plan.constants[k, 1], plan.constants[k, 2]
-    if kind in (EXP_SQ, EXP_L1):
+    if kind in (EXP_SQ, EXP_L1, EXP_CHI):
         if plan.shifted[k]:
             for i in range(x.shape[0]):
                 out[i] = expm1_decay(x[i], a, b, c)
         else:
             for i in range(x.shape[0]):
                 out[i] = exp_decay(x[i], a, b, c)
-    elif kind in (TABLE_SQ, TABLE_L1):
+    elif kind in (TABLE_SQ, TABLE_L1, TABLE_CHI):
         for i in range(x.shape[0]):
             out[i] = mixture(x[i], a, b, plan.tables, degree)
     elif kind == TANH:

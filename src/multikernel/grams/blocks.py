@@ -147,6 +147,10 @@ class BlockGrams(Grams):
         self._raw_rounding: np.ndarray | None = None
         self._centred: np.ndarray | None = None  # products of entries that were centred first
 
+    def removed_constants(self) -> np.ndarray:
+        """The constants (p,) that raw values lack, because centring would remove them anyway."""
+        return np.zeros(self.p)
+
     # -- supplied by a subclass ----------------------------------------------------------
 
     @abstractmethod
@@ -417,6 +421,8 @@ class BlockGrams(Grams):
         traces, diagonals = centred_traces, stats.diagonals - 2 * r + g[:, None]
         if not self.center:
             traces, diagonals = stats.diagonals @ self._omega(), stats.diagonals
+        elif self.how == "trace-first":
+            traces = (stats.diagonals + self.removed_constants()[:, None]) @ self._omega()
         norms = None
         if self.how == "frobenius":
             squares = self.centred_products(False) if self.center else stats.squares

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-HOW = ("trace", "multiplicative", "spherical", "frobenius")
+HOW = ("trace", "multiplicative", "spherical", "frobenius", "trace-first")
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,8 @@ def scales(
     Parameters
     ----------
     traces : array of shape (p,)
-        Trace of the kernel that is to be normalised (centred or not).
+        Trace of the kernel that is to be normalised: as it is used, centred or not, but before it
+        is centred for ``"trace-first"``.
     variances : array of shape (p,)
         ``Tr(Kc) / W``, the variance in feature space (Kloft eq. 3.6), whether centred or not.
     norms : array of shape (p,) or None
@@ -130,7 +131,7 @@ def scales(
     """
     if how is None or how == "spherical":
         size = np.ones_like(traces)
-    elif how == "trace":
+    elif how in ("trace", "trace-first"):
         size = traces
     elif how == "multiplicative":
         size = variances
@@ -186,9 +187,11 @@ def normalize(K: np.ndarray, how: str | None = "trace") -> np.ndarray:
     Parameters
     ----------
     K : array of shape (n, n)
-    how : {"trace", "multiplicative", "spherical", "frobenius"} or None
+    how : {"trace", "multiplicative", "spherical", "frobenius", "trace-first"} or None
         ``trace``: trace one (Cortes et al.); ``multiplicative``: unit variance in feature space
         (Kloft eq. 3.6); ``spherical``: unit diagonal (Kloft eq. 3.7); ``frobenius``: unit norm.
+        ``trace-first`` is the same as ``trace`` here. The two orders of centring and trace
+        normalisation are ``normalize(center(K))`` and ``center(normalize(K))``.
 
     Examples
     --------
@@ -222,9 +225,7 @@ def alignment(K: np.ndarray, L: np.ndarray) -> float:
     >>> mk.alignment(np.eye(4), np.outer(y, y))
     0.5
     """
-    K, L = _square(K, "K"), _square(L, "L")
-    if K.shape != L.shape:
-        raise ValueError(f"K and L must have the same shape; got {K.shape} and {L.shape}.")
+    K, L = _pair(K, L)
     size = np.linalg.norm(K) * np.linalg.norm(L)
     if not size > 0:
         raise ValueError(
@@ -246,12 +247,67 @@ def centered_alignment(K: np.ndarray, L: np.ndarray) -> float:
     >>> round(mk.centered_alignment(np.eye(4), np.outer(y, y)), 6)
     0.57735
     """
+    K, L = _pair(K, L)
     Kc, Lc = center(K), center(L)
-    for given, centred, name in ((K, Kc, "K"), (L, Lc, "L")):
-        noise = 10 * np.finfo(np.float64).eps * np.linalg.norm(np.asarray(given, dtype=float))
-        if np.linalg.norm(centred) <= noise:
-            raise ValueError(f"{name} is constant: its centred alignment is undefined.")
+    _refuse_constant(K, Kc, "K")
+    _refuse_constant(L, Lc, "L")
     return alignment(Kc, Lc)
+
+
+def value_centered_alignment(K: np.ndarray, L: np.ndarray) -> float:
+    """Correlation of the entries of two kernel matrices, for comparison.
+
+    Only the mean of all entries is subtracted. Cortes et al. 2012, section 2.3, discuss this
+    alignment and reject it: unlike centring (:func:`center`), it does not correspond to centred
+    features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import multikernel as mk
+    >>> y = np.array([1.0, 1.0, 1.0, -1.0])
+    >>> round(mk.value_centered_alignment(np.eye(4), np.outer(y, y)), 6)
+    0.447214
+    >>> round(mk.centered_alignment(np.eye(4), np.outer(y, y)), 6)
+    0.57735
+    """
+    K, L = _pair(K, L)
+    Kv, Lv = K - K.mean(), L - L.mean()
+    _refuse_constant(K, Kv, "K")
+    _refuse_constant(L, Lv, "L")
+    return alignment(Kv, Lv)
+
+
+def unnormalized_alignment(K: np.ndarray, L: np.ndarray) -> float:
+    """Unnormalised centred alignment ``<Kc, Lc> / n^2``, Cortes et al. 2012, definition 5.
+
+    It grows with the size of the kernels, so it compares kernels of equal size only. For K with
+    ``K_c(x, x) <= R^2`` and the target kernel ``np.outer(y, y)`` with ``|y| <= M`` it lies between
+    0 and ``M^2 R^2`` (Lemma 6, repaired).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import multikernel as mk
+    >>> y = np.array([1.0, 1.0, -1.0, -1.0])
+    >>> mk.unnormalized_alignment(np.eye(4), np.outer(y, y))
+    0.25
+    """
+    K, L = _pair(K, L)
+    return float(np.vdot(center(K), center(L))) / K.size
+
+
+def _pair(K: np.ndarray, L: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    K, L = _square(K, "K"), _square(L, "L")
+    if K.shape != L.shape:
+        raise ValueError(f"K and L must have the same shape; got {K.shape} and {L.shape}.")
+    return K, L
+
+
+def _refuse_constant(K: np.ndarray, centred: np.ndarray, name: str) -> None:
+    noise = 10 * np.finfo(np.float64).eps * np.linalg.norm(K)
+    if np.linalg.norm(centred) <= noise:
+        raise ValueError(f"{name} is constant: its centred alignment is undefined.")
 
 
 def _square(K: np.ndarray, name: str) -> np.ndarray:

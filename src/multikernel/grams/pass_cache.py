@@ -24,6 +24,7 @@ from ._order import tiles_of
 from ._passes import (
     ABSOLUTE,
     DOT,
+    EXP_CHI,
     EXP_L1,
     EXP_POWER,
     EXP_ROOT,
@@ -31,7 +32,9 @@ from ._passes import (
     MATERN_3,
     MATERN_5,
     POLY,
+    RATIO,
     SQUARE,
+    TABLE_CHI,
     TABLE_L1,
     TABLE_SQ,
     TANH,
@@ -46,6 +49,7 @@ KEPT_BYTES_PER_ENTRY = 1.6
 _STATISTIC = {
     EXP_SQ: SQUARE,
     EXP_L1: ABSOLUTE,
+    EXP_CHI: RATIO,
     POLY: DOT,
     TANH: DOT,
     TABLE_SQ: SQUARE,
@@ -54,9 +58,10 @@ _STATISTIC = {
     MATERN_3: SQUARE,
     MATERN_5: SQUARE,
     EXP_POWER: SQUARE,
+    TABLE_CHI: RATIO,
 }
 #: kernels that evaluate one decreasing exponential, with the constants of its rate
-_DECAYS = (EXP_SQ, EXP_L1, EXP_ROOT, MATERN_3, MATERN_5)
+_DECAYS = (EXP_SQ, EXP_L1, EXP_CHI, EXP_ROOT, MATERN_3, MATERN_5)
 
 
 class BankSplit(NamedTuple):

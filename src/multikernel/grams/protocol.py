@@ -347,6 +347,8 @@ class Grams(ABC):
     how: str | None = None
     _constant: np.ndarray | None = None
     _scales: np.ndarray | None = None
+    #: traces of the kernels as built, which ``how = "trace-first"`` asks for
+    _first_traces: np.ndarray | None = None
 
     def __init__(
         self,
@@ -418,6 +420,8 @@ class Grams(ABC):
         new = shallow_copy(self)
         new.center, new.how = center, normalize
         new._constant, new._scales = self.degenerate, None  # constant as built is constant
+        if not (self.center or self.how):
+            new._first_traces = weighted_traces(self)
         return new
 
     def accurate(self) -> Grams:
@@ -647,15 +651,24 @@ def constant_kernels(grams: Grams) -> np.ndarray:
     return constant
 
 
+def weighted_traces(grams: Grams) -> np.ndarray:
+    """``sum_i omega_i K_k[i, i]`` of every kernel, shape (p,)."""
+    omega = np.ones(grams.n) if grams.sample_weight is None else grams.sample_weight
+    return np.asarray(grams.diagonals() @ omega)
+
+
 def normalising_scales(grams: Grams) -> np.ndarray:
     """The factors (p,) that bring kernels, centred or not, to the size that ``grams.how`` names."""
     omega = np.ones(grams.n) if grams.sample_weight is None else grams.sample_weight
     total = grams.total_weight
-    traces = grams.diagonals() @ omega
+    traces = weighted_traces(grams)
     variances = (traces - grams.quadratic_forms(omega) / total) / total
     norms = np.sqrt(squared_norms(grams)) if grams.how == "frobenius" else None
     if grams.how == "spherical" and not grams.center:  # a kernel may have become all ones
         grams._constant = grams.degenerate | constant_kernels(grams)
+    if grams.how == "trace-first":
+        assert grams._first_traces is not None
+        traces = grams._first_traces
     return scales(grams.how, traces, variances, norms, grams.degenerate, list(grams.names))
 
 

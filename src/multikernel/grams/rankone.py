@@ -93,7 +93,7 @@ class RankOneGrams(Grams):
         # The Frobenius norm of a rank-one matrix is its trace.
         new.scale = scales(
             normalize,
-            traces,
+            self.power if normalize == "trace-first" else traces,
             self.spread / self.total_weight,
             traces,
             new.degenerate,

@@ -1,8 +1,9 @@
 """Grams of kernels that are scalar functions of a shared distance or dot product.
 
-All Gaussians, polynomials, sigmoids (and Laplacians) on the same columns are functions of one
-number per pair of points. That number is computed tile by tile and every kernel is evaluated on
-the tile while it is in the processor's cache: many kernels, no kernel matrices in memory.
+All Gaussians on the same columns are functions of one number per pair of points; so are all
+Laplacians, all chi-squared kernels, and all polynomials and sigmoids. That number is computed tile
+by tile and every kernel is evaluated on the tile while it is in the processor's cache: many
+kernels, no kernel matrices in memory.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import scipy.sparse as sp
 from ..kernels.base import known_psd as ask_psd
 from ..kernels.columns import Columns, take_columns
 from ..kernels.distances import Exponential, Matern
+from ..kernels.histograms import ChiSquared, require_nonnegative
 from ..kernels.scaling import Scaling
 from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid, VectorKernel
 from . import _loops
@@ -30,12 +32,15 @@ from .protocol import require_sizes
 #: of either type. The centring identity loses about 2e-16 times the ratio: 2e-12 of float64
 #: kernels. Of float32 kernels, whose polynomials leave out 1e-9, it is 1e-9 times its square root.
 MOMENT_ONE_PASS_LIMIT = {np.dtype(np.float32): 1e6, np.dtype(np.float64): 1e4}
+#: The base statistic of kernels on histograms, whose columns are neither negative nor moved.
+CHI_SQUARED = "chi-squared distances"
 #: base statistic of each kernel type, exactly these types
 BASES = {
     Gaussian: "squared distances",
     Exponential: "squared distances",
     Matern: "squared distances",
     Laplacian: "L1 distances",
+    ChiSquared: CHI_SQUARED,
     Linear: "dot products",
     Polynomial: "dot products",
     Sigmoid: "dot products",
@@ -57,6 +62,8 @@ def scalar_function(kernel: VectorKernel) -> tuple[int, tuple[float, float, floa
     if type(kernel) is Matern:
         kind = {0.5: _loops.EXP_ROOT, 1.5: _loops.MATERN_3, 2.5: _loops.MATERN_5}[kernel.nu]
         return kind, (np.sqrt(2.0 * kernel.nu) / kernel.length, 0.0, 1.0)
+    if type(kernel) is ChiSquared:
+        return _loops.EXP_CHI, (kernel.gamma, 0.0, 1.0)
     if type(kernel) is Linear:
         return _loops.POLY, (1.0, 0.0, 1.0)
     if type(kernel) is Polynomial:
@@ -91,6 +98,8 @@ class Group:
         Z = take_columns(X, self.columns)
         if self.scaling is not None:
             Z = self.scaling(Z)
+        if self.base == CHI_SQUARED:
+            require_nonnegative(Z, ChiSquared.__name__, self.columns)
         return np.asarray(Z.toarray() if sp.issparse(Z) else Z)
 
     def width(self, n_features: int) -> int:
@@ -237,6 +246,9 @@ class SharedGrams(BlockGrams):
     def raw_diagonals(self) -> np.ndarray:
         return self.encoder.diagonals(self.Z, self.kernels, self.shifted)
 
+    def removed_constants(self) -> np.ndarray:
+        return self.shifted.astype(np.float64)
+
     def raw_combine(self, kernel_weights: np.ndarray) -> np.ndarray:
         return _loops.combine(self.passes, kernel_weights, self.n_jobs, np.float64)
 
@@ -328,7 +340,7 @@ class Encoder:
         groups = tuple(dict.fromkeys(Group.of(kernel) for kernel in kernels))
         selected = [group.select(X).astype(np.float64) for group in groups]
         origins = tuple(
-            None if group.base == "dot products" else Z.mean(axis=0)
+            None if group.base in ("dot products", CHI_SQUARED) else Z.mean(axis=0)
             for group, Z in zip(groups, selected, strict=True)
         )
         encoder = cls(groups, tuple(Z.shape[1] for Z in selected), origins, np.dtype(dtype))

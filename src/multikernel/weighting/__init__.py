@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from typing import Any
 
-from .alignment import Align, AlignF
+from .alignment import Align, AlignF, FeatureCorrelation
 from .base import Weighting
 from .joint import JointWeighting
 from .leave_one_out import LeaveOneOut
@@ -21,6 +21,7 @@ NAMED: dict[str, type[Weighting]] = {
     "align": Align,
     "alignf": AlignF,
     "loo": LeaveOneOut,
+    "correlation": FeatureCorrelation,
     "lp": LpNorm,
     "l1": L1,
     "l2-ball": L2Ball,
@@ -53,6 +54,7 @@ __all__ = [
     "AlignmentRegularized",
     "BestSingle",
     "ElasticNetNorm",
+    "FeatureCorrelation",
     "HierarchicalNorm",
     "JointWeighting",
     "L2Ball",

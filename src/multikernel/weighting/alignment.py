@@ -91,6 +91,44 @@ def align_q(a: np.ndarray, q: float) -> np.ndarray:
     return np.asarray(mu / np.sum(mu**q) ** (1.0 / q))
 
 
+class FeatureCorrelation(Weighting):
+    """Weights in proportion to the absolute correlation of each feature with the target.
+
+    For kernels of rank one, ``K_k(x, z) = u_k(x) u_k(z)``: ``mu_k ~ |corr(u_k, y)|`` (Rostamizadeh
+    2010, section 2.2). `Align` gives ``corr(u_k, y)^2``, which differs more from feature to
+    feature. With several outputs or classes it is the root of the alignment with all of them, which
+    for a single one is the absolute correlation.
+
+    Only for banks whose kernels have one feature each, such as ``per_feature(Linear())`` and
+    ``per_ngram``.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> from sklearn.datasets import load_diabetes
+    >>> X, y = load_diabetes(return_X_y=True)
+    >>> bank = mk.per_feature(mk.Linear())
+    >>> model = mk.MultiKernelRegressor(bank, mk.FeatureCorrelation()).fit(X, y)
+    >>> model.kernel_weights_[:4].round(3)  # age, sex, body mass, blood pressure
+    array([0.055, 0.013, 0.172, 0.129])
+    """
+
+    needs_summary = True
+
+    def start(
+        self, grams: Grams, target: Target, learner: Learner, summary: Summary | None = None
+    ) -> np.ndarray:
+        if grams.features() is None:
+            named = ", ".join(map(repr, list(grams.names)[:3])) + (", ..." if grams.p > 3 else "")
+            raise ValueError(
+                "FeatureCorrelation (weighting='correlation') needs a bank whose kernels have one "
+                "feature each, such as mk.per_feature(mk.Linear()) or mk.per_ngram(...); got the "
+                f"kernels {named}. Use weighting='align', which takes any kernels."
+            )
+        summary = summary_for(self, grams, target, summary)
+        return _or_uniform(np.sqrt(np.maximum(summary.alignments, 0.0)), grams)
+
+
 class AlignF(Weighting):
     """Alignment maximisation (`alignf`): the combination that is best aligned with the target.
 
