@@ -84,7 +84,7 @@ def fit(
     estimator = make_estimator(
         problem,
         bank,
-        weighting or ["alignf"],
+        weighting or ["loo"],
         cost,
         alpha,
         folds=folds,

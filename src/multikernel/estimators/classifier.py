@@ -144,7 +144,7 @@ class MultiKernelClassifier(ClassifierCommon):
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         What to combine; None takes :func:`multikernel.default_bank`. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
-    weighting : str or weighting, default="alignf"
+    weighting : str or weighting, default="loo"
         A rule by name, such as ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, ``"loo"`` and
         ``"correlation"``, or an object such as ``mk.Align(q=2)``.
     C : float or "loo", default=1.0
@@ -252,7 +252,7 @@ class MultiKernelClassifier(ClassifierCommon):
     def __init__(
         self,
         kernels: Any = None,
-        weighting: Any = "alignf",
+        weighting: Any = "loo",
         C: float | str = 1.0,
         *,
         loss: str = "hinge",

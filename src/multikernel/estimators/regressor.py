@@ -110,7 +110,7 @@ class MultiKernelRegressor(RegressorCommon):
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         What to combine; None takes :func:`multikernel.default_bank`. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
-    weighting : str or weighting, default="alignf"
+    weighting : str or weighting, default="loo"
         A rule by name, such as ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, ``"loo"`` and
         ``"correlation"``, or an object such as ``mk.Align(q=2)``.
     alpha : float or "loo", default=1.0
@@ -210,7 +210,7 @@ class MultiKernelRegressor(RegressorCommon):
     def __init__(
         self,
         kernels: Any = None,
-        weighting: Any = "alignf",
+        weighting: Any = "loo",
         alpha: float | str = 1.0,
         *,
         loss: str = "squared",

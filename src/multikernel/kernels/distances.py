@@ -56,6 +56,10 @@ class Exponential(VectorKernel):
     def is_psd(self) -> bool:
         return True
 
+    @property
+    def is_infinitely_divisible(self) -> bool:
+        return True
+
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
         scaled = _squared_distances(X, Z) / self.length**2
         return np.exp(-(scaled ** (0.5 * self.power))).astype(X.dtype, copy=False)

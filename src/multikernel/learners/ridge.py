@@ -22,6 +22,9 @@ from ..problem.losses import Squared
 from .base import require_offers
 from .leave_one_out import LeaveOneOutProblem, best_ridge, leave_one_out
 
+#: Up to this many samples an inverse matrix for the leave-one-out predictions is cheap enough.
+MAX_LEFT_OUT_SAMPLES = 5000
+
 
 class Ridge(BaseEstimator):  # type: ignore[misc]
     """Ridge regression of every column of the target.
@@ -92,7 +95,7 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         if isinstance(alpha, str):
             alpha, best = best_ridge(gram, target, self.fit_intercept)
             left_out = best.predictions
-        elif self.leave_one_out and "dense" in gram.offers:
+        elif self.leave_one_out and gram.n <= MAX_LEFT_OUT_SAMPLES and "factor" in gram.offers:
             problem = LeaveOneOutProblem.of(target, self.fit_intercept, alpha)
             left_out = leave_one_out(gram.dense(), problem).predictions
         solver = self.solver

@@ -43,6 +43,10 @@ NEGLIGIBLE_STANDARD_ERRORS, NEGLIGIBLE_GROWTH = 0.25, 1e-4
 MIN_SAMPLES_PER_KERNEL = 64
 #: Shrinkage is chosen on at most this many samples.
 MAX_SHRINKAGE_SAMPLES = 600
+#: Matrices of the size of the kernel matrix that the minimisation holds at once.
+MATRICES_IN_MEMORY = 4
+#: Weights are learned from at least this many samples, if there are so many.
+MIN_SAMPLES = 20
 #: Shrinkages that are compared: the share of the uniform weights.
 SHRINKAGES = (1.0, 0.75, 0.5, 0.25, 0.0)
 
@@ -68,6 +72,9 @@ class LeaveOneOut(Weighting):
         The minimisation stops when a step reduces the criterion by less than this part.
     max_iter : int, default=20
         Limit on the factorisations of the whole kernel matrix.
+    max_samples : int, default=3000
+        Weights are learned from at most this many samples (fewer if memory is short), chosen at
+        random with the classes in proportion. The predictor is trained on all of them.
     random_state : int or None, default=0
         Seed for the samples on which starts are compared, and for folds.
 
@@ -95,8 +102,10 @@ class LeaveOneOut(Weighting):
         *,
         tol: float = 1e-4,
         max_iter: int = MAX_FINAL_STEPS,
+        max_samples: int = 3000,
         random_state: Any = 0,
     ) -> None:
+        self.max_samples = max_samples
         self.shrinkage = shrinkage
         self.tol = tol
         self.max_iter = max_iter
@@ -111,16 +120,13 @@ class LeaveOneOut(Weighting):
         self, grams: Grams, target: Target, learner: Learner, summary: Summary | None = None
     ) -> tuple[np.ndarray, list[dict[str, Any]]]:
         self._check()
-        found = minimise(
-            Sample(grams, target, learner.fit_intercept),
-            tol=self.tol,
-            max_iter=self.max_iter,
-            seed=self.random_state,
-        )
+        whole = Sample(grams, target, learner.fit_intercept)
+        sample = whole.part(some_rows(target, self._most_samples(grams), self.random_state))
+        found = minimise(sample, tol=self.tol, max_iter=self.max_iter, seed=self.random_state)
         shrinkage = self.shrinkage
         if shrinkage == "auto":
-            shrinkage = self._shrinkage_by_folds(grams, target, learner.fit_intercept)
-        kernel_weights = found.shrunken(float(shrinkage))
+            shrinkage = self._shrinkage_by_folds(sample)
+        kernel_weights = whole.weights(found.shrunken_sizes(float(shrinkage)))
         entry = {
             "loo_error": found.error,
             "projected_gradient": found.projected_gradient,
@@ -138,18 +144,26 @@ class LeaveOneOut(Weighting):
             )
         if not isinstance(self.tol, Real) or not self.tol > 0:
             raise ValueError(f"LeaveOneOut: tol must be a positive number; got {self.tol!r}.")
-        if not isinstance(self.max_iter, (int, np.integer)) or self.max_iter < 1:
-            raise ValueError(
-                f"LeaveOneOut: max_iter must be a positive whole number; got {self.max_iter!r}."
-            )
+        for name, least in (("max_iter", 1), ("max_samples", MIN_SAMPLES)):
+            value = getattr(self, name)
+            if not isinstance(value, (int, np.integer)) or value < least:
+                raise ValueError(
+                    f"LeaveOneOut: {name} must be a whole number of at least {least}; "
+                    f"got {value!r}."
+                )
 
-    def _shrinkage_by_folds(self, grams: Grams, target: Target, fit_intercept: bool) -> float:
-        usable = int(np.count_nonzero(~grams.degenerate))
-        if usable == 1 or grams.n >= MIN_SAMPLES_PER_KERNEL * usable:
+    def _most_samples(self, grams: Grams) -> int:
+        """The number of samples to learn from: as many as asked for and as memory allows."""
+        room = grams.combine(np.zeros(grams.p)).room
+        fits = np.sqrt(room / (8.0 * MATRICES_IN_MEMORY))
+        return int(max(min(self.max_samples, fits), MIN_SAMPLES))
+
+    def _shrinkage_by_folds(self, sample: Sample) -> float:
+        usable = int(np.count_nonzero(sample.usable))
+        if usable == 1 or sample.grams.n >= MIN_SAMPLES_PER_KERNEL * usable:
             return 0.0
-        rows = some_rows(target, MAX_SHRINKAGE_SAMPLES, self.random_state)
-        whole = Sample(grams, target, fit_intercept).part(rows)
-        return choose_shrinkage(whole, self.tol, self.random_state)
+        rows = some_rows(sample.target, MAX_SHRINKAGE_SAMPLES, self.random_state)
+        return choose_shrinkage(sample.part(rows), self.tol, self.random_state)
 
 
 @dataclass
@@ -230,9 +244,9 @@ class LooMinimum:
     projected_gradient: float
     factorisations: int
 
-    def shrunken(self, share: float) -> np.ndarray:
-        """Kernel weights with this share of the uniform ones."""
-        return self.sample.weights((1.0 - share) * self.sizes + share * self.uniform)
+    def shrunken_sizes(self, share: float) -> np.ndarray:
+        """The sizes, with this share of the uniform ones."""
+        return (1.0 - share) * self.sizes + share * self.uniform
 
 
 def minimise(
@@ -429,7 +443,7 @@ def choose_shrinkage(sample: Sample, tol: float, seed: Any) -> float:
         target = sample.target.take(test)
         rescale = part.grams.scales[sample.usable] / sample.grams.scales[sample.usable]
         for row, share in enumerate(SHRINKAGES):
-            kernel_weights = found.shrunken(share)
+            kernel_weights = part.weights(found.shrunken_sizes(share))
             kernel_weights[sample.usable] *= rescale
             K = sample.grams.combine(kernel_weights).dense()
             fit = leave_one_out(K[np.ix_(train, train)], part.problem)

@@ -17,6 +17,9 @@ from .recertify import find_and_recertify
 from .subsampled_start import SubsampledStart, subsampled_start
 from .warm_start import WarmStart
 
+#: A learned kernel is nearly the identity if its trace is this part of the largest possible one,
+#: squared, for its norm; with few samples this may happen by chance.
+NEARLY_IDENTITY, MIN_IDENTITY_SAMPLES = 0.98, 30
 #: Up to this many samples matrices are too small for a second BLAS thread to pay.
 MAX_ONE_THREAD_SAMPLES = 4000
 
@@ -61,7 +64,9 @@ def learn(
         given = start_on_all_samples(grams, summary, start, direction)
 
     def finish(found: Found, own: Grams) -> Solution:
-        aligned = combined_alignment(found, summary, target)
+        norm = found.gram.centred_norm(target.sample_weight)
+        warn_of_identity(grams, found, summary, norm)
+        aligned = combined_alignment(found, summary, norm)
         return Solution(
             found.kernel_weights, found.machine, aligned, summary.alignments, found.history, own
         )
@@ -113,7 +118,30 @@ def refuse_constant_kernels(grams: Grams, *, warn: bool = True) -> None:
         )
 
 
-def combined_alignment(found: Found, summary: Summary, target: Target) -> float:
-    """The centred alignment of the learned combination with the target."""
-    size = found.gram.centred_norm(target.sample_weight) * summary.target_norm
+def combined_alignment(found: Found, summary: Summary, norm: float) -> float:
+    """The centred alignment of the learned combination, of this norm, with the target."""
+    size = norm * summary.target_norm
     return float(found.kernel_weights @ summary.a) / size if size > 0 else 0.0
+
+
+def warn_of_identity(grams: Grams, found: Found, summary: Summary, norm: float) -> None:
+    """Warn if the learned kernel matrix is nearly a multiple of the identity.
+
+    The eigenvalues of a centred matrix with trace t and Frobenius norm f are all equal if and only
+    if ``t^2 = (n - 1) f^2``.
+    """
+    if not grams.center or grams.sample_weight is not None or grams.n < MIN_IDENTITY_SAMPLES:
+        return
+    trace = float(found.kernel_weights @ summary.traces)
+    if norm > 0 and trace**2 > NEARLY_IDENTITY * (grams.n - 1) * norm**2:
+        order = np.argsort(-np.abs(found.kernel_weights), kind="stable")[:3]
+        named = ", ".join(repr(grams.names[k]) for k in order if found.kernel_weights[k] != 0)
+        warnings.warn(
+            "The learned kernel matrix is nearly the identity: every training sample is like "
+            "itself and unlike all others, so that predictions for new samples are close to a "
+            f"constant. The kernels with the largest weights are {named}. If their widths are too "
+            "small for the units of the columns, use scaling='standard', "
+            "mk.at_distances(...), which takes widths from the data, or smaller gammas.",
+            UserWarning,
+            stacklevel=6,
+        )
