@@ -9,7 +9,7 @@ WORKERS ?= 2
 
 .DEFAULT_GOAL := help
 .PHONY: help install demo test test-slow fuzz lint format docs bench bench-quick bench-check bench-plots \
-  bench-parts clean
+  bench-parts bench-accuracy clean
 
 help:
 	@echo "make install    create $(VENV) and install the library with its development tools"
@@ -24,6 +24,7 @@ help:
 	@echo "make bench-check  ratios of a quick run against the committed table"
 	@echo "make bench-plots  the scaling plots of the documentation, from the committed table"
 	@echo "make bench-parts  every benchmarks/bench_*.py: single parts of the library"
+	@echo "make bench-accuracy  errors of our defaults and of other methods on public tables"
 	@echo "make clean      remove what the other targets made, the environment included"
 
 install: $(STAMP)
@@ -82,6 +83,10 @@ bench-plots: install
 bench-parts: install
 	@set -e; for file in $(wildcard benchmarks/bench_*.py); do \
 	  echo "== $$file"; $(BIN)/python $$file; done
+
+# A run that was stopped goes on where it was; ARGS=--quick for minutes instead of hours.
+bench-accuracy: install
+	@$(BIN)/python -m benchmarks.accuracy $(ARGS)
 
 clean:
 	rm -rf $(VENV) docs/_build docs/generated dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
