@@ -10,6 +10,8 @@ ESTIMATORS = [
     mk.MultiKernelClassifierCV(),
     mk.MultiKernelRegressorCV(),
     mk.MultiKernelOneClass(),
+    mk.ParzenClassifier(),
+    mk.ParzenRegressor(),
 ]
 
 
