@@ -64,6 +64,8 @@ ESTIMATORS: tuple[type, ...] = (
     estimators.KernelEnsembleClassifier,
     estimators.KernelEnsembleRegressor,
     estimators.SpectralKernelClassifier,
+    estimators.ParzenClassifier,
+    estimators.ParzenRegressor,
     TableModel,
 )
 
