@@ -165,7 +165,8 @@ def make(bank: KernelBank, setting: Setting, statistics: Statistics) -> MultiKer
     """The estimator at one point of the grid."""
     if setting.reward == 0:
         return MultiKernelRegressor(bank, "alignf", alpha=setting.ridge)
-    rule = AlignmentRegularized(**statistics.penalties(setting), tol=GAP)
+    penalties: dict[str, Any] = statistics.penalties(setting)
+    rule = AlignmentRegularized(**penalties, tol=GAP)
     return MultiKernelRegressor(bank, rule, alpha=1.0)
 
 
