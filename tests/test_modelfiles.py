@@ -147,6 +147,12 @@ CASES = {
         X2,
         X2[:, 0],
     ),
+    "averages": lambda: (mk.ParzenClassifier(mixed_bank()), X3, y3),
+    "averages for regression": lambda: (
+        mk.ParzenRegressor(mk.gaussians([0.01, 0.1]), "align", form="g"),
+        X2,
+        X2[:, :2],
+    ),
     "powers of a matrix": lambda: (mk.SpectralKernelClassifier(mk.Gaussian(0.1)), X3, y3),
     "eigenvectors": lambda: (
         mk.SpectralKernelClassifier(mk.Gaussian(0.1), family="spectral"),

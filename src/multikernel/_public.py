@@ -7,6 +7,8 @@ from .estimators import (
     MultiKernelOneClass,
     MultiKernelRegressor,
     MultiKernelRegressorCV,
+    ParzenClassifier,
+    ParzenRegressor,
     VotedKernelClassifier,
     VotedKernelClassifierCV,
 )
@@ -108,6 +110,8 @@ __all__ = [
     "MultiKernelRegressorCV",
     "NonIsotropicNorm",
     "Oligo",
+    "ParzenClassifier",
+    "ParzenRegressor",
     "Polynomial",
     "Rational",
     "Sigmoid",

@@ -147,6 +147,8 @@ MODELS = {
     "powers": lambda: mk.SpectralKernelClassifier(mk.Gaussian(0.5)).fit(X, y),
     "hull": lambda: mk.SpectralKernelClassifier(GAUSSIANS, family="convex").fit(X, y),
     "search": lambda: mk.MultiKernelClassifierCV(GAUSSIANS, cv=3).fit(X, y),
+    "averages": lambda: mk.ParzenClassifier(GAUSSIANS).fit(X, y),
+    "averages, regression": lambda: mk.ParzenRegressor(GAUSSIANS).fit(X, X[:, 0]),
 }
 
 
@@ -164,7 +166,7 @@ def test_every_kind_of_model_predicts_and_explains(name, table, tmp_path):
     np.testing.assert_allclose(total + shares["intercept"], value, rtol=1e-7, atol=1e-9)
 
 
-@pytest.mark.parametrize("name", ["one-class", "voted", "search"])
+@pytest.mark.parametrize("name", ["one-class", "voted", "search", "averages"])
 def test_models_with_bounds_are_certified(name, table, tmp_path):
     path = mk.save(MODELS[name](), tmp_path / "m.skops")
     assert answer("certificate", path, table, "-y", "y")["n_samples"] == 40

@@ -11,6 +11,8 @@ ESTIMATORS = [
     mk.MultiKernelRegressorCV(),
     mk.MultiKernelOneClass(),
     mk.MultiKernelOneClass(C=1e-3),
+    mk.ParzenClassifier(),
+    mk.ParzenRegressor(),
 ]
 
 

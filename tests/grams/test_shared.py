@@ -216,14 +216,22 @@ def test_gaussians_do_not_see_where_the_data_lie(offset, rng):
 
 @pytest.mark.parametrize("offset", [2.0**8, 2.0**14, 2.0**20])
 def test_what_shared_can_know_of_linear_kernels_far_from_the_origin(offset, rng):
-    """Dot products are off by eps offset^2; single columns, which are rank-one, by eps offset."""
+    """Dot products are off by eps offset^2; the columns themselves, centred, by eps offset.
+
+    A linear kernel is shared if another kernel reads the same dot products.
+    """
     X = rng.integers(-8, 9, size=(60, 3)).astype(float)
-    here = shared([mk.Linear()], X).corrected(True, None).block(slice(0, 60))
-    there = shared([mk.Linear()], X + offset).corrected(True, None).block(slice(0, 60))
+    bank = [mk.Linear(), mk.Sigmoid()]
+    here = shared(bank, X).corrected(True, None).block(slice(0, 60))[:1]
+    there = shared(bank, X + offset).corrected(True, None).block(slice(0, 60))[:1]
     lost = 30 * np.finfo(float).eps * offset**2
     np.testing.assert_allclose(there, here, rtol=0, atol=lost)
     features = mk.per_feature().plan(X).grams(X + offset, budget=AMPLE).corrected(True, None)
     np.testing.assert_allclose(features.block(slice(0, 60)).sum(axis=0), here[0], rtol=0, atol=1e-6)
+    plan = mk.KernelBank([mk.Linear()]).plan(X)
+    assert [part.kind for part in plan.parts] == ["linear"]
+    linear = plan.grams(X + offset, budget=AMPLE).corrected(True, None).block(slice(0, 60))
+    np.testing.assert_allclose(linear, here, rtol=0, atol=1e-6)
 
 
 def test_standardised_kernels(rng):

@@ -77,7 +77,7 @@ def test_bad_parameters_are_named():
         mk.Exponential(1.0, 2.5)
     with pytest.raises(ValueError, match="Exponential: length"):
         mk.Exponential(0.0)
-    with pytest.raises(ValueError, match="Matern: nu must be 0.5, 1.5 or 2.5"):
+    with pytest.raises(ValueError, match=r"Matern: nu must be 0\.5, 1\.5 or 2\.5"):
         mk.Matern(1.0)
     with pytest.raises(ValueError, match="Matern: length"):
         mk.Matern(1.5, np.nan)

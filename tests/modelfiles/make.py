@@ -54,6 +54,8 @@ def models():
         "ensemble": (mk.KernelEnsembleClassifier(bank), X, y),
         "ensemble-one-stage": (mk.KernelEnsembleClassifier(gaussians, stages=1), two, few),
         "ensemble-regressor": (mk.KernelEnsembleRegressor(gaussians, signed=True), R, t),
+        "parzen": (mk.ParzenClassifier(gaussians), X, y),
+        "parzen-regressor": (mk.ParzenRegressor(gaussians, "uniform", "h_S"), R, t),
         "spectral-polynomial": (mk.SpectralKernelClassifier(mk.Gaussian(0.5)), two, few),
         "spectral-convex": (mk.SpectralKernelClassifier(gaussians, family="convex"), X, y),
         "sequences": (mk.MultiKernelClassifier(strings, "uniform"), S, s),

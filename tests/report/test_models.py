@@ -42,6 +42,8 @@ MODELS = {
     "hull": lambda: (mk.SpectralKernelClassifier(G, family="convex"), X, Y2),
     "signed hull": lambda: (mk.SpectralKernelClassifier(G, family="linear"), X, Y2),
     "class by class": lambda: (mk.MultiKernelClassifier(G, "l1", multiclass="per_class"), X, Y3),
+    "averages": lambda: (mk.ParzenClassifier(G), X, Y3),
+    "averages for regression": lambda: (mk.ParzenRegressor(G), X, T),
     "sequences": lambda: (mk.MultiKernelClassifier([mk.Spectrum(2), mk.Spectrum(3)]), GENES, Y2),
     "n-grams": lambda: (mk.MultiKernelClassifier(mk.per_ngram(2, unit="letter")), GENES, Y2),
     "one kernel": lambda: (mk.MultiKernelClassifier([mk.Linear()]), X, Y2),

@@ -3,6 +3,7 @@
 from .classifier import MultiKernelClassifier
 from .ensemble import KernelEnsembleClassifier, KernelEnsembleRegressor
 from .oneclass import MultiKernelOneClass
+from .parzen import ParzenClassifier, ParzenRegressor
 from .regressor import MultiKernelRegressor
 from .search import MultiKernelClassifierCV, MultiKernelRegressorCV
 from .spectral import SpectralKernelClassifier
@@ -17,6 +18,8 @@ __all__ = [
     "MultiKernelOneClass",
     "MultiKernelRegressor",
     "MultiKernelRegressorCV",
+    "ParzenClassifier",
+    "ParzenRegressor",
     "SpectralKernelClassifier",
     "VotedKernelClassifier",
     "VotedKernelClassifierCV",

@@ -67,6 +67,8 @@ ESTIMATORS: tuple[type, ...] = (
     estimators.KernelEnsembleClassifier,
     estimators.KernelEnsembleRegressor,
     estimators.SpectralKernelClassifier,
+    estimators.ParzenClassifier,
+    estimators.ParzenRegressor,
     TableModel,
 )
 

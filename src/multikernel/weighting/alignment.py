@@ -95,9 +95,9 @@ class FeatureCorrelation(Weighting):
     """Weights in proportion to the absolute correlation of each feature with the target.
 
     For kernels of rank one, ``K_k(x, z) = u_k(x) u_k(z)``: ``mu_k ~ |corr(u_k, y)|`` (Rostamizadeh
-    2010, section 2.2). `Align` gives ``corr(u_k, y)^2``, which differs more from feature to
-    feature. With several outputs or classes it is the root of the alignment with all of them, which
-    for a single one is the absolute correlation.
+    2010, section 2.2). `Align` gives the square, which differs more from feature to feature. With
+    several outputs or classes the weight is the root of the alignment with all of them, which for a
+    single one is the absolute correlation.
 
     Only for banks whose kernels have one feature each, such as ``per_feature(Linear())`` and
     ``per_ngram``.
@@ -114,6 +114,7 @@ class FeatureCorrelation(Weighting):
     """
 
     needs_summary = True
+    needs_features = True
 
     def start(
         self, grams: Grams, target: Target, learner: Learner, summary: Summary | None = None

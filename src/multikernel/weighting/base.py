@@ -28,6 +28,8 @@ class Weighting(BaseEstimator):  # type: ignore[misc]
     needs_learner: bool = False
     #: Whether the weights depend on `Grams.summary`.
     needs_summary: bool = False
+    #: Whether the rule is for kernels of one feature each only.
+    needs_features: bool = False
 
     def start(
         self, grams: Grams, target: Target, learner: Learner, summary: Summary | None = None
