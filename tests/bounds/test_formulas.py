@@ -455,7 +455,7 @@ def written_out():
 ELSEWHERE = {
     *("algebraic_decay", "algebraic_excess_risk", "fixed_point", "fixed_point_bound"),
     *("alignment_concentration", "alignment_predictor", "expected_product"),
-    *("bound_factor", "suggest_p", "plot_bound_factor", "certificate"),
+    *("bound_factor", "suggest_p", "plot_bound_factor", "learned_block_norms", "certificate"),
     *("empirical_complexity", "local_complexity", "log_feature_dimension", "poisson_moment"),
     *("lanckriet_multiplicative", "lanckriet_vacuous", "ying_campbell"),
     *("learned_ridge_stability_shape", "two_stage_bound", "weight_change"),
