@@ -139,7 +139,7 @@ class Statistics:
         v, _ = nnls(kernels.T, target)
         return cls(kernels @ kernels.T, v, float(np.sum((y - y.mean()) ** 2)))
 
-    def penalties(self, setting: Setting) -> dict[str, float]:
+    def penalties(self, setting: Setting) -> dict[str, Any]:
         """The three parameters of eq. (9), by their names in the library."""
         t = 1.0 / (setting.ridge * self.v.sum())
         squared_alignment = float(self.v @ self.M @ self.v) / self.size**2

@@ -83,6 +83,7 @@ CASES = {
     "ridge": lambda: (mk.MultiKernelRegressor(alpha=0.3), XR, yR),
     "svr": lambda: (mk.MultiKernelRegressor(loss="epsilon_insensitive"), XR, yR[:, 0]),
     "one class": lambda: (mk.MultiKernelOneClass(), X2, None),
+    "one class with a cost": lambda: (mk.MultiKernelOneClass(C=0.01), X2, None),
     "search": lambda: (
         mk.MultiKernelClassifierCV(
             weighting=["uniform", mk.Align(q=2)], Cs=[0.1, 1.0], cv=KFold(3, shuffle=True)

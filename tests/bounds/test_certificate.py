@@ -261,9 +261,10 @@ def test_several_outputs_and_joint_rules_of_regression(rng):
     assert not any(row.name.startswith("stability") for row in rows)
 
 
-def test_one_class(rng):
+@pytest.mark.parametrize("form", [{"nu": 0.2}, {"C": 0.02}], ids=repr)
+def test_one_class(form, rng):
     X = rng.standard_normal((100, 2))
-    model = mk.MultiKernelOneClass(mk.gaussians(GAMMAS), nu=0.2).fit(X)
+    model = mk.MultiKernelOneClass(mk.gaussians(GAMMAS), **form).fit(X)
     found = b.certificate(model, X, n_draws=50)
     (machine,) = found.machines
     assert found.alignments == ()

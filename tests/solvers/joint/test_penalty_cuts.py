@@ -13,9 +13,11 @@ from sklearn.svm import SVR as LibSVR
 import multikernel as mk
 from multikernel.learners.ridge import Ridge
 from multikernel.learners.svr import SVR
+from multikernel.problem import Machine
 from multikernel.problem.regularisers import AlignmentPenalty
+from multikernel.solvers.certificate import Stopped
 from multikernel.solvers.joint.alternation import find_by_alternation
-from multikernel.solvers.joint.penalty_cuts import PenaltyCuts
+from multikernel.solvers.joint.penalty_cuts import PenaltyCuts, find_by_penalty_cuts
 from tests.naive_alignment import given_grams, outputs
 
 EPSILON = 0.1
@@ -208,6 +210,47 @@ def test_the_warning_quotes_the_gap_of_the_answer():
     assert len(model.history_) == 3
     assert model.duality_gap_ == min(entry["gap"] for entry in model.history_)
     assert f"gap of {model.duality_gap_:.2g}, above tol=1e-09" in str(caught[0].message)
+
+
+def test_predictors_without_precision_are_told_apart():
+    """Weights that stop moving before the gap is small: the predictor is not exact."""
+    _, n, seed, alpha, _, _ = CYCLES[1]
+    X, y = sample(n, seed)
+    grams = given_grams([kernel(X) for kernel in mk.default_bank(X)], True, "multiplicative")
+
+    class Rough(Ridge):
+        def fit(self, gram, target, *, start=None):
+            machine = super().fit(gram, target, start=start)
+            coef = machine.coef + 0.01 * np.std(machine.coef) * np.outer(np.sin(np.arange(n)), [1])
+            return Machine(coef - coef.mean(), machine.intercept, 0.0, 0.0, 1)
+
+    rule = mk.AlignmentRegularized(tol=1e-9)
+    with pytest.warns(ConvergenceWarning, match=r"at the precision of its predictors.*Raise tol\."):
+        found = find_by_penalty_cuts(grams, outputs(y), rule, Rough(alpha))
+    assert 1e-9 < found.machine.gap < 1e-2
+    assert len(found.history) < 60
+
+
+def test_an_interrupt_keeps_the_best_iterate():
+    _, n, seed, alpha, _, _ = CYCLES[1]
+    X, y = sample(n, seed)
+    grams = given_grams([kernel(X) for kernel in mk.default_bank(X)], True, "multiplicative")
+
+    class Interrupting(SVR):
+        runs = 0
+
+        def fit(self, gram, target, *, start=None):
+            Interrupting.runs += 1
+            if Interrupting.runs == 4:
+                raise KeyboardInterrupt
+            return super().fit(gram, target, start=start)
+
+    rule = mk.AlignmentRegularized(tol=1e-9)
+    with pytest.raises(Stopped) as stopped:
+        find_by_penalty_cuts(grams, outputs(y), rule, Interrupting(alpha, epsilon=EPSILON))
+    found = stopped.value.found
+    assert len(found.history) == 3
+    assert found.machine.gap == min(entry["gap"] for entry in found.history)
 
 
 def test_bounds_enclose_the_optimum_in_every_round():

@@ -32,7 +32,7 @@ from ...problem import Target
 from ...problem.regularisers import AlignmentPenalty, best_response
 from ...weighting.joint import JointWeighting, regulariser_of
 from ..certificate import CertifiedIterate, Found, Report, Stopped, certify, record
-from .ball_geometry import least_distance
+from .ball_geometry import ZERO_WEIGHT_RATIO, least_distance
 from .definiteness import require_psd
 from .warm_start import WarmStart
 
@@ -154,9 +154,10 @@ def find_by_penalty_cuts(
         repeat   predictor at theta       -> primal and dual value, cut L - theta'a / 2
                  minimum of the model     -> lower bound, next theta, multipliers of the cuts
 
-    The iterate with the smallest gap is returned. It is a predictor trained with its weights or, if
-    only several predictors together prove optimality, the mean of predictors with the multipliers
-    of their cuts: the dual value of the mean is at least the minimum of the model.
+    The iterate with the smallest gap is returned; its predictor was trained with its weights. If
+    the weights stop moving before, what is left of the gap is the error of the predictor, or
+    several predictors are optimal and only their cuts together prove it: then the iterate with the
+    lowest objective is returned, with the gap that the cuts prove for it, if that is smaller.
     """
     rule = regulariser_of(weighting, grams, target, summary)
     assert isinstance(rule, AlignmentPenalty)
@@ -164,59 +165,55 @@ def find_by_penalty_cuts(
     theta = rule.start() if warm is None else warm.near(rule.start())
     gram = grams.combine(theta)
     require_psd(grams, theta, gram, warn=False)
-    coefs: list[np.ndarray] = []
     history: list[dict[str, Any]] = []
+    coef: np.ndarray | None = None
     best: CertifiedIterate | None = None
-    upper, lower, gap, idle = np.inf, -np.inf, np.inf, 0
-    reason = f"stopped after max_iter={weighting.max_iter} training runs"
+    top: CertifiedIterate | None = None
+    lower, gap, idle, halted = -np.inf, np.inf, 0, False
     try:
         for _ in range(weighting.max_iter):
-            machine = learner.fit(gram, target, start=coefs[-1] if coefs else None)
-            values = gram.matvec(machine.coef) if machine.values is None else machine.values
-            a = grams.quadratic_forms(machine.coef).sum(axis=1)
-            iterate = certify(target, rule, learner, theta, gram, machine.coef, values, a)
+            machine = learner.fit(gram, target, start=coef)
+            coef = machine.coef
+            values = gram.matvec(coef) if machine.values is None else machine.values
+            a = grams.quadratic_forms(coef).sum(axis=1)
+            iterate = certify(target, rule, learner, theta, gram, coef, values, a)
             best = iterate if best is None or iterate.gap < best.gap else best
-            upper = min(upper, iterate.primal)
-            done = best.meets(tol)
-            if not done:
+            top = iterate if top is None or iterate.primal < top.primal else top
+            lower, before = max(lower, iterate.dual), theta
+            if not best.meets(tol):
                 with one_blas_thread(grams.p):
                     model.add(iterate.loss_dual, iterate.a)
                     value, theta = model.minimum(theta)
                 lower = max(lower, value)
-            lower = max(lower, iterate.dual)
-            bounds = {"lower": lower * learner.unit, "upper": upper * learner.unit}
+            bounds = {"lower": lower * learner.unit, "upper": top.primal * learner.unit}
             record(history, iterate.entry(learner) | bounds, report)
-            if done:
+            if best.meets(tol):
                 break
-            coefs.append(machine.coef)
+            idle = 0 if top.primal - lower < PROGRESS_FACTOR * gap else idle + 1
+            gap = gap if idle else top.primal - lower
+            moved = np.max(np.abs(theta - before))
+            halted = idle == MAX_IDLE_ROUNDS or moved <= ZERO_WEIGHT_RATIO * theta.max()
+            if halted:
+                break
             gram.forget()  # free its memory before the next combination needs as much
             gram = grams.combine(theta)
-            if best.meets(tol, upper - lower):
-                # The bounds agree, but no single predictor proves it: take their mean.
-                coef = np.tensordot(model.multipliers, np.array(coefs), axes=1)
-                a = grams.quadratic_forms(coef).sum(axis=1)
-                mean = certify(target, rule, learner, theta, gram, coef, gram.matvec(coef), a)
-                best = mean if mean.gap < best.gap else best
-                if best.meets(tol):
-                    break
-            if upper - lower < PROGRESS_FACTOR * gap:
-                gap, idle = upper - lower, 0
-            else:
-                idle += 1
-            if idle == MAX_IDLE_ROUNDS:
-                reason = "stopped at the precision of its predictors"
-                break
     except KeyboardInterrupt:
         if best is None:
             raise
         raise Stopped(best.found(learner, history)) from None
-    assert best is not None
-    if best.relative_gap > tol:
+    assert best is not None and top is not None
+    found = best.found(learner, history)
+    if halted and top.primal - lower < best.gap:
+        found = top.found(learner, history, max(top.primal - lower, 0.0))
+    if found.machine.gap > tol:
+        reason, advice = f"after max_iter={weighting.max_iter} training runs", "max_iter or tol"
+        if halted:
+            reason, advice = "at the precision of its predictors", "tol"
         warnings.warn(
-            f"{weighting!r} {reason} with a relative duality gap of {best.relative_gap:.2g}, above "
-            f"tol={tol:g}. Raise max_iter or tol.",
+            f"{weighting!r} stopped {reason} with a relative duality gap of "
+            f"{found.machine.gap:.2g}, above tol={tol:g}. Raise {advice}.",
             ConvergenceWarning,
             stacklevel=5,
         )
-    require_psd(grams, best.theta, best.gram, warn=False)
-    return best.found(learner, history)
+    require_psd(grams, found.kernel_weights, found.gram, warn=False)
+    return found
