@@ -173,6 +173,8 @@ REASON = "'lopsided' was given with symmetric=False.*needed here.*VotedKernelCla
         mk.KernelEnsembleClassifier(bank()),
         mk.KernelEnsembleRegressor(bank()),
         mk.SpectralKernelClassifier(bank(), family="convex"),
+        mk.ParzenClassifier(bank()),
+        mk.ParzenRegressor(bank()),
     ],
     ids=lambda model: type(model).__name__,
 )

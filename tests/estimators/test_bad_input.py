@@ -228,7 +228,8 @@ def test_constant_and_zero_matrices_are_named():
     bank = mk.precomputed(given, names=["nothing", "round", "flat"])
     with pytest.warns(UserWarning, match=r"2 of 3 kernels.*'nothing', 'flat'.*Drop them"):
         model = Classifier(bank).fit(mk.sample_ids(75), y)
-    assert model.kernel_weights_.tolist() == [0.0, 1.0, 0.0]
+    assert model.kernel_weights_[1] > 0
+    assert model.kernel_weights_[[0, 2]].tolist() == [0.0, 0.0]
     with pytest.warns(UserWarning, match=r"'precomputed\[0\]', 'precomputed\[2\]'"):
         Classifier("precomputed").fit(np.stack(given, axis=-1), y)
 
@@ -621,7 +622,7 @@ def test_a_bank_that_does_not_fit_the_budget():
         (lambda: mk.Polynomial(2.5), "Polynomial: degree must be a positive whole number; got 2.5"),
         (lambda: mk.Sigmoid(coef0="a"), "Sigmoid: coef0 must be a finite number; got 'a'"),
         (lambda: -1.0 * mk.Linear(), "factor .*must be a positive finite number; got -1.0"),
-        (lambda: mk.Linear() ** 0.5, "positive whole power"),
+        (lambda: mk.Linear() ** 0.5, "a power that is not whole"),
         (lambda: mk.KernelBank([mk.Linear()], names=["a", "b"]), "1 kernels came with 2 names"),
         (lambda: mk.per_feature(5), "per_feature needs a kernel on vectors .*got 5"),
         (lambda: mk.per_feature(mk.Linear(columns=1)), "selects its own. Use per_feature"),

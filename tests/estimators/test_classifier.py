@@ -81,7 +81,7 @@ def test_predict_and_score_follow_from_the_decisions(classes):
 
 def test_one_uncorrected_kernel_is_the_plain_svm():
     X, y = iris(classes=2)
-    model = Classifier(mk.Gaussian(0.5), C=2.0, center=False, normalize=None).fit(X, y)
+    model = Classifier(mk.Gaussian(0.5), "uniform", C=2.0, center=False, normalize=None).fit(X, y)
     other = SVC(kernel="rbf", gamma=0.5, C=2.0, tol=1e-10).fit(X, y)
     np.testing.assert_allclose(model.decision_function(X), other.decision_function(X), atol=1e-8)
     assert model.kernel_weights_.tolist() == [1.0]
@@ -89,7 +89,7 @@ def test_one_uncorrected_kernel_is_the_plain_svm():
 
 def test_attributes_have_the_documented_shapes():
     X, y = iris()
-    model = Classifier(BANKS["stacked"]).fit(X, y)
+    model = Classifier(BANKS["stacked"], "alignf").fit(X, y)
     p = len(model.kernel_names_)
     assert p == 8 and len(set(model.kernel_names_)) == p
     assert model.kernel_weights_.shape == (p,)
@@ -191,7 +191,9 @@ def test_class_weights_multiply_the_cost():
     y = (y == 1).astype(int)  # not separable
     factors = {0: 1.0, 1: 5.0}
     by_dict = Exact(BANKS["shared"], "uniform", class_weight=factors).fit(X, y)
-    gaussian = Exact(mk.Gaussian(0.5), class_weight=factors, center=False, normalize=None)
+    gaussian = Exact(
+        mk.Gaussian(0.5), "uniform", class_weight=factors, center=False, normalize=None
+    )
     other = SVC(kernel="rbf", gamma=0.5, class_weight=factors, tol=1e-10).fit(X, y)
     # libsvm's own answer has an error of about 1e-7 here, whatever its tolerance.
     np.testing.assert_allclose(

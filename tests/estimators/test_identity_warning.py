@@ -28,7 +28,7 @@ def test_narrow_kernels_on_raw_columns_are_named(weighting):
 
 def test_wide_and_linear_kernels_give_no_warning():
     rng = np.random.default_rng(0)
-    X = rng.standard_normal((60, 200))
+    X = rng.standard_normal((60, 5)) @ rng.standard_normal((5, 200))
     y = X[:, :20].sum(1) > 0
     for bank in (mk.gaussians([1e-4]), mk.KernelBank([mk.Linear()]), mk.at_distances()):
         with warnings.catch_warnings():

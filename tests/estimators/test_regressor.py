@@ -26,7 +26,8 @@ pytestmark = pytest.mark.filterwarnings("ignore:The signed combination")
 def test_one_linear_kernel_is_ridge_regression():
     X, y = waves()
     for center in (True, False):
-        model = Regressor(mk.Linear(), alpha=2.0, center=center, normalize=None).fit(X, y)
+        options = {"alpha": 2.0, "center": center, "normalize": None}
+        model = Regressor(mk.Linear(), "uniform", **options).fit(X, y)
         other = Ridge(alpha=2.0).fit(X, y)
         np.testing.assert_allclose(model.predict(X), other.predict(X), atol=1e-10)
         assert model.intercept_ == pytest.approx(
@@ -38,13 +39,13 @@ def test_one_gaussian_is_kernel_ridge_on_centred_data():
     X, y = waves()
     K = mk.center(mk.Gaussian(0.3)(X))
     other = KernelRidge(alpha=0.5, kernel="precomputed").fit(K, y - y.mean())
-    model = Regressor(mk.Gaussian(0.3), alpha=0.5, normalize=None).fit(X, y)
+    model = Regressor(mk.Gaussian(0.3), "uniform", alpha=0.5, normalize=None).fit(X, y)
     np.testing.assert_allclose(model.predict(X), other.predict(K) + y.mean(), atol=1e-9)
 
 
 def test_score_and_attributes():
     X, y = waves()
-    model = Regressor(BANKS["shared"], alpha=0.1).fit(X[:40], y[:40])
+    model = Regressor(BANKS["shared"], "alignf", alpha=0.1).fit(X[:40], y[:40])
     assert model.score(X, y) == r2_score(y, model.predict(X)) > 0.5
     assert isinstance(model.intercept_, float)
     assert model.dual_coef_.shape == (len(model.support_), 1)

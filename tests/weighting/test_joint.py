@@ -237,11 +237,13 @@ def test_every_pair_of_loss_and_regulariser_is_certified(rule, kind):
     if kind == "regression":
         X, y = load_diabetes(return_X_y=True)
         X, y = X[:120], (y[:120] - y.mean()) / y.std()
-        model = mk.MultiKernelRegressor(weighting=rule).fit(X, y)
+        bank = mk.default_bank(X, kind="gaussians")
+        model = mk.MultiKernelRegressor(bank, rule).fit(X, y)
     else:
         X, y = load_iris(return_X_y=True)
         rows = y > 0 if kind == "binary" else y >= 0
-        model = mk.MultiKernelClassifier(weighting=rule).fit(X[rows], y[rows])
+        bank = mk.default_bank(X[rows], kind="gaussians")
+        model = mk.MultiKernelClassifier(bank, rule).fit(X[rows], y[rows])
     assert 0 <= model.duality_gap_ <= 1e-3
     assert np.all(model.kernel_weights_ >= 0)
     assert np.all(np.isfinite(model.kernel_weights_))

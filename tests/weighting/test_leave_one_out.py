@@ -11,7 +11,7 @@ import multikernel as mk
 from multikernel.grams.memory import MemoryBudget
 from multikernel.learners.leave_one_out import LeaveOneOutProblem, leave_one_out
 from multikernel.problem import Target
-from multikernel.weighting.leave_one_out import Sample, minimise
+from multikernel.weighting.leave_one_out import SizedKernels, minimise
 
 
 def data(n=120, seed=0, columns=4):
@@ -160,8 +160,8 @@ def test_several_starts_are_no_worse_than_one():
     grams = bank().plan(X).grams(X, budget=MemoryBudget.of(None)).corrected(True, "multiplicative")
     target = Target(y[:, None], "regression")
     options = {"tol": 1e-6, "max_iter": 60, "seed": 0}
-    many = minimise(Sample(grams, target, True), **options)
-    one = minimise(Sample(grams, target, True), several=False, **options)
+    many = minimise(SizedKernels(grams, target, True), **options)
+    one = minimise(SizedKernels(grams, target, True), several=False, **options)
     assert many.error <= one.error * (1 + 1e-3)
 
 

@@ -83,6 +83,7 @@ KERNELS: tuple[type, ...] = (
 
 WEIGHTINGS: tuple[type, ...] = (
     *(weighting.Uniform, weighting.BestSingle, weighting.Align, weighting.AlignF),
+    *(weighting.LeaveOneOut,),
     weighting.FeatureCorrelation,
     *(weighting.LpNorm, weighting.L1, weighting.ElasticNetNorm, weighting.HierarchicalNorm),
     *(weighting.NonIsotropicNorm, weighting.L2Ball, weighting.AlignmentRegularized),

@@ -104,9 +104,10 @@ class LinearGrams(Grams):
             U = unit_rows(U, new.shift, self.starts)
         elif normalize == "frobenius":
             norms = np.sqrt(np.diag(self._products(U)))
+        as_built = normalize == "trace-first" or not center
         new.scale = scales(
             normalize,
-            self.by_kernel(self.spread if center else self.power),
+            self.by_kernel(self.power if as_built else self.spread),
             self.by_kernel(self.spread) / self.total_weight,
             norms,
             self.degenerate,

@@ -9,6 +9,7 @@ are tried on a part of the sample, and the best of them is improved on the whole
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any
@@ -22,7 +23,7 @@ from ..learners.base import Learner
 from ..learners.leave_one_out import LeaveOneOutFit, LeaveOneOutProblem, leave_one_out
 from ..problem import Target
 from .alignment import alignf
-from .base import Weighting
+from .base import Weighting, normalised
 from .uniform import folds
 
 #: Starts are compared on at most this many samples.
@@ -120,9 +121,13 @@ class LeaveOneOut(Weighting):
         self, grams: Grams, target: Target, learner: Learner, summary: Summary | None = None
     ) -> tuple[np.ndarray, list[dict[str, Any]]]:
         self._check()
-        whole = Sample(grams, target, learner.fit_intercept)
+        whole = SizedKernels(grams, target, learner.fit_intercept)
         sample = whole.part(some_rows(target, self._most_samples(grams), self.random_state))
-        found = minimise(sample, tol=self.tol, max_iter=self.max_iter, seed=self.random_state)
+        try:
+            found = minimise(sample, tol=self.tol, max_iter=self.max_iter, seed=self.random_state)
+        except LinAlgError:
+            # No start has a definite matrix: equal weights, which the caller checks and refuses.
+            return normalised(np.where(grams.degenerate, 0.0, 1.0)), []
         shrinkage = self.shrinkage
         if shrinkage == "auto":
             shrinkage = self._shrinkage_by_folds(sample)
@@ -158,7 +163,7 @@ class LeaveOneOut(Weighting):
         fits = np.sqrt(room / (8.0 * MATRICES_IN_MEMORY))
         return int(max(min(self.max_samples, fits), MIN_SAMPLES))
 
-    def _shrinkage_by_folds(self, sample: Sample) -> float:
+    def _shrinkage_by_folds(self, sample: SizedKernels) -> float:
         usable = int(np.count_nonzero(sample.usable))
         if usable == 1 or sample.grams.n >= MIN_SAMPLES_PER_KERNEL * usable:
             return 0.0
@@ -167,7 +172,7 @@ class LeaveOneOut(Weighting):
 
 
 @dataclass
-class Sample:
+class SizedKernels:
     """The criterion on one sample, as a function of the sizes of the kernels.
 
     The size of a kernel is its weight times its mean centred diagonal. Sizes, unlike weights, keep
@@ -196,13 +201,13 @@ class Sample:
     def p(self) -> int:
         return self.grams.p
 
-    def part(self, rows: np.ndarray) -> Sample:
+    def part(self, rows: np.ndarray) -> SizedKernels:
         """The same kernels on some of the samples, centred and normalised there."""
         if len(rows) == self.grams.n:
             return self
         target = self.target.take(rows)
         grams = self.grams.take(rows, target.sample_weight)
-        return Sample(
+        return SizedKernels(
             grams.corrected(self.grams.center, self.grams.how), target, self.fit_intercept
         )
 
@@ -226,7 +231,7 @@ class LooMinimum:
 
     Attributes
     ----------
-    sample : Sample
+    sample : SizedKernels
     sizes : array of shape (p,)
     uniform : array of shape (p,)
         Equal sizes, of the best total.
@@ -237,7 +242,7 @@ class LooMinimum:
         Of the whole matrix.
     """
 
-    sample: Sample
+    sample: SizedKernels
     sizes: np.ndarray
     uniform: np.ndarray
     error: float
@@ -250,7 +255,7 @@ class LooMinimum:
 
 
 def minimise(
-    sample: Sample, *, tol: float, max_iter: int, seed: Any, several: bool = True
+    sample: SizedKernels, *, tol: float, max_iter: int, seed: Any, several: bool = True
 ) -> LooMinimum:
     """Minimise the criterion: starts on a part of the sample, then the whole sample.
 
@@ -258,7 +263,12 @@ def minimise(
     """
     part = sample.part(some_rows(sample.target, MAX_START_SAMPLES, seed))
     uniform, starts = find_starts(part, several)
-    runs = [descend(part, start, MAX_START_STEPS, 10 * tol) for start in starts]
+    runs = []
+    for start in starts:
+        with suppress(LinAlgError):
+            runs.append(descend(part, start, MAX_START_STEPS, 10 * tol))
+    if not runs:
+        raise LinAlgError("No start has a positive definite matrix.")
     best = without_unneeded(part, min(runs, key=lambda run: run[1])[0], sample.grams.n)
     if part is not sample:
         uniform = with_best_total(sample, uniform, 0.5)[0]
@@ -291,7 +301,7 @@ def some_rows(target: Target, limit: int, seed: Any) -> np.ndarray:
     return np.sort(order[:limit])
 
 
-def find_starts(sample: Sample, several: bool) -> tuple[np.ndarray, list[np.ndarray]]:
+def find_starts(sample: SizedKernels, several: bool) -> tuple[np.ndarray, list[np.ndarray]]:
     """Uniform sizes, and the starts: uniform, alignf, and the best single kernel."""
     usable = sample.usable
     uniform, _ = with_best_total(sample, np.where(usable, 1.0 / usable.sum(), 0.0), 0.2)
@@ -323,7 +333,7 @@ def find_starts(sample: Sample, several: bool) -> tuple[np.ndarray, list[np.ndar
     return uniform, [np.maximum(start, rest * start.sum()) for start in starts]
 
 
-def without_unneeded(sample: Sample, sizes: np.ndarray, n_samples: int) -> np.ndarray:
+def without_unneeded(sample: SizedKernels, sizes: np.ndarray, n_samples: int) -> np.ndarray:
     """The same sizes, with zeros for kernels that are not needed, tried from the smallest on.
 
     ``n_samples`` is the size of the whole sample, by which the standard error is reckoned. The
@@ -347,7 +357,7 @@ def without_unneeded(sample: Sample, sizes: np.ndarray, n_samples: int) -> np.nd
 
 
 def with_best_total(
-    sample: Sample, direction: np.ndarray, precision: float
+    sample: SizedKernels, direction: np.ndarray, precision: float
 ) -> tuple[np.ndarray, float]:
     """The multiple of a direction with the smallest criterion, and that criterion."""
     K = sample.matrix(direction)
@@ -366,7 +376,7 @@ def with_best_total(
 
 
 def descend(
-    sample: Sample, start: np.ndarray, max_steps: int, tol: float
+    sample: SizedKernels, start: np.ndarray, max_steps: int, tol: float
 ) -> tuple[np.ndarray, float, float]:
     """Sizes after at most ``max_steps`` factorisations, their criterion and projected gradient.
 
@@ -395,7 +405,7 @@ def log_error(fit: LeaveOneOutFit) -> float:
 class Trace:
     """The logarithm of the criterion with its gradient, and the best point seen."""
 
-    def __init__(self, sample: Sample, usable: np.ndarray) -> None:
+    def __init__(self, sample: SizedKernels, usable: np.ndarray) -> None:
         self.sample, self.usable = sample, usable
         self.best = (np.zeros(0), np.inf, np.zeros(0))
         self.count = 0
@@ -428,10 +438,12 @@ class Trace:
     def answer(self) -> tuple[np.ndarray, float, float]:
         """The best sizes seen, their criterion, and the largest entry of its gradient."""
         x, error, slope = self.best
+        if not np.isfinite(error):
+            raise LinAlgError("No kernel matrix on the way is positive definite.")
         return self.sizes(x), error, float(np.max(np.abs(slope), initial=0.0))
 
 
-def choose_shrinkage(sample: Sample, tol: float, seed: Any) -> float:
+def choose_shrinkage(sample: SizedKernels, tol: float, seed: Any) -> float:
     """The largest shrinkage whose cross-validated error is within one standard error of the best.
 
     Weights are learned on each training fold; errors are those of ridge regression on it.
@@ -439,7 +451,10 @@ def choose_shrinkage(sample: Sample, tol: float, seed: Any) -> float:
     errors = np.zeros((len(SHRINKAGES), len(sample.target.Y)))
     for train, test in folds(sample.target, 5, seed):
         part = sample.part(train)
-        found = minimise(part, tol=10 * tol, max_iter=MAX_START_STEPS, seed=seed, several=False)
+        try:
+            found = minimise(part, tol=10 * tol, max_iter=MAX_START_STEPS, seed=seed, several=False)
+        except LinAlgError:
+            continue  # a fold that says nothing
         target = sample.target.take(test)
         rescale = part.grams.scales[sample.usable] / sample.grams.scales[sample.usable]
         for row, share in enumerate(SHRINKAGES):
