@@ -22,7 +22,7 @@ X, X_test, y, y_test = train_test_split(X, y, test_size=0.4, random_state=0, str
 # %%
 # One Gaussian after another: centred alignment on the training part, and the accuracy of both
 # predictors on the rest.
-gammas = np.geomspace(1e-4, 1.0, 13)
+gammas = np.geomspace(1e-4, 0.1, 10)
 aligned, parzen, machine = [], [], []
 for gamma in gammas:
     average = mk.ParzenClassifier([mk.Gaussian(gamma)], "uniform").fit(X, y)

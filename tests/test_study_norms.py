@@ -128,7 +128,7 @@ def test_refusals(study):
     X, y = sample(40)
     with pytest.raises(ValueError, match="at most 20, the samples that are not held out; got 30"):
         norm_study(BANK, X, y, sizes=[30])
-    with pytest.raises(AssumptionError, match="norms is the exponent of a norm"):
+    with pytest.raises(AssumptionError, match=r"norms must be a number in \[1, inf\]"):
         norm_study(BANK, X, y, norms=[0.5])
     with pytest.raises(ValueError, match="norms is empty"):
         norm_study(BANK, X, y, norms=[])

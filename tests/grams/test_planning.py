@@ -158,7 +158,7 @@ def test_unknown_columns(bank, match):
 
 def test_a_bank_for_other_columns():
     bank = mk.default_bank(np.random.default_rng(0).normal(size=(10, 3)))
-    with pytest.raises(ValueError, match="standardises 3 columns, but selects 4 of X"):
+    with pytest.raises(ValueError, match="scales 3 columns, but selects 4 of X"):
         bank.plan(np.zeros((10, 4)))
 
 

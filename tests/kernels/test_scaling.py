@@ -127,8 +127,9 @@ def test_widths_are_multiples_of_the_median_distance(kernel, l1):
         assert median[0] * factor * 0.999 <= length <= median[1] * factor * 1.001
 
 
-def test_median_of_copies_is_one():
-    assert median_distance(np.ones((5, 2)), l1=False, sample_weight=None) == 1.0
+def test_median_of_copies_is_that_of_unit_differences():
+    assert median_distance(np.ones((5, 4)), l1=False, sample_weight=None) == 2.0
+    assert median_distance(np.ones((5, 4)), l1=True, sample_weight=None) == 4.0
 
 
 def test_raw_columns_keep_their_widths():

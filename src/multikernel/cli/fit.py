@@ -84,7 +84,7 @@ def fit(
     estimator = make_estimator(
         problem,
         bank,
-        weighting or ["loo"],
+        weighting or ["alignf"],
         cost,
         alpha,
         folds=folds,

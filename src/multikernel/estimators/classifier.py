@@ -36,12 +36,10 @@ class ClassifierCommon(ClassifierMixin, MultiKernelEstimator):  # type: ignore[m
     tol: float
     max_iter: int
 
-    def _make_learner(
-        self, C: float | str, grams: Grams, *, leave_one_out: bool = False
-    ) -> SVM | LogisticRegression | Ridge:
+    def _make_learner(self, C: float | str, grams: Grams) -> SVM | LogisticRegression | Ridge:
         if self.loss == "squared":
             alpha = C if isinstance(C, str) else 1.0 / C
-            return Ridge(alpha, fit_intercept=self.fit_intercept, leave_one_out=leave_one_out)
+            return Ridge(alpha, fit_intercept=self.fit_intercept)
         if self.loss == "logistic":
             steps = self.max_iter if self.max_iter >= 0 else 100
             return LogisticRegression(C, max_iter=steps, fit_intercept=self.fit_intercept)
@@ -144,7 +142,7 @@ class MultiKernelClassifier(ClassifierCommon):
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         What to combine; None takes :func:`multikernel.default_bank`. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
-    weighting : str or weighting, default="loo"
+    weighting : str or weighting, default="alignf"
         A rule by name, such as ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, ``"loo"`` and
         ``"correlation"``, or an object such as ``mk.Align(q=2)``.
     C : float or "loo", default=1.0
@@ -252,7 +250,7 @@ class MultiKernelClassifier(ClassifierCommon):
     def __init__(
         self,
         kernels: Any = None,
-        weighting: Any = "loo",
+        weighting: Any = "alignf",
         C: float | str = 1.0,
         *,
         loss: str = "hinge",
@@ -311,7 +309,9 @@ class MultiKernelClassifier(ClassifierCommon):
         target = self._encode_labels(y, keep, weights)
         grams = self._make_grams(X, keep, weights)
         rule = self._as_weighting(self.weighting)
-        learner = self._make_learner(self.C, grams, leave_one_out=isinstance(rule, LeaveOneOut))
+        learner = self._make_learner(self.C, grams)
+        if isinstance(learner, Ridge):
+            learner.leave_one_out = isinstance(rule, LeaveOneOut)
         separate = self.multiclass == "per_class" and target.Y.shape[1] > 1
         self._fit(grams, target, rule, learner, keep, separate=separate)
         return self

@@ -35,7 +35,7 @@ class RegressorCommon(RegressorMixin, MultiKernelEstimator):  # type: ignore[mis
     tol: float
     max_iter: int
 
-    def _make_learner(self, alpha: float | str, *, leave_one_out: bool = False) -> Ridge | SVR:
+    def _make_learner(self, alpha: float | str) -> Ridge | SVR:
         if self.loss == "epsilon_insensitive":
             if isinstance(alpha, str):
                 raise ValueError(
@@ -49,7 +49,6 @@ class RegressorCommon(RegressorMixin, MultiKernelEstimator):  # type: ignore[mis
             tol=self.tol,
             max_iter=self.max_iter,
             fit_intercept=self.fit_intercept,
-            leave_one_out=leave_one_out,
         )
 
     def __sklearn_tags__(self) -> Tags:
@@ -110,7 +109,7 @@ class MultiKernelRegressor(RegressorCommon):
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         What to combine; None takes :func:`multikernel.default_bank`. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
-    weighting : str or weighting, default="loo"
+    weighting : str or weighting, default="alignf"
         A rule by name, such as ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, ``"loo"`` and
         ``"correlation"``, or an object such as ``mk.Align(q=2)``.
     alpha : float or "loo", default=1.0
@@ -210,7 +209,7 @@ class MultiKernelRegressor(RegressorCommon):
     def __init__(
         self,
         kernels: Any = None,
-        weighting: Any = "loo",
+        weighting: Any = "alignf",
         alpha: float | str = 1.0,
         *,
         loss: str = "squared",
@@ -268,6 +267,8 @@ class MultiKernelRegressor(RegressorCommon):
         target = self._encode_outputs(y, keep, weights)
         grams = self._make_grams(X, keep, weights)
         rule = self._as_weighting(self.weighting)
-        learner = self._make_learner(self.alpha, leave_one_out=isinstance(rule, LeaveOneOut))
+        learner = self._make_learner(self.alpha)
+        if isinstance(learner, Ridge):
+            learner.leave_one_out = isinstance(rule, LeaveOneOut)
         self._fit(grams, target, rule, learner, keep)
         return self

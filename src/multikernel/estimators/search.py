@@ -182,7 +182,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         As in :class:`MultiKernelClassifier`.
-    weighting : str, weighting, or list of them, default="loo"
+    weighting : str, weighting, or list of them, default="alignf"
         The rules to choose from.
     Cs : sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
         The costs to choose from.
@@ -228,7 +228,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
     def __init__(
         self,
         kernels: Any = None,
-        weighting: Any = "loo",
+        weighting: Any = "alignf",
         Cs: Any = (0.01, 0.1, 1.0, 10.0, 100.0),
         *,
         loss: str = "hinge",
@@ -319,7 +319,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         As in :class:`MultiKernelRegressor`.
-    weighting : str, weighting, or list of them, default="loo"
+    weighting : str, weighting, or list of them, default="alignf"
         The rules to choose from.
     alphas : sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
         The ridges to choose from.
@@ -365,7 +365,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
     def __init__(
         self,
         kernels: Any = None,
-        weighting: Any = "loo",
+        weighting: Any = "alignf",
         alphas: Any = (0.01, 0.1, 1.0, 10.0, 100.0),
         *,
         loss: str = "squared",

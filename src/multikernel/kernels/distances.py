@@ -88,7 +88,7 @@ class Matern(VectorKernel):
     --------
     >>> import multikernel as mk
     >>> mk.Matern(nu=2.5, length=2.0)([[0.0, 0.0]], [[3.0, 4.0]]).round(4)
-    array([[0.0638]])
+    array([[0.0635]])
     """
 
     nu: float = 1.5

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from .bank import KernelBank
@@ -17,7 +18,7 @@ from .scaling import check_scaling, learn_scaling
 from .vectors import Gaussian, Laplacian, VectorKernel
 
 #: Distances are looked at between at most this many samples, evenly spaced.
-MAX_DISTANCE_SAMPLES = 500
+MAX_DISTANCE_SAMPLES = 1000
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,7 +74,13 @@ class AtDistance(VectorKernel):
 
 
 def median_distance(Z: Any, *, l1: bool, sample_weight: np.ndarray | None) -> float:
-    """The median of the positive distances between samples; 1 if there is none."""
+    """The median of the positive distances between samples.
+
+    If there is none, the result is that of samples at distance 1 in every column.
+    """
+    if sp.issparse(Z):
+        # scikit-learn's distances read indices of 32 bits; the sample is small.
+        Z = sp.csr_matrix((Z.data, Z.indices.astype(np.int32), Z.indptr.astype(np.int32)), Z.shape)
     distances = manhattan_distances(Z) if l1 else euclidean_distances(Z)
     n = len(distances)
     omega = np.ones(n) if sample_weight is None else sample_weight
@@ -82,7 +89,7 @@ def median_distance(Z: Any, *, l1: bool, sample_weight: np.ndarray | None) -> fl
     # Copies of a sample are at distance zero up to rounding.
     positive = found > 1e-6 * found.max(initial=0.0)
     if not np.any(positive):
-        return 1.0
+        return float(Z.shape[1] if l1 else np.sqrt(Z.shape[1]))
     found, counts = found[positive], counts[positive]
     order = np.argsort(found, kind="stable")
     reached = np.cumsum(counts[order])
@@ -131,7 +138,7 @@ def at_distances(
     >>> bank = mk.at_distances(mk.Exponential(), [0.5, 1.0, 2.0])
     >>> model = mk.MultiKernelClassifier(bank).fit(X, y)
     >>> [round(kernel.length, 2) for kernel in model.bank_]
-    [1.25, 2.49, 4.99]
+    [1.25, 2.5, 5.0]
     """
     if not isinstance(factors, Iterable) or isinstance(factors, str):
         raise TypeError(f"at_distances: factors must be a sequence of numbers; got {factors!r}.")

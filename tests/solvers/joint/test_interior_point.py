@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 import multikernel as mk
-from experiments import toy
+from experiments import toy, toy_data
 from multikernel.grams.memory import MemoryBudget
 from multikernel.grams.protocol import Grams
 from multikernel.learners.logistic import LogisticRegression
@@ -296,7 +296,7 @@ def test_weights_of_the_points_and_constant_kernels(rng, newton_only):
 )
 def test_the_toy_grid_reaches_its_tolerance(p, levels, costs):
     for k, C in itertools.product(levels, costs):
-        X, y = toy.make_toy(toy.N_TRAIN, k, np.random.default_rng([0, k, 0]))
+        X, y = toy_data.make_toy(toy_data.N_TRAIN, k, np.random.default_rng([0, k, 0]))
         model, converged = toy.fit_norm(p, C, X, y)
         assert converged and model.duality_gap_ <= 1e-3, (k, C, model.duality_gap_)
         assert np.all(np.isfinite(model.kernel_weights_)) and len(model.history_) <= 60
@@ -304,7 +304,9 @@ def test_the_toy_grid_reaches_its_tolerance(p, levels, costs):
 
 @pytest.mark.parametrize(("informative", "C"), [(50, 1e-2), (4, 1e-3)])
 def test_toy_points_to_six_digits(informative, C):
-    X, y = toy.make_toy(toy.N_TRAIN, informative, np.random.default_rng([0, informative, 0]))
+    X, y = toy_data.make_toy(
+        toy_data.N_TRAIN, informative, np.random.default_rng([0, informative, 0])
+    )
     bank = mk.per_feature(mk.Linear())
     model = mk.MultiKernelClassifier(bank, mk.LpNorm(INF, tol=1e-6), C=C).fit(X, y)
     assert model.duality_gap_ <= 1e-6

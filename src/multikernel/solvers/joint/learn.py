@@ -66,7 +66,7 @@ def learn(
     def finish(found: Found, own: Grams) -> Solution:
         norm = found.gram.centred_norm(target.sample_weight)
         warn_of_identity(grams, found, summary, norm)
-        aligned = combined_alignment(found, summary, norm)
+        aligned = combined_alignment(found, summary, target, norm)
         return Solution(
             found.kernel_weights, found.machine, aligned, summary.alignments, found.history, own
         )
@@ -118,8 +118,12 @@ def refuse_constant_kernels(grams: Grams, *, warn: bool = True) -> None:
         )
 
 
-def combined_alignment(found: Found, summary: Summary, norm: float) -> float:
-    """The centred alignment of the learned combination, of this norm, with the target."""
+def combined_alignment(
+    found: Found, summary: Summary, target: Target, norm: float | None = None
+) -> float:
+    """The centred alignment of the learned combination with the target; its norm may be known."""
+    if norm is None:
+        norm = found.gram.centred_norm(target.sample_weight)
     size = norm * summary.target_norm
     return float(found.kernel_weights @ summary.a) / size if size > 0 else 0.0
 
