@@ -49,10 +49,10 @@ class ChiSquared(Gaussian):
 class AdditiveChiSquared(VectorKernel):
     """The additive chi-squared kernel ``K(x, z) = sum_c 2 x_c z_c / (x_c + z_c)``.
 
-    For histograms, counts and other columns without negative values. It is ``(|x| + |z| - d(x, z))
-    / 2`` with sums |x|, |z| and the chi-squared distance d, so that centring leaves -1/2 times the
-    distances, centred. (``sklearn.metrics.pairwise.additive_chi2_kernel`` returns the distances
-    with a minus sign, which is not positive semidefinite.)
+    For histograms, counts and other columns without negative values. It is half of
+    ``sum_c x_c + sum_c z_c - d(x, z)`` with the chi-squared distance d, so that centring leaves
+    -1/2 times the distances, centred. (``sklearn.metrics.pairwise.additive_chi2_kernel`` returns
+    the distances with a minus sign, which is not positive semidefinite.)
 
     Parameters
     ----------
