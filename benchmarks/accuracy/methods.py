@@ -106,13 +106,13 @@ def other(module: str, name: str, **options: Any) -> Maker:
 
 METHODS: dict[str, Maker] = {
     "default": ours(),
-    "loo, squared loss": ours("loo", loss="squared"),
-    "loo, logistic loss": ours("loo", loss="logistic"),
-    "uniform": ours("uniform", constant="loo"),
-    "align": ours("align", constant="loo"),
-    "alignf": ours("alignf", constant="loo"),
-    "alignf, Gaussians (0.1)": ours("alignf", "gaussians"),
-    "lp, p = 4/3": ours("lp"),
+    "loo": ours("loo", "tables"),
+    "loo, squared loss": ours("loo", "tables", loss="squared"),
+    "loo, logistic loss": ours("loo", "tables", loss="logistic"),
+    "uniform": ours("uniform", "tables", constant="loo"),
+    "align": ours("align", "tables", constant="loo"),
+    "alignf": ours("alignf", "tables", constant="loo"),
+    "lp, p = 4/3": ours("lp", "tables"),
     "RBF machine, tuned": tuned_rbf,
     "kernel ridge, tuned": tuned_kernel_ridge,
     "linear": linear,
@@ -123,4 +123,4 @@ METHODS: dict[str, Maker] = {
     "CatBoost": other("catboost", "CatBoost", verbose=0, random_state=0),
 }
 #: Methods of a quick run.
-QUICK = ("default", "alignf, Gaussians (0.1)", "RBF machine, tuned", "HistGradientBoosting")
+QUICK = ("default", "loo", "RBF machine, tuned", "HistGradientBoosting")
