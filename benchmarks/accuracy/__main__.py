@@ -3,9 +3,9 @@
     python -m benchmarks.accuracy [--quick] [--splits N] [--sets ...] [--methods ...]
     python -m benchmarks.accuracy --table        the table of what has been run
 
-Every finished (set, split, method) is a line of benchmarks/results/accuracy.jsonl, so that a run
-that was stopped goes on where it was. LightGBM, XGBoost and CatBoost take part where they are
-installed (pip install lightgbm xgboost catboost).
+Every finished (set, split, method) is a line of benchmarks/results/accuracy.jsonl (another file for
+another --max-train), so that a run that was stopped goes on where it was. LightGBM, XGBoost and
+CatBoost take part where they are installed (pip install lightgbm xgboost catboost).
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def main() -> None:
     parser.add_argument("--max-train", type=int, default=problems.MAX_TRAIN)
     parser.add_argument("--table", action="store_true", help="print the table, run nothing")
     options = parser.parse_args()
-    path = RESULTS / ("accuracy-quick.jsonl" if options.quick else "accuracy.jsonl")
+    # Results with other sizes of the training part are another table.
+    size = "" if options.max_train == problems.MAX_TRAIN else f"-{options.max_train}"
+    path = RESULTS / f"accuracy{'-quick' if options.quick else ''}{size}.jsonl"
     rows = read(path)
     if not options.table:
         sets = options.sets or (problems.QUICK if options.quick else problems.TABLES)
