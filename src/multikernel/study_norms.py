@@ -291,7 +291,7 @@ def norm_study(
             "mk.precomputed(K) with X = mk.sample_ids(n)."
         )
     # Parameters that depend on the inputs are set once, so that all models have the same kernels.
-    bank = default_bank(X) if bank is None else as_bank(bank).adapt(X)
+    bank = default_bank(X, kind="gaussians") if bank is None else as_bank(bank).adapt(X)
     y = np.asarray(y)
     everyone = np.arange(len(y))
     if not 0 < held_out < 1:

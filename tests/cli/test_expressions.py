@@ -126,7 +126,7 @@ kernels = ["Spectrum(k=2)"]
     encoder = TableEncoder.fit(FRAME, texts=["dna"])
     assert encoder.names == ["gene_1", "gene_2", "age", "stage=i", "stage=ii", "dna"]
     built = build_bank(views, encoder, encoder(FRAME))
-    assert built.names[10:] == [
+    assert built.names[13:] == [
         "clinical: Linear()",
         "clinical: Gaussian(gamma=0.1)",
         "clinical: Gaussian(gamma=1)",
@@ -134,8 +134,8 @@ kernels = ["Spectrum(k=2)"]
         "sequence: Spectrum(k=2)",
     ]
     assert built[0].columns == (0, 1) and len(built[0].scaling.scale) == 2
-    assert built[10] == mk.Linear(columns=(2, 3, 4))
-    assert built[14].columns == (5,)
+    assert built[13] == mk.Linear(columns=(2, 3, 4))
+    assert built[17].columns == (5,)
     model = mk.MultiKernelClassifier(built, "uniform").fit(encoder(FRAME), [0, 1, 0, 1])
     assert model.kernel_names_ == built.names
 

@@ -18,7 +18,7 @@ def test_fit_says_what_it_found_and_did(animals, tmp_path):
     assert "90 rows, 3 columns to learn from" in done.stderr
     assert "Classification with 3 classes: ape (30), bee (30), cat (30)" in done.stderr
     assert "holds texts" in done.stderr and f"Model: {model}" in done.stderr
-    assert "Chosen by cross-validation: alignf, C = " in done.stdout
+    assert "Chosen by cross-validation: loo, C = " in done.stdout
     loaded = mk.load(model)
     assert isinstance(loaded, TableModel) and loaded.target == "kind"
     assert loaded.encoder.names == ["size", "weight", "colour=blue", "colour=green", "colour=red"]
@@ -29,7 +29,7 @@ def test_fit_answers_machines_and_can_be_quiet(animals, tmp_path):
     model = tmp_path / "a.skops"
     said = answer("fit", animals, "-y", "price", "--drop", "kind", "-o", model, "--alpha", 0.1)
     assert said["task"] == "regression" and said["rows"] == 90 and said["model"] == str(model)
-    assert len(said["kernels"]) == 10 and {"kernel", "weight", "alignment"} == set(
+    assert len(said["kernels"]) == 13 and {"kernel", "weight", "alignment"} == set(
         said["kernels"][0]
     )
     assert said["duality_gap"] < 1e-6
@@ -63,7 +63,7 @@ def test_libsvm_files_need_no_target(tmp_path):
     X, y = make_classification(60, 6, random_state=0)
     path, model = tmp_path / "a.libsvm", tmp_path / "a.skops"
     dump_svmlight_file(X, y, str(path))
-    said = answer("fit", path, "-o", model, "--C", 1)
+    said = answer("fit", path, "-o", model, "--C", 10)
     assert said["task"] == "classification" and said["classes"] == [0, 1]
     assert answer("predict", model, path)["score"]["value"] > 0.9
 
@@ -85,7 +85,7 @@ def test_categories_can_have_kernels_of_their_own(animals, tmp_path):
     model = tmp_path / "a.skops"
     said = answer("fit", animals, "-y", "kind", "--categories", "kernel", "-o", model, "--C", 1)
     names = [row["kernel"] for row in said["kernels"]]
-    assert names[-1] == "colour: Linear()" and names[0].startswith("numbers: Gaussian")
+    assert names[-1] == "colour: Linear()" and names[0].startswith("numbers: Exponential")
     assert set(said["views"]) == {"numbers", "colour"}
     own = mk.load(model).estimator.bank_[-1]
     assert own == mk.Linear(columns=(3, 4, 5))
@@ -116,7 +116,7 @@ def test_arrays_of_an_archive_are_views(tmp_path):
     np.savez(
         path, good=rng.normal(size=(60, 3)) + 2 * y[:, None], bad=rng.normal(size=(60, 2)), y=y
     )
-    said = answer("fit", path, "-y", "y", "-o", model, "--C", 1, "-k", "linear")
+    said = answer("fit", path, "-y", "y", "-o", model, "--C", 1, "-k", "linear", "-w", "alignf")
     assert [row["kernel"] for row in said["kernels"]] == ["good: Linear()", "bad: Linear()"]
     assert said["views"]["good"] > 0.9
 
@@ -303,9 +303,9 @@ def test_certificates_want_the_training_data(trained, tmp_path):
 def test_the_bank_is_shown_aligned_and_drawn(animals, tmp_path):
     picture = tmp_path / "a.svg"
     done = succeed("bank", animals, "-y", "kind", "--drop", "price", "--picture", picture)
-    assert "10 kernels on 90 samples" in done.stdout and "Alignments" in done.stdout
+    assert "13 kernels on 90 samples" in done.stdout and "Alignments" in done.stdout
     text = picture.read_text()
-    assert text.startswith("<svg") and text.count("<rect") == 101 and "http" not in text[50:]
+    assert text.startswith("<svg") and text.count("<rect") == 170 and "http" not in text[50:]
     said = answer(
         "bank", animals, "-y", "kind", "--drop", "price", "-k", "linear", "-k", "gaussian(1)"
     )
@@ -331,7 +331,7 @@ def test_alignments_are_those_of_the_matrices(animals):
 
 def test_a_bank_needs_no_target_and_draws_svg_only(animals, tmp_path):
     said = answer("bank", animals, "--drop", "kind")
-    assert said["target_alignments"] is None and len(said["kernels"]) == 10
+    assert said["target_alignments"] is None and len(said["kernels"]) == 13
     assert "written as SVG" in fail("bank", animals, "--picture", tmp_path / "a.png")
 
 

@@ -128,7 +128,7 @@ def test_svm_without_intercept(rng):
 def test_weights_of_its_own_for_each_class():
     X, y = load_iris(return_X_y=True)
     model = mk.MultiKernelClassifier(weighting="lp", multiclass="per_class").fit(X, y)
-    assert model.kernel_weights_.shape == (3, 10)
+    assert model.kernel_weights_.shape == (3, 13)
     assert model.alignment_.shape == (3,)
     for j in range(3):
         alone = mk.MultiKernelClassifier(weighting="lp").fit(X, y == j)

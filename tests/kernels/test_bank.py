@@ -163,7 +163,7 @@ def test_per_view(rng):
 
 def test_default_bank(rng):
     X = rng.normal(size=(80, 4)) * [1.0, 10.0, 1e-3, 1e3] + [0.0, 5.0, 1.0, -1e3]
-    bank = mk.default_bank(X)
+    bank = mk.default_bank(X, kind="gaussians")
     kinds = [type(kernel).__name__ for kernel in bank]
     assert kinds == ["Gaussian"] * 7 + ["Linear"] + ["Polynomial"] * 2
     assert len(set(bank.names)) == 10 and "scaling" not in "".join(bank.names)
@@ -174,24 +174,27 @@ def test_default_bank(rng):
     np.testing.assert_allclose(bank[7](X), Z @ Z.T, atol=1e-9)
     np.testing.assert_allclose(bank[9](X), (Z @ Z.T / 4 + 1) ** 3, atol=1e-8)
     # Units do not matter.
-    moved = mk.default_bank(X * 1024.0)
+    moved = mk.default_bank(X * 1024.0, kind="gaussians")
     assert moved[3].gamma == pytest.approx(bank[3].gamma, rel=1e-9)
-    assert len(mk.default_bank(X, n_gaussians=3)) == 6
+    assert len(mk.default_bank(X, kind="gaussians", n_gaussians=3)) == 6
 
 
 def test_default_bank_of_frames_and_float32(rng):
     X = rng.normal(size=(30, 3))
     frame = pd.DataFrame(X, columns=list("abc"))
-    for one, two in zip(mk.default_bank(frame), mk.default_bank(X), strict=True):
+    names = [mk.default_bank(given).names for given in (frame, X)]
+    assert names[0] == names[1] and len(names[0]) == 13
+    kind = {"kind": "gaussians"}
+    for one, two in zip(mk.default_bank(frame, **kind), mk.default_bank(X, **kind), strict=True):
         np.testing.assert_allclose(one.scaling.scale, two.scaling.scale, rtol=1e-13)
         assert getattr(one, "gamma", 0) == pytest.approx(getattr(two, "gamma", 0), rel=1e-12)
-    single = mk.default_bank(X.astype(np.float32))
-    assert single[3].gamma == pytest.approx(mk.default_bank(X)[3].gamma, rel=1e-5)
+    single = mk.default_bank(X.astype(np.float32), **kind)
+    assert single[3].gamma == pytest.approx(mk.default_bank(X, **kind)[3].gamma, rel=1e-5)
 
 
 def test_default_bank_of_sparse_data(rng):
     X = sp.random(60, 20, density=0.2, random_state=0, format="csr")
-    bank = mk.default_bank(X)
+    bank = mk.default_bank(X, kind="gaussians")
     scale = X.toarray().std(axis=0)
     np.testing.assert_allclose(bank[0].scaling.scale, np.where(scale > 0, scale, 1), rtol=1e-12)
     Z = X.toarray() / np.array(bank[0].scaling.scale)
@@ -215,23 +218,29 @@ def test_constant_columns_are_not_blown_up(value, n, made, rng):
 
 
 def test_default_bank_of_little_data(rng):
-    one = mk.default_bank(rng.normal(size=(20, 1)))
+    one = mk.default_bank(rng.normal(size=(20, 1)), kind="gaussians")
     assert len(one) == 10 and all(np.isfinite(k.gamma) for k in one[:7])
-    same = mk.default_bank(np.ones((5, 4)))
+    same = mk.default_bank(np.ones((5, 4)), kind="gaussians")
     assert same[3].gamma == pytest.approx(1 / 4)
-    assert np.isfinite(mk.default_bank(np.array([[0.0], [1.0]]))[3].gamma)
+    two = np.array([[0.0], [1.0]])
+    assert np.isfinite(mk.default_bank(two, kind="gaussians")[3].gamma)
+    for X in (two, np.ones((5, 4)), rng.normal(size=(20, 1))):
+        bank = mk.default_bank(X)
+        assert len(bank) == 13 and all(np.isfinite(kernel(X)).all() for kernel in bank)
 
 
 @pytest.mark.parametrize("made", [np.asarray, sp.csr_matrix], ids=["dense", "sparse"])
 def test_default_bank_counts_weights_as_repetitions(made, rng):
     X = np.round(rng.normal(size=(40, 3)), 2)
     counts = rng.integers(1, 5, size=40)
-    weighted = mk.default_bank(made(X), sample_weight=counts)
-    repeated = mk.default_bank(made(np.repeat(X, counts, axis=0)))
+    kind = {"kind": "gaussians"}
+    weighted = mk.default_bank(made(X), sample_weight=counts, **kind)
+    repeated = mk.default_bank(made(np.repeat(X, counts, axis=0)), **kind)
     for one, two in zip(weighted, repeated, strict=True):
         np.testing.assert_allclose(one.scaling.scale, two.scaling.scale, rtol=1e-12)
         assert getattr(one, "gamma", 0) == pytest.approx(getattr(two, "gamma", 0), rel=1e-12)
-    zero = mk.default_bank(made(np.vstack([X, 100 + X[:5]])), sample_weight=np.r_[counts, [0] * 5])
+    more, none = made(np.vstack([X, 100 + X[:5]])), np.r_[counts, [0] * 5]
+    zero = mk.default_bank(more, sample_weight=none, **kind)
     assert zero[3].gamma == pytest.approx(weighted[3].gamma, rel=1e-12)
 
 

@@ -127,8 +127,9 @@ def test_an_interaction_is_found():
     y = np.sign(data[:, 0] * data[:, 1])
     base = [mk.Linear(columns=[0]), mk.Linear(columns=[1])]
     train, test = slice(0, 120), slice(120, None)
-    sums = mk.MultiKernelClassifier(base).fit(data[train], y[train])
-    both = mk.MultiKernelClassifier(products(base, lower=True), C=100.0).fit(data[train], y[train])
+    sums = mk.MultiKernelClassifier(base, "alignf").fit(data[train], y[train])
+    both = mk.MultiKernelClassifier(products(base, lower=True), "alignf", C=100.0)
+    both.fit(data[train], y[train])
     assert sums.score(data[test], y[test]) < 0.65
     assert both.score(data[test], y[test]) > 0.95
     best = int(np.argmax(both.kernel_weights_))

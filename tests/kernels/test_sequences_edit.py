@@ -68,7 +68,7 @@ def test_learners_refuse_what_is_not_positive_semidefinite():
         bare.fit(X, y)
     for psd in ("clip", "shift"):
         kernel = EditSimilarity(0.3, relative=False, psd=psd)
-        model = mk.MultiKernelClassifier(kernel, center=False, C=100.0).fit(X, y)
+        model = mk.MultiKernelClassifier(kernel, "uniform", center=False, C=100.0).fit(X, y)
         assert model.score(X, y) > 0.9
         assert model.kernel_names_ == [repr(kernel)]
         assert f"psd={psd!r}" in repr(kernel)

@@ -204,7 +204,7 @@ def test_multiclass_weights_are_shared():
 
     X, y = load_iris(return_X_y=True)
     model = mk.MultiKernelClassifier(weighting="lp").fit(X, y)
-    assert model.kernel_weights_.shape == (10,)
+    assert model.kernel_weights_.shape == (13,)
     assert model.duality_gap_ <= 1e-3
     assert model.score(X, y) > 0.95
 

@@ -11,7 +11,8 @@ import multikernel as mk
 from multikernel.grams.memory import MemoryBudget
 from multikernel.learners.leave_one_out import LeaveOneOutProblem, leave_one_out
 from multikernel.problem import Target
-from multikernel.weighting.leave_one_out import SizedKernels, minimise
+from multikernel.weighting.loo_minimum import SizedKernels, minimise
+from multikernel.weighting.loo_shrinkage import folds_of_distinct_samples
 
 
 def data(n=120, seed=0, columns=4):
@@ -210,3 +211,54 @@ def test_tiny_and_awkward_samples():
         assert np.isfinite(vote.decision_function(X2)).all()
     with pytest.raises(ValueError, match="constant"):
         mk.MultiKernelRegressor(bank(), "loo").fit(X, np.ones(6))
+
+
+@pytest.mark.parametrize("regression", [True, False])
+def test_weights_are_those_of_repeated_and_of_reordered_samples(regression):
+    """Also where shrinkage is chosen by folds, which keep equal samples together."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(60, 4))
+    y = X[:, 0] ** 2 + X[:, 1] + 0.2 * rng.normal(size=60)
+    y = y if regression else (y > 0.7).astype(int)
+    times = rng.choice([0, 1, 1, 1, 1, 2], 60)
+    make = mk.MultiKernelRegressor if regression else mk.MultiKernelClassifier
+    weighted = make().fit(X, y, sample_weight=times.astype(float))
+    assert "shrinkage" in weighted.history_[0]
+    rows = rng.permutation(np.repeat(np.arange(60), times))
+    repeated = make().fit(X[rows], y[rows])
+    order = rng.permutation(60)
+    reordered = make().fit(X[order], y[order], sample_weight=times[order].astype(float))
+    for other in (repeated, reordered):
+        assert other.history_[0]["shrinkage"] == weighted.history_[0]["shrinkage"]
+        # A flat minimum magnifies rounding, in the weights more than in what is learned.
+        values, expected = (
+            m.predict(X) if regression else m.decision_function(X) for m in (other, weighted)
+        )
+        np.testing.assert_allclose(values, expected, atol=1e-3 * np.std(expected))
+
+
+def test_equal_samples_are_on_the_same_side_of_every_fold():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    rows = np.repeat(np.arange(30), [1, 2, 3] * 10)
+    X, y = X[rows], np.arange(30)[rows] % 2
+    plan = mk.gaussians([0.1, 1.0]).plan(X)
+    grams = plan.grams(X, budget=MemoryBudget.of(None)).corrected(True, "multiplicative")
+    sample = SizedKernels(grams, Target(2.0 * y[:, None] - 1.0, "classification"), True)
+    splits = folds_of_distinct_samples(sample, 0)
+    assert len(splits) == 5
+    np.testing.assert_array_equal(
+        np.sort(np.concatenate([test for _, test in splits])), np.arange(len(y))
+    )
+    for train, test in splits:
+        assert not set(rows[train]) & set(rows[test])
+
+
+def test_the_seed_of_the_estimator_is_that_of_the_rule():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 4))
+    y = X[:, 0] + rng.normal(size=60)
+    by_name = mk.MultiKernelRegressor(random_state=7).fit(X, y)
+    by_rule = mk.MultiKernelRegressor(weighting=mk.LeaveOneOut(random_state=7)).fit(X, y)
+    np.testing.assert_array_equal(by_name.kernel_weights_, by_rule.kernel_weights_)
+    mk.MultiKernelRegressor(random_state=np.random.RandomState(7)).fit(X, y)

@@ -77,7 +77,8 @@ def certificate(
     >>> from multikernel.bounds import certificate
     >>> from sklearn.datasets import make_blobs
     >>> X, y = make_blobs(1000, centers=[[-3, 0], [3, 0]], random_state=0)
-    >>> model = mk.MultiKernelClassifier(mk.gaussians([0.05, 0.2]), C=0.01).fit(X, y)
+    >>> bank = mk.gaussians([0.05, 0.2])
+    >>> model = mk.MultiKernelClassifier(bank, weighting="alignf", C=0.01).fit(X, y)
     >>> found = certificate(model, X, y)
     >>> found.vacuous, round(found.risk(), 1), found.machines[0].tightest().name
     (False, 0.4, 'L1 weights')

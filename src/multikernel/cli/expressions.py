@@ -40,7 +40,8 @@ def kernel_names() -> dict[str, Any]:
         name: getattr(kernels, name)
         for name in (
             *("Linear", "Gaussian", "Laplacian", "Polynomial", "Sigmoid", "Exponential", "Matern"),
-            *("ChiSquared", "AdditiveChiSquared"),
+            *("ChiSquared", "AdditiveChiSquared", "HistogramIntersection", "Tanimoto", "MinMax"),
+            *("Cosine", "RationalQuadratic", "Periodic"),
             *("gaussians", "polynomials", "per_feature"),
         )
     }

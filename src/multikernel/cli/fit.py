@@ -84,7 +84,7 @@ def fit(
     estimator = make_estimator(
         problem,
         bank,
-        weighting or ["alignf"],
+        weighting or ["loo"],
         cost,
         alpha,
         folds=folds,
@@ -230,16 +230,19 @@ def weights_table(estimator: Any, most: int = 25) -> Any:
     if len(rows) > most:
         shown = sorted(rows, key=lambda row: -abs(row["weight"]))[:most]
     largest = max((abs(row["weight"]) for row in shown), default=0.0) or 1.0
+    total = sum(abs(row["weight"]) for row in rows) or 1.0
     title = "What was learned" + (f" ({most} of {len(rows)} kernels)" if len(rows) > most else "")
     table = Table(title=title, title_justify="left")
     table.add_column("kernel")
     table.add_column("alignment", justify="right")
     table.add_column("weight", justify="right")
+    table.add_column("share", justify="right")
     table.add_column("")
     for row in shown:
         bar = "█" * round(24 * abs(row["weight"]) / largest)
         weight = f"{row['weight']:.4g}" if row["weight"] else "0"
-        table.add_row(row["kernel"], f"{row['alignment']:.3f}", weight, bar)
+        share = f"{abs(row['weight']) / total:.1%}"
+        table.add_row(row["kernel"], f"{row['alignment']:.3f}", weight, share, bar)
     return table
 
 

@@ -28,7 +28,7 @@ from ..kernels.sequences.base import reads_sequences
 from ..learners.base import Learner
 from ..problem import Solution, Target
 from ..solvers.joint.learn import Interrupted, learn
-from ..weighting import BestSingle, JointWeighting, Weighting, as_weighting
+from ..weighting import BestSingle, JointWeighting, LeaveOneOut, Weighting, as_weighting
 from .checks import check_dtype, check_table, refuse_matrices, refuse_text
 from .notebook import WeightsInNotebook
 from .progress import ProgressLine
@@ -66,6 +66,8 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
     verbose: int
     grams_: Plan
     _kernel_array_shape: tuple[int, int]
+    #: the bank that is made when no kernels are given, by its name in ``default_bank``
+    _bank_kind = "gaussians"
     #: whether a kernel matrix that is not symmetric is an error
     _needs_symmetric_kernels = True
 
@@ -161,7 +163,7 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
         else:
             X = X if len(keep) == X.shape[0] else X[keep]
             if self.kernels is None:
-                self.bank_ = default_bank(X, sample_weight=weights)
+                self.bank_ = default_bank(X, kind=self._bank_kind, sample_weight=weights)
             else:
                 names = getattr(self, "feature_names_in_", None)
                 self.bank_ = as_bank(self.kernels).adapt(X, weights, names)
@@ -196,8 +198,8 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
 
     def _as_weighting(self, weighting: Any) -> Weighting:
         rule = as_weighting(weighting)
-        seeded = self.random_state is not None  # else BestSingle's own seed, as in mk.BestSingle()
-        if isinstance(weighting, str) and isinstance(rule, BestSingle) and seeded:
+        seeded = self.random_state is not None  # else the rule's own seed, as in mk.BestSingle()
+        if isinstance(weighting, str) and isinstance(rule, (BestSingle, LeaveOneOut)) and seeded:
             rule.random_state = self.random_state
         return rule
 

@@ -100,18 +100,22 @@ class RegressorCommon(RegressorMixin, MultiKernelEstimator):  # type: ignore[mis
 class MultiKernelRegressor(RegressorCommon):
     """Ridge regression on a learned combination of kernels.
 
-    In a first stage ``weighting`` decides which kernels to trust, from how they align with the
-    outputs; in a second, ridge regression with a free intercept is solved on
-    ``K = sum_k mu_k K_k``. Several outputs share the weights.
+    First ``weighting`` finds the kernel weights; then ridge regression with a free intercept is
+    solved on ``K = sum_k mu_k K_k``. (Joint rules such as ``"lp"`` find both at once.) Several
+    outputs share the weights.
+
+    The default weights have the smallest leave-one-out error, over a bank of kernels that suits
+    tables of numbers.
 
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         What to combine; None takes :func:`multikernel.default_bank`. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
-    weighting : str or weighting, default="alignf"
-        A rule by name, such as ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, ``"loo"`` and
-        ``"correlation"``, or an object such as ``mk.Align(q=2)``.
+    weighting : str or weighting, default="loo"
+        A rule by name, such as ``"loo"`` (:class:`multikernel.LeaveOneOut`), ``"uniform"``,
+        ``"best"``, ``"align"``, ``"alignf"``, ``"correlation"``, ``"lp"`` and ``"l1"``, or an
+        object such as ``mk.Align(q=2)``.
     alpha : float or "loo", default=1.0
         The ridge: what multiplies ``||f||^2`` beside the sum of squared errors. ``"loo"`` takes the
         value with the smallest leave-one-out error (loss "squared" and two-stage weightings).
@@ -147,7 +151,8 @@ class MultiKernelRegressor(RegressorCommon):
     n_jobs : int or None, default=None
         Threads for passes over the kernels; -1 for all cores.
     random_state : int, RandomState or None, default=None
-        For weightings that shuffle (``"best"``).
+        For weightings given by name that draw samples or folds (``"loo"``, ``"best"``). None is a
+        fixed seed.
     warm_start : bool, default=False
         Let a joint weighting begin near the weights of the last fit; and let an interrupted fit
         leave the best certified iterate in the estimator.
@@ -161,7 +166,8 @@ class MultiKernelRegressor(RegressorCommon):
     Attributes
     ----------
     kernel_weights_ : array of shape (n_kernels,)
-        The numbers that multiply the normalised kernels; those of two-stage rules sum to one.
+        The numbers that multiply the normalised kernels. Those of two-stage rules sum to one,
+        except for ``"loo"``, whose weights include the choice of alpha.
     kernel_names_ : list of str
     alignment_ : float
         Centred alignment of the learned kernel with the outputs.
@@ -195,11 +201,12 @@ class MultiKernelRegressor(RegressorCommon):
     >>> import multikernel as mk
     >>> from sklearn.datasets import load_diabetes
     >>> X, y = load_diabetes(return_X_y=True)
-    >>> model = mk.MultiKernelRegressor(alpha=1.0).fit(X[::2], y[::2])
+    >>> model = mk.MultiKernelRegressor().fit(X[::2], y[::2])
     >>> round(model.score(X[1::2], y[1::2]), 2)
-    0.43
+    0.44
     """
 
+    _bank_kind = "tables"
     _parameter_constraints = {
         **RegressorCommon._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
@@ -209,7 +216,7 @@ class MultiKernelRegressor(RegressorCommon):
     def __init__(
         self,
         kernels: Any = None,
-        weighting: Any = "alignf",
+        weighting: Any = "loo",
         alpha: float | str = 1.0,
         *,
         loss: str = "squared",

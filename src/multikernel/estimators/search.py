@@ -182,7 +182,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         As in :class:`MultiKernelClassifier`.
-    weighting : str, weighting, or list of them, default="alignf"
+    weighting : str, weighting, or list of them, default="loo"
         The rules to choose from.
     Cs : sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
         The costs to choose from.
@@ -216,9 +216,10 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
     >>> X, y = load_iris(return_X_y=True)
     >>> model = mk.MultiKernelClassifierCV(weighting=["uniform", "alignf"]).fit(X, y)
     >>> model.C_, model.weighting_, round(model.best_score_, 3)
-    (10.0, 'uniform', 0.967)
+    (1.0, 'uniform', 0.96)
     """
 
+    _bank_kind = "tables"
     _parameter_constraints = {
         **ClassifierCommon._parameter_constraints,
         **_SEARCH_CONSTRAINTS,
@@ -228,7 +229,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
     def __init__(
         self,
         kernels: Any = None,
-        weighting: Any = "alignf",
+        weighting: Any = "loo",
         Cs: Any = (0.01, 0.1, 1.0, 10.0, 100.0),
         *,
         loss: str = "hinge",
@@ -319,7 +320,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         As in :class:`MultiKernelRegressor`.
-    weighting : str, weighting, or list of them, default="alignf"
+    weighting : str, weighting, or list of them, default="loo"
         The rules to choose from.
     alphas : sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
         The ridges to choose from.
@@ -353,9 +354,10 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
     >>> X, y = load_diabetes(return_X_y=True)
     >>> model = mk.MultiKernelRegressorCV(weighting=["uniform", "alignf"]).fit(X, y)
     >>> model.alpha_, model.weighting_, round(model.best_score_, 2)
-    (1.0, 'uniform', 0.49)
+    (1.0, 'alignf', 0.49)
     """
 
+    _bank_kind = "tables"
     _parameter_constraints = {
         **RegressorCommon._parameter_constraints,
         **_SEARCH_CONSTRAINTS,
@@ -365,7 +367,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
     def __init__(
         self,
         kernels: Any = None,
-        weighting: Any = "alignf",
+        weighting: Any = "loo",
         alphas: Any = (0.01, 0.1, 1.0, 10.0, 100.0),
         *,
         loss: str = "squared",

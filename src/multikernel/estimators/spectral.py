@@ -352,9 +352,9 @@ class SpectralKernelClassifier(ClassifierCommon):
         if self.kernel is not None:
             bank = as_bank(self.kernel).adapt(X, None)
         elif single:
-            bank = KernelBank([default_bank(X, n_gaussians=1)[0]])
+            bank = KernelBank([default_bank(X, kind="gaussians", n_gaussians=1)[0]])
         else:
-            bank = default_bank(X)
+            bank = default_bank(X, kind="gaussians")
         budget = MemoryBudget.of(self.memory_budget)
         plan = self._make_plan(bank, X, budget)
         n_jobs = effective_n_jobs(self.n_jobs)

@@ -27,7 +27,7 @@ from ..grams.stacked import StackedExpansion
 from ..kernels.algebra import Power, Product, Scaled, Sum
 from ..kernels.bank import KernelBank, PerFeature
 from ..kernels.columns import ColumnSlice, Standardization
-from ..kernels.distances import Exponential, Matern
+from ..kernels.distances import Exponential, Matern, Periodic, RationalQuadratic
 from ..kernels.histograms import AdditiveChiSquared, ChiSquared
 from ..kernels.precomputed import AsymmetricPrecomputed, Precomputed
 from ..kernels.scaling import QuantileScaling
@@ -46,6 +46,7 @@ from ..kernels.sequences.edit import Repaired
 from ..kernels.sequences.encoding import Sequences
 from ..kernels.sequences.ngrams import Ngrams, PerNgram
 from ..kernels.sequences.table import Table
+from ..kernels.similarities import Cosine, HistogramIntersection, MinMax, Tanimoto
 from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 from ..kernels.widths import AtDistance
 from ..solvers.ensemble.hypotheses import EnsembleExpansion
@@ -75,6 +76,7 @@ ESTIMATORS: tuple[type, ...] = (
 KERNELS: tuple[type, ...] = (
     *(Linear, Polynomial, Gaussian, Laplacian, Sigmoid, Exponential, Matern),
     *(Standardization, QuantileScaling, AtDistance, ColumnSlice),
+    *(RationalQuadratic, Periodic, Tanimoto, MinMax, HistogramIntersection, Cosine),
     *(ChiSquared, AdditiveChiSquared, Sum, Product, Scaled, Power),
     *(KernelBank, PerFeature, Precomputed, AsymmetricPrecomputed, Absent),
     *(Spectrum, Mismatch, Subsequence, WeightedDegree, LocalityImproved, Oligo),

@@ -3,10 +3,11 @@
 from .bank import KernelBank
 from .base import Kernel
 from .default_bank import default_bank
-from .distances import Exponential, Matern
+from .distances import Exponential, Matern, Periodic, RationalQuadratic
 from .histograms import AdditiveChiSquared, ChiSquared
 from .make_banks import gaussians, per_feature, per_view, polynomials
 from .precomputed import precomputed, sample_ids
+from .similarities import Cosine, HistogramIntersection, MinMax, Tanimoto
 from .vectors import Callable, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 from .widths import at_distances
 
@@ -14,15 +15,21 @@ __all__ = [
     "AdditiveChiSquared",
     "Callable",
     "ChiSquared",
+    "Cosine",
+    "Exponential",
     "Gaussian",
+    "HistogramIntersection",
     "Kernel",
     "KernelBank",
-    "Exponential",
     "Laplacian",
-    "Matern",
     "Linear",
+    "Matern",
+    "MinMax",
+    "Periodic",
     "Polynomial",
+    "RationalQuadratic",
     "Sigmoid",
+    "Tanimoto",
     "at_distances",
     "default_bank",
     "gaussians",

@@ -145,13 +145,18 @@ def column_moments(V: Any, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
     # Entries that are there, then the zeros that are not: no cancellation.
     index = np.repeat(np.arange(V.shape[1]), np.diff(V.indptr))
     weight = omega[V.indices]
-    absent = W - np.bincount(index, weight, V.shape[1])
+
+    def total(values: np.ndarray) -> np.ndarray:
+        # bincount of no entries at all would be of integers.
+        return np.bincount(index, values, V.shape[1]).astype(np.float64)
+
+    absent = W - total(weight)
     absent[np.diff(V.indptr) == V.shape[0]] = 0.0
-    left = np.bincount(index, weight * (V.data - mean[index]), V.shape[1]) - absent * mean
+    left = total(weight * (V.data - mean[index])) - absent * mean
     mean = mean + left / W
-    spread = np.bincount(index, weight * (V.data - mean[index]) ** 2, V.shape[1])
+    spread = total(weight * (V.data - mean[index]) ** 2)
     spread += np.maximum(absent, 0.0) * mean**2
-    return mean, spread, np.bincount(index, weight * V.data**2, V.shape[1])
+    return mean, spread, total(weight * V.data**2)
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,4 +1,4 @@
-"""Kernels of the Euclidean distance that are rougher than the Gaussian."""
+"""Kernels of the Euclidean distance other than the Gaussian."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .base import check_number
 from .vectors import VectorKernel, _squared_distances
@@ -114,6 +115,113 @@ class Matern(VectorKernel):
         a = np.sqrt(2.0 * self.nu * _squared_distances(X, Z)) / self.length
         polynomial = {0.5: 1.0, 1.5: 1.0 + a, 2.5: 1.0 + a + a**2 / 3.0}[self.nu]
         return np.asarray(polynomial * np.exp(-a)).astype(X.dtype, copy=False)
+
+    def _diag(self, X: Any) -> np.ndarray:
+        return np.ones(X.shape[0], dtype=X.dtype)
+
+
+@dataclass(frozen=True, repr=False)
+class RationalQuadratic(VectorKernel):
+    """The kernel ``K(x, z) = (1 + ||x - z||^2 / (2 alpha length^2)) ** -alpha``.
+
+    A mixture of Gaussians of all widths, with longer tails the smaller alpha is; for large alpha
+    it is ``Gaussian(gamma=0.5 / length**2)``.
+
+    Parameters
+    ----------
+    length : float, default=1.0
+        The positive scale of distances.
+    alpha : float, default=1.0
+        Positive; the weight of large widths in the mixture falls with it.
+    columns : str, int, sequence of them, slice or None
+        The columns of X the kernel sees; all of them by default.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> mk.RationalQuadratic(length=5.0)([[0.0, 0.0]], [[3.0, 4.0]]).round(4)
+    array([[0.6667]])
+    """
+
+    length: float = 1.0
+    alpha: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("RationalQuadratic", "length", self.length, positive=True)
+        check_number("RationalQuadratic", "alpha", self.alpha, positive=True)
+        object.__setattr__(self, "length", float(self.length))
+        object.__setattr__(self, "alpha", float(self.alpha))
+
+    @property
+    def is_psd(self) -> bool:
+        return True
+
+    @property
+    def is_infinitely_divisible(self) -> bool:
+        return True
+
+    def _pairs(self, X: Any, Z: Any) -> np.ndarray:
+        scaled = _squared_distances(X, Z) / (2.0 * self.alpha * self.length**2)
+        # log1p keeps the digits of a large alpha, whose base is near 1.
+        return np.exp(-self.alpha * np.log1p(scaled)).astype(X.dtype, copy=False)
+
+    def _diag(self, X: Any) -> np.ndarray:
+        return np.ones(X.shape[0], dtype=X.dtype)
+
+
+@dataclass(frozen=True, repr=False)
+class Periodic(VectorKernel):
+    """The kernel ``K(x, z) = exp(-2 sum_c sin^2(pi (x_c - z_c) / period) / length^2)``.
+
+    For hours, weekdays, angles and other columns that come round: values that differ by a multiple
+    of the period are equal. Give it these columns alone (``columns=``).
+
+    Parameters
+    ----------
+    period : float, default=1.0
+        Positive, in the unit of the columns.
+    length : float, default=1.0
+        Positive; the smaller, the faster functions may change within a period.
+    columns : str, int, sequence of them, slice or None
+        The columns of X the kernel sees; all of them by default.
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> mk.Periodic(period=24.0)([[23.5]], [[0.5], [12.0]]).round(3)
+    array([[0.966, 0.136]])
+    """
+
+    period: float = 1.0
+    length: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("Periodic", "period", self.period, positive=True)
+        check_number("Periodic", "length", self.length, positive=True)
+        object.__setattr__(self, "period", float(self.period))
+        object.__setattr__(self, "length", float(self.length))
+
+    @property
+    def is_psd(self) -> bool:
+        return True
+
+    @property
+    def is_infinitely_divisible(self) -> bool:
+        return True
+
+    def _pairs(self, X: Any, Z: Any) -> np.ndarray:
+        on_X = self._circles(X)
+        on_Z = on_X if X is Z else self._circles(Z)
+        distances = _squared_distances(on_X, on_Z)
+        return np.exp(-0.5 * distances / self.length**2).astype(X.dtype, copy=False)
+
+    def _circles(self, X: Any) -> np.ndarray:
+        """Every column as a point of the unit circle: chords have length ``2 |sin(angle / 2)|``."""
+        X = (X.toarray() if sp.issparse(X) else X).astype(np.float64)
+        angles = 2.0 * np.pi * np.remainder(X / self.period, 1.0)
+        return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
 
     def _diag(self, X: Any) -> np.ndarray:
         return np.ones(X.shape[0], dtype=X.dtype)

@@ -39,7 +39,7 @@ class ChiSquared(Gaussian):
     """
 
     def select(self, X: Any) -> Any:
-        return _checked(self, X, super().select(X))
+        return require_nonnegative_columns(self, X, super().select(X))
 
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
         return np.exp(-self.gamma * chi_squared_distances(X, Z)).astype(X.dtype, copy=False)
@@ -71,7 +71,7 @@ class AdditiveChiSquared(VectorKernel):
         return True
 
     def select(self, X: Any) -> Any:
-        return _checked(self, X, super().select(X))
+        return require_nonnegative_columns(self, X, super().select(X))
 
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
         sums = self._diag(X)[:, None] + self._diag(Z)
@@ -133,7 +133,8 @@ def require_nonnegative(Z: Any, who: str, columns: Columns, n_features: int | No
     )
 
 
-def _checked(kernel: VectorKernel, X: Any, selected: Any) -> Any:
+def require_nonnegative_columns(kernel: VectorKernel, X: Any, selected: Any) -> Any:
+    """The columns of X that a kernel has selected, none of them with a negative value."""
     n_features = X.shape[1] if hasattr(X, "shape") else len(X[0])
     require_nonnegative(selected, repr(kernel), kernel.columns, n_features)
     return selected

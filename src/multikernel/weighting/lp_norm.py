@@ -212,7 +212,8 @@ class L1(LpNorm):
     >>> import multikernel as mk
     >>> from sklearn.datasets import load_breast_cancer
     >>> X, y = load_breast_cancer(return_X_y=True)
-    >>> mk.MultiKernelClassifier(weighting="l1").fit(X, y).kernel_weights_.round(3)
+    >>> bank = mk.default_bank(X, kind="gaussians")
+    >>> mk.MultiKernelClassifier(bank, weighting="l1").fit(X, y).kernel_weights_.round(3)
     array([0.   , 0.   , 0.23 , 0.103, 0.397, 0.066, 0.174, 0.03 , 0.   , 0.   ])
     """
 

@@ -1,0 +1,391 @@
+"""Minimising the leave-one-out error of ridge regression over the sizes of kernels.
+
+The criterion is not convex: several starts are tried on a part of the sample, and the best of them
+is improved on the whole sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from scipy.linalg import LinAlgError
+from scipy.optimize import minimize
+
+from ..grams.protocol import Grams
+from ..learners.leave_one_out import LeaveOneOutFit, LeaveOneOutProblem, leave_one_out
+from ..problem import Target
+from .alignment import alignf
+
+#: Starts are compared on at most this many samples.
+MAX_START_SAMPLES = 400
+#: Factorisations of one run of the minimisation, on a part of the sample.
+MAX_START_STEPS = 25
+#: The single kernels that are tried as starts.
+MAX_SINGLE_STARTS = 8
+#: Logarithms of the sizes (the mean diagonal of a kernel times its weight) that are searched.
+SMALLEST_SIZE, LARGEST_SIZE = np.log(1e-8), np.log(1e6)
+#: Of the size of a start, this part is given to kernels that the start leaves out.
+OTHER_SHARE = 1e-2
+#: The total of the sizes is halved at most so often.
+MAX_HALVINGS = 20
+#: Sizes are as good as others if the error grows by less than this part of its standard error, or
+#: by less than this part of the error itself.
+NEGLIGIBLE_STANDARD_ERRORS, NEGLIGIBLE_GROWTH = 0.25, 1e-4
+#: Errors below this part of that of a constant are as good as none: with copies of all samples, or
+#: without noise, sizes would grow until rounding decides.
+NEGLIGIBLE_ERROR = 1e-8
+
+
+@dataclass
+class SizedKernels:
+    """The criterion on one sample, as a function of the sizes of the kernels.
+
+    The size of a kernel is its weight times its mean centred diagonal. Sizes, unlike weights, keep
+    their meaning from one sample to another.
+    """
+
+    grams: Grams
+    target: Target
+    fit_intercept: bool
+    factorisations: int = field(default=0, init=False)
+
+    def __post_init__(self) -> None:
+        self.problem = LeaveOneOutProblem.of(self.target, self.fit_intercept)
+        self.usable = ~self.grams.degenerate
+        omega = np.ones(self.grams.n)
+        if self.target.sample_weight is not None:
+            omega = self.target.sample_weight
+        total = omega.sum()
+        diagonals = self.grams.diagonals() @ omega / total
+        means = self.grams.quadratic_forms(omega) / total**2
+        size = np.where(self.usable, diagonals - means, 1.0)
+        # An indefinite kernel may have a negative trace.
+        self.unit = np.where(size > 0, size, np.maximum(np.abs(diagonals), 1e-300))
+
+    @property
+    def p(self) -> int:
+        return self.grams.p
+
+    @property
+    def n_counted(self) -> float:
+        """The number of samples, each counted as often as its weight says."""
+        weights = self.target.sample_weight
+        return float(self.grams.n if weights is None else weights.sum())
+
+    def mean_and_spread(self, errors: np.ndarray) -> tuple[float, float]:
+        """Mean and standard deviation of a number per sample, each counted by its cost."""
+        costs = self.problem.costs
+        mean = float(np.average(errors, weights=costs))
+        return mean, float(np.sqrt(np.average((errors - mean) ** 2, weights=costs)))
+
+    def part(self, rows: np.ndarray) -> SizedKernels:
+        """The same kernels on some of the samples, centred and normalised there."""
+        if len(rows) == self.grams.n:
+            return self
+        target = self.target.take(rows)
+        grams = self.grams.take(rows, target.sample_weight)
+        return SizedKernels(
+            grams.corrected(self.grams.center, self.grams.how), target, self.fit_intercept
+        )
+
+    def weights(self, sizes: np.ndarray) -> np.ndarray:
+        return np.where(self.usable, sizes / self.unit, 0.0)
+
+    def matrix(self, sizes: np.ndarray) -> np.ndarray:
+        return self.grams.combine(self.weights(sizes)).dense()
+
+    def fit(self, sizes: np.ndarray) -> LeaveOneOutFit:
+        self.factorisations += 1
+        return leave_one_out(self.matrix(sizes), self.problem)
+
+    @property
+    def floor(self) -> float:
+        """An error that is as good as none."""
+        return max(NEGLIGIBLE_ERROR * self.problem.constant_error(), 1e-300)
+
+    def log_error(self, fit: LeaveOneOutFit) -> float:
+        """The logarithm of the criterion, which is what is minimised."""
+        return float(np.log(fit.error + self.floor))
+
+    def relative(self, error: float) -> float:
+        return error / max(self.problem.constant_error(), 1e-300)
+
+
+@dataclass(frozen=True)
+class LooMinimum:
+    """The result of `minimise`; sizes refer to kernels of unit mean diagonal.
+
+    Attributes
+    ----------
+    sample : SizedKernels
+    part : SizedKernels
+        The part of the sample on which starts were compared.
+    sizes : array of shape (p,)
+    uniform_start : array of shape (p,)
+        Equal sizes, of the best total for that part.
+    error : float
+        The criterion, relative to that of a constant.
+    projected_gradient : float
+    factorisations : int
+        Of the whole matrix.
+    """
+
+    sample: SizedKernels
+    part: SizedKernels
+    sizes: np.ndarray
+    uniform_start: np.ndarray
+    error: float
+    projected_gradient: float
+    factorisations: int
+
+    @cached_property
+    def uniform(self) -> np.ndarray:
+        """Equal sizes, of the best total."""
+        sizes = self.uniform_start
+        if self.part is not self.sample:
+            sizes = with_best_total(self.sample, sizes, 0.5)[0]
+        return no_larger_than_needed(self.part, sizes, self.sample.n_counted)
+
+    def shrunken_sizes(self, share: float) -> np.ndarray:
+        """The sizes, with this share of the uniform ones."""
+        if share == 0:
+            return self.sizes
+        return (1.0 - share) * self.sizes + share * self.uniform
+
+
+def minimise(
+    sample: SizedKernels, *, tol: float, max_iter: int, seed: Any, several: bool = True
+) -> LooMinimum:
+    """Minimise the criterion: starts on a part of the sample, then the whole sample.
+
+    Without ``several``, the uniform start is the only one.
+    """
+    part = sample.part(some_rows(sample.target, MAX_START_SAMPLES, seed))
+    uniform, starts = find_starts(part, several)
+    runs = []
+    for start in starts:
+        with suppress(LinAlgError):
+            runs.append(descend(part, start, MAX_START_STEPS, 10 * tol))
+    if not runs:
+        raise LinAlgError("No start has a positive definite matrix.")
+    best = without_unneeded(part, min(runs, key=lambda run: run[1])[0], sample.n_counted)
+    best = no_larger_than_needed(part, best, sample.n_counted)
+    before = sample.factorisations if part is not sample else 0
+    sizes, error, gradient = descend(sample, best, max_iter, tol)
+    return LooMinimum(
+        sample,
+        part,
+        sizes,
+        uniform,
+        sample.relative(error),
+        gradient,
+        sample.factorisations - before,
+    )
+
+
+def some_rows(target: Target, limit: int, seed: Any) -> np.ndarray:
+    """At most ``limit`` rows in their order, with the classes in proportion."""
+    n = len(target.Y)
+    if n <= limit:
+        return np.arange(n)
+    order = np.random.default_rng(seed).permutation(n)
+    if target.kind == "classification":
+        # Every class takes its turns evenly, so that a small class is not left out.
+        labels = target.labels[order]
+        place = np.empty(n)
+        for label in np.unique(labels):
+            mine = np.flatnonzero(labels == label)
+            place[mine] = (np.arange(len(mine)) + 0.5) / len(mine)
+        order = order[np.argsort(place, kind="stable")]
+    return np.sort(order[:limit])
+
+
+def find_starts(sample: SizedKernels, several: bool) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Uniform sizes, and the starts: uniform, alignf, and the best single kernel."""
+    usable = sample.usable
+    uniform, _ = with_best_total(sample, np.where(usable, 1.0 / usable.sum(), 0.0), 0.2)
+    starts = [uniform]
+    if not several or usable.sum() == 1:
+        return uniform, starts
+    summary = sample.grams.summary(sample.target.Y, products=True)
+    assert summary.M is not None
+    aligned = alignf(summary.M, summary.a) * sample.unit
+    if np.any(aligned > 0):
+        starts.append(with_best_total(sample, aligned / aligned.sum(), 0.5)[0])
+    order = np.argsort(-np.where(usable, summary.alignments, -np.inf), kind="stable")
+    count = min(MAX_SINGLE_STARTS, int(usable.sum()))
+    # The best aligned half, and others evenly from the rest.
+    head = order[: (count + 1) // 2]
+    rest = order[(count + 1) // 2 : int(usable.sum())]
+    tail = (
+        rest[np.unique(np.linspace(0, len(rest) - 1, count // 2).astype(int))]
+        if len(rest)
+        else rest
+    )
+    singles = [
+        with_best_total(sample, (np.arange(sample.p) == k).astype(np.float64), 1.0)
+        for k in np.concatenate([head, tail])
+    ]
+    starts.append(min(singles, key=lambda found: found[1])[0])
+    # Kernels that a start leaves out take part with a small size.
+    rest = np.where(usable, OTHER_SHARE / usable.sum(), 0.0)
+    return uniform, [np.maximum(start, rest * start.sum()) for start in starts]
+
+
+def without_unneeded(sample: SizedKernels, sizes: np.ndarray, n_samples: float) -> np.ndarray:
+    """The same sizes, with zeros for kernels that are not needed, tried from the smallest on.
+
+    ``n_samples`` is the size of the whole sample, by which the standard error is reckoned. The
+    error is always compared with that of all kernels, so that small losses do not add up.
+    """
+    comparison = Comparison(sample, sizes, n_samples)
+    for k in np.argsort(sizes, kind="stable").tolist():
+        trial = np.where(np.arange(sample.p) == k, 0.0, sizes)
+        if sizes[k] == 0 or not np.any(trial > 0):
+            continue
+        if comparison.is_as_good(trial):
+            sizes = trial
+    return sizes
+
+
+def no_larger_than_needed(sample: SizedKernels, sizes: np.ndarray, n_samples: float) -> np.ndarray:
+    """The sizes divided by the largest power of two, up to `MAX_HALVINGS`, that is as good.
+
+    Where rough kernels predict as well without any ridge, the criterion is flat in the total, and
+    its minimum is of any size. Machines on the smaller kernel are easier to train.
+    """
+    comparison = Comparison(sample, sizes, n_samples)
+    factor = 1.0
+    for _ in range(MAX_HALVINGS):
+        if not comparison.is_as_good(0.5 * factor * sizes):
+            break
+        factor *= 0.5
+    return factor * sizes
+
+
+class Comparison:
+    """Whether other sizes are as good as given ones, up to what may be chance."""
+
+    def __init__(self, sample: SizedKernels, sizes: np.ndarray, n_samples: float) -> None:
+        self.sample, self.n_samples = sample, n_samples
+        self.errors = np.sum(sample.fit(sizes).residuals ** 2, axis=1)
+        self.negligible = NEGLIGIBLE_GROWTH * sample.mean_and_spread(self.errors)[0]
+        self.negligible += sample.floor / sample.problem.costs.sum()
+
+    def is_as_good(self, sizes: np.ndarray) -> bool:
+        try:
+            errors = np.sum(self.sample.fit(sizes).residuals ** 2, axis=1)
+        except LinAlgError:
+            return False
+        mean, spread = self.sample.mean_and_spread(errors - self.errors)
+        chance = NEGLIGIBLE_STANDARD_ERRORS * spread / np.sqrt(self.n_samples)
+        return mean <= max(chance, self.negligible)
+
+
+def with_best_total(
+    sample: SizedKernels, direction: np.ndarray, precision: float
+) -> tuple[np.ndarray, float]:
+    """The multiple of a direction with the smallest criterion, and that criterion."""
+    K = sample.matrix(direction)
+
+    def error(log_total: float) -> float:
+        sample.factorisations += 1
+        try:
+            return sample.log_error(leave_one_out(np.exp(log_total) * K, sample.problem))
+        except LinAlgError:
+            return np.inf
+
+    log_total, least = golden_section(error, np.log(1e-3), np.log(1e6), precision)
+    return np.exp(log_total) * direction, float(np.exp(least))
+
+
+def golden_section(
+    function: Callable[[float], float], low: float, high: float, precision: float
+) -> tuple[float, float]:
+    """The minimum of a function that falls and then rises, and its value.
+
+    Where the function is evaluated depends on comparisons only, so that rounding does not move the
+    result, as it moves that of methods which interpolate.
+    """
+    step = (np.sqrt(5.0) - 1.0) / 2.0
+    left, right = high - step * (high - low), low + step * (high - low)
+    at_left, at_right = function(left), function(right)
+    while high - low > 2.0 * precision:
+        if at_left <= at_right:
+            high, right, at_right = right, left, at_left
+            left = high - step * (high - low)
+            at_left = function(left)
+        else:
+            low, left, at_left = left, right, at_right
+            right = low + step * (high - low)
+            at_right = function(right)
+    return (left, at_left) if at_left <= at_right else (right, at_right)
+
+
+def descend(
+    sample: SizedKernels, start: np.ndarray, max_steps: int, tol: float
+) -> tuple[np.ndarray, float, float]:
+    """Sizes after at most ``max_steps`` factorisations, their criterion and projected gradient.
+
+    The logarithms of the sizes are the variables: sizes differ by orders of magnitude.
+    """
+    usable = np.flatnonzero(start > 0)
+    begin = np.clip(np.log(start[usable]), SMALLEST_SIZE, LARGEST_SIZE)
+    trace = Trace(sample, usable)
+    minimize(
+        trace,
+        begin,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[(SMALLEST_SIZE, LARGEST_SIZE)] * len(usable),
+        options={"maxfun": max_steps, "ftol": tol, "gtol": 1e-5, "maxls": 8},
+        callback=trace.stop_after(max_steps),
+    )
+    return trace.answer()
+
+
+class Trace:
+    """The logarithm of the criterion with its gradient, and the best point seen."""
+
+    def __init__(self, sample: SizedKernels, usable: np.ndarray) -> None:
+        self.sample, self.usable = sample, usable
+        self.best = (np.zeros(0), np.inf, np.zeros(0))
+        self.count = 0
+
+    def sizes(self, x: np.ndarray) -> np.ndarray:
+        sizes = np.zeros(self.sample.p)
+        sizes[self.usable] = np.exp(x)
+        return sizes
+
+    def __call__(self, x: np.ndarray) -> tuple[float, np.ndarray]:
+        self.count += 1
+        sizes = self.sizes(x)
+        try:
+            fit = self.sample.fit(sizes)
+        except LinAlgError:
+            return 1e10, np.zeros(len(x))
+        products = self.sample.grams.inner_products(fit.gradient())
+        slope = (self.sample.weights(sizes) * products)[self.usable]
+        slope /= fit.error + self.sample.floor
+        if fit.error < self.best[1]:
+            self.best = (x.copy(), fit.error, slope)
+        return self.sample.log_error(fit), slope
+
+    def stop_after(self, steps: int) -> Callable[[np.ndarray], None]:
+        def check(_: np.ndarray) -> None:
+            if self.count >= steps:
+                raise StopIteration
+
+        return check
+
+    def answer(self) -> tuple[np.ndarray, float, float]:
+        """The best sizes seen, their criterion, and the largest entry of its gradient."""
+        x, error, slope = self.best
+        if not np.isfinite(error):
+            raise LinAlgError("No kernel matrix on the way is positive definite.")
+        return self.sizes(x), error, float(np.max(np.abs(slope), initial=0.0))

@@ -1,0 +1,87 @@
+"""How far leave-one-out weights are moved towards equal weights, by cross-validation."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import LinAlgError
+
+from ..learners.leave_one_out import leave_one_out
+from .loo_minimum import MAX_START_STEPS, SizedKernels, minimise
+from .uniform import folds
+
+#: Shrinkages that are compared: the share of the uniform weights.
+SHRINKAGES = (1.0, 0.75, 0.5, 0.25, 0.0)
+#: Squared distances below this part of the mean diagonal are those of equal samples.
+EQUAL_DISTANCE = 1e-9
+
+
+def choose_shrinkage(sample: SizedKernels, tol: float, seed: int) -> float:
+    """The largest shrinkage whose cross-validated error is within one standard error of the best.
+
+    Weights are learned on each training fold; errors are those of ridge regression on it.
+    """
+    errors = np.zeros((len(SHRINKAGES), len(sample.target.Y)))
+    for train, test in folds_of_distinct_samples(sample, seed):
+        part = sample.part(train)
+        try:
+            found = minimise(part, tol=10 * tol, max_iter=MAX_START_STEPS, seed=seed, several=False)
+        except LinAlgError:
+            continue  # a fold that says nothing
+        target = sample.target.take(test)
+        rescale = part.grams.scales[sample.usable] / sample.grams.scales[sample.usable]
+        for row, share in enumerate(SHRINKAGES):
+            kernel_weights = part.weights(found.shrunken_sizes(share))
+            kernel_weights[sample.usable] *= rescale
+            K = sample.grams.combine(kernel_weights).dense()
+            fit = leave_one_out(K[np.ix_(train, train)], part.problem)
+            residual = part.problem.Y - K[np.ix_(train, train)] @ fit.coef
+            c = part.problem.costs
+            shift = np.average(residual, axis=0, weights=c) if sample.fit_intercept else 0.0
+            values = K[np.ix_(test, train)] @ fit.coef + shift + part.problem.mean
+            errors[row, test] = np.sum((target.Y - values) ** 2, axis=1)
+    means = [sample.mean_and_spread(own)[0] for own in errors]
+    best = errors[int(np.argmin(means))]
+    for share, own in zip(SHRINKAGES, errors, strict=True):
+        mean, spread = sample.mean_and_spread(own - best)
+        if mean <= spread / np.sqrt(sample.n_counted):
+            return share
+    raise AssertionError("The best shrinkage is within one standard error of itself.")
+
+
+def folds_of_distinct_samples(
+    sample: SizedKernels, seed: int
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Five splits (train, test) with equal samples on the same side.
+
+    A copy of a test sample among the training samples would make learned weights look good. The
+    splits depend on the samples alone: not on their order, and not on whether a sample of weight
+    two is given as two samples.
+    """
+    first = first_equal_samples(sample)
+    some = np.unique(first)
+    if len(some) < 2:
+        return []
+    some = some[np.lexsort([sample_keys(sample)[some], *sample.target.Y[some].T[::-1]])]
+    splits = folds(sample.target.take(some), 5, seed)
+    return [
+        (np.flatnonzero(np.isin(first, some[train])), np.flatnonzero(np.isin(first, some[test])))
+        for train, test in splits
+    ]
+
+
+def first_equal_samples(sample: SizedKernels) -> np.ndarray:
+    """For every sample the index of the first one with the same inputs and targets."""
+    K = sample.matrix(np.where(sample.usable, 1.0, 0.0))
+    sizes = np.diag(K)
+    equal = sizes[:, None] + sizes - 2.0 * K <= EQUAL_DISTANCE * sizes.mean()
+    for y in sample.target.Y.T:
+        equal &= y[:, None] == y
+    np.fill_diagonal(equal, True)
+    return np.argmax(equal, axis=1)
+
+
+def sample_keys(sample: SizedKernels) -> np.ndarray:
+    """A number for each sample by which they can be ordered, however they are given."""
+    K = sample.matrix(np.where(sample.usable, 1.0, 0.0))
+    # The sum of a row alone would be zero: kernels are centred.
+    return np.asarray(K @ (sample.problem.costs * np.diag(K)))
