@@ -30,13 +30,14 @@ from ..problem import Solution, Target
 from ..solvers.joint.learn import Interrupted, learn
 from ..weighting import BestSingle, JointWeighting, Weighting, as_weighting
 from .checks import check_dtype, check_table, refuse_matrices, refuse_text
+from .importance import ColumnImportance
 from .notebook import WeightsInNotebook
 from .progress import ProgressLine
 
 logger = logging.getLogger("multikernel")
 
 
-class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[misc]
+class MultiKernelEstimator(ColumnImportance, WeightsInNotebook, BaseEstimator):  # type: ignore[misc]
     """Common ground of the multiple-kernel estimators; see them for the parameters."""
 
     _parameter_constraints: dict[str, Any] = {
@@ -166,6 +167,7 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
                 names = getattr(self, "feature_names_in_", None)
                 self.bank_ = as_bank(self.kernels).adapt(X, weights, names)
             self.grams_ = self._make_plan(self.bank_, X, budget)
+        self._keep_for_importance(X, weights)
         return build(
             self.grams_,
             X,

@@ -94,6 +94,22 @@ class QuantileScaling:
             out[:, j] = np.interp(X[:, j], self.knots[j], self.scores[j])
         return out
 
+    def slopes(self, X: Any) -> np.ndarray:
+        """Derivatives of the scaled columns at the entries of X, shape of X.
+
+        At a knot, the mean of the slopes on its two sides, as central differences would say; beyond
+        the training sample, zero.
+        """
+        out = np.zeros(X.shape)
+        for j in range(self.width):
+            last = int(np.argmax(self.knots[j]))  # the last knot may be repeated
+            knots, scores = self.knots[j, : last + 1], self.scores[j, : last + 1]
+            between = np.concatenate([[0.0], np.diff(scores) / np.diff(knots), [0.0]])
+            left = np.searchsorted(knots, X[:, j], side="left")
+            right = np.searchsorted(knots, X[:, j], side="right")
+            out[:, j] = 0.5 * (between[left] + between[right])
+        return out
+
 
 def _knots_and_scores(column: np.ndarray, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The distinct values of a column (or quantiles of them), and their normal scores."""
