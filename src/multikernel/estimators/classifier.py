@@ -307,7 +307,7 @@ class MultiKernelClassifier(ClassifierCommon):
         check_classification_targets(y)
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_labels(y, keep, weights)
-        grams = self._make_grams(X, keep, weights)
+        grams = self._make_grams(X, keep, weights, target)
         rule = self._as_weighting(self.weighting)
         learner = self._make_learner(self.C, grams)
         if isinstance(learner, Ridge):

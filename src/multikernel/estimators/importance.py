@@ -13,6 +13,8 @@ from ..grams.protocol import Expansion
 from ..grams.sensitivity import column_sensitivities
 from ..kernels.algebra import Composite, Power, Scaled
 from ..kernels.base import Kernel
+from ..kernels.derivatives import reads_ranks
+from ..kernels.scaling import SLOPE_WINDOW
 from ..kernels.vectors import VectorKernel
 from .checks import check_dtype
 
@@ -65,9 +67,10 @@ class ColumnImportance:
                 "hold it, or this kind of estimator does not keep what it needs."
             )
         X, sample_weight = kept
-        found = column_sensitivities(
-            self._expansion, X, sample_weight, precision=check_dtype(self.dtype) or X.dtype
-        )
+        step = float(np.finfo(check_dtype(self.dtype) or X.dtype).eps ** (1 / 3))
+        if any(reads_ranks(kernel) for part in self.grams_.parts for kernel in part.kernels):
+            step = SLOPE_WINDOW  # smaller steps would see gaps between samples
+        found = column_sensitivities(self._expansion, X, sample_weight, relative_step=step)
         total = found.sum()
         return found / total if total > 0 else found
 

@@ -265,7 +265,7 @@ class MultiKernelRegressor(RegressorCommon):
         X, y = self._check_X(X, y, reset=True, multi_output=True, y_numeric=True)
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_outputs(y, keep, weights)
-        grams = self._make_grams(X, keep, weights)
+        grams = self._make_grams(X, keep, weights, target)
         rule = self._as_weighting(self.weighting)
         learner = self._make_learner(self.alpha)
         if isinstance(learner, Ridge):

@@ -29,6 +29,7 @@ from ..kernels.bank import KernelBank, PerFeature
 from ..kernels.columns import ColumnSlice, Standardization
 from ..kernels.distances import Exponential, Matern
 from ..kernels.histograms import AdditiveChiSquared, ChiSquared
+from ..kernels.learned_scales import LearnedScales
 from ..kernels.precomputed import AsymmetricPrecomputed, Precomputed
 from ..kernels.scaling import QuantileScaling
 from ..kernels.sequences import (
@@ -76,7 +77,7 @@ KERNELS: tuple[type, ...] = (
     *(Linear, Polynomial, Gaussian, Laplacian, Sigmoid, Exponential, Matern),
     *(Standardization, QuantileScaling, AtDistance, ColumnSlice),
     *(ChiSquared, AdditiveChiSquared, Sum, Product, Scaled, Power),
-    *(KernelBank, PerFeature, Precomputed, AsymmetricPrecomputed, Absent),
+    *(KernelBank, LearnedScales, PerFeature, Precomputed, AsymmetricPrecomputed, Absent),
     *(Spectrum, Mismatch, Subsequence, WeightedDegree, LocalityImproved, Oligo),
     *(EditSimilarity, Repaired, Rational, Transducer, PerNgram, Ngrams, Sequences, Table),
 )

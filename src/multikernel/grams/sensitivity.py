@@ -16,7 +16,11 @@ MAX_BLOCK_ROWS = 256
 
 
 def column_sensitivities(
-    expansion: Expansion, X: Any, sample_weight: np.ndarray | None = None, *, precision: Any = None
+    expansion: Expansion,
+    X: Any,
+    sample_weight: np.ndarray | None = None,
+    *,
+    relative_step: float = float(np.finfo(np.float64).eps ** (1 / 3)),
 ) -> np.ndarray:
     """Mean squared derivative of a function in each column, times the column's variance.
 
@@ -33,8 +37,10 @@ def column_sensitivities(
     X : array or CSR matrix of shape (n, n_features)
     sample_weight : array of shape (n,), optional
         How often each sample counts.
-    precision : dtype, default=float64
-        That of the kernel values, which sets the steps of central differences.
+    relative_step : float
+        The step of central differences, where derivatives are not known, relative to the standard
+        deviation of the column. The error is smallest near the third root of the rounding error
+        of the kernel values; the default is for float64.
 
     Returns
     -------
@@ -45,11 +51,9 @@ def column_sensitivities(
     omega = omega / omega.sum()
     columns = X.tocsc() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
     mean, variance, _ = column_moments(columns, omega)
-    eps = float(np.finfo(np.float64 if precision is None else precision).eps)
     rounding = 10 * float(np.finfo(np.float64).eps) * np.abs(mean)
     spread = np.where(np.sqrt(variance) <= rounding, 0.0, np.sqrt(variance))
-    # The error of central differences is smallest near the third root of the rounding error.
-    steps = eps ** (1 / 3) * spread
+    steps = relative_step * spread
     squares = np.zeros(d)
     height = max(1, min(MAX_BLOCK_ROWS, MAX_BLOCK_NUMBERS // max(d, 1)))
     for start in range(0, n, height):

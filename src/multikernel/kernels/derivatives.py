@@ -10,7 +10,9 @@ one product of matrices for all kernels on the same columns.
 
 Some kernels have corners. A term ``K(x, z_i)`` counts as zero where x lies on its corner: an
 exponential at ``x = z_i``, a Laplacian in columns in which x and ``z_i`` are equal. This is the limit of
-central differences.
+central differences. At the end of its range, a zero, a column of a chi-squared kernel has the
+derivative of the other side. Maps to ranks have a slope over a window
+(:meth:`multikernel.kernels.scaling.QuantileScaling.slopes`); every other derivative is exact.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ from .base import Kernel
 from .columns import Columns
 from .distances import Exponential, Matern
 from .histograms import AdditiveChiSquared, ChiSquared, chi_squared_distances
+from .scaling import QuantileScaling
 from .vectors import (
     Gaussian,
     Laplacian,
@@ -238,6 +241,15 @@ def to_inputs(
     out = np.zeros((own.shape[0], n_features, own.shape[2]))
     np.add.at(out, (slice(None), np.asarray(columns, dtype=np.intp)), own)
     return out
+
+
+def reads_ranks(kernel: Kernel) -> bool:
+    """Whether a kernel, however composed, maps columns to ranks."""
+    if isinstance(kernel, (Sum, Product)):
+        return any(reads_ranks(part) for part in kernel.parts)
+    if isinstance(kernel, (Scaled, Power)):
+        return reads_ranks(kernel.kernel)
+    return isinstance(getattr(kernel, "scaling", None), QuantileScaling)
 
 
 def sum_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray:

@@ -15,6 +15,8 @@ from .columns import Columns, Standardization, resolve_columns, take_columns
 
 #: Knots of the map of one column: so many quantiles of its values.
 N_KNOTS = 129
+#: Slopes of the map are taken over this part of the standard deviation of the knots.
+SLOPE_WINDOW = 0.25
 #: The names that ``scaling=`` accepts.
 SCALINGS = ("standard", "quantile")
 
@@ -95,19 +97,18 @@ class QuantileScaling:
         return out
 
     def slopes(self, X: Any) -> np.ndarray:
-        """Derivatives of the scaled columns at the entries of X, shape of X.
+        """Slopes of the map at the entries of X, shape of X, over `SLOPE_WINDOW` on both sides.
 
-        At a knot, the mean of the slopes on its two sides, as central differences would say; beyond
-        the training sample, zero.
+        The slope between two knots is one over the gap between two neighbouring samples: where they
+        are close to each other by chance, it is as large as one likes.
         """
         out = np.zeros(X.shape)
         for j in range(self.width):
-            last = int(np.argmax(self.knots[j]))  # the last knot may be repeated
-            knots, scores = self.knots[j, : last + 1], self.scores[j, : last + 1]
-            between = np.concatenate([[0.0], np.diff(scores) / np.diff(knots), [0.0]])
-            left = np.searchsorted(knots, X[:, j], side="left")
-            right = np.searchsorted(knots, X[:, j], side="right")
-            out[:, j] = 0.5 * (between[left] + between[right])
+            window = SLOPE_WINDOW * float(np.std(np.unique(self.knots[j])))
+            if window > 0:
+                ends = (X[:, j] + window, X[:, j] - window)
+                up, down = (np.interp(x, self.knots[j], self.scores[j]) for x in ends)
+                out[:, j] = (up - down) / (2.0 * window)
         return out
 
 
