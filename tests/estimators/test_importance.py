@@ -71,7 +71,7 @@ def test_classes_are_added_up():
 
 
 def test_units_of_the_columns_do_not_matter():
-    bank = mk.gaussians([0.01, 0.1], scaling="standard") + [mk.Linear(scaling="standard")]
+    bank = mk.gaussians([0.01, 0.1], scaling="standard") + mk.Linear(scaling="standard")
     units = 10.0 ** rng.integers(-3, 4, size=8)
     found = mk.MultiKernelRegressor(bank).fit(X, y).column_importance_
     moved = mk.MultiKernelRegressor(bank).fit(X * units + 5 * units, y).column_importance_
@@ -136,17 +136,17 @@ def test_files_and_pickles(tmp_path):
     np.testing.assert_array_equal(again.column_importance_, model.column_importance_)
     del loaded._column_importance  # as from a file of an earlier version
     with pytest.raises(AttributeError, match="comes from a model file that does not hold it"):
-        loaded.column_importance_  # noqa: B018
+        loaded.column_importance_
 
 
 def test_what_has_no_columns():
     K = X @ X.T
     given = mk.MultiKernelRegressor(mk.precomputed([K])).fit(mk.sample_ids(150), y)
     with pytest.raises(AttributeError, match="is no function of columns of numbers"):
-        given.column_importance_  # noqa: B018
+        given.column_importance_
     stack = mk.MultiKernelRegressor("precomputed").fit(K[:, :, None], y)
     with pytest.raises(AttributeError, match="X holds kernel values"):
-        stack.column_importance_  # noqa: B018
+        stack.column_importance_
     words = np.array(["ACGT", "TTGA", "ACCA", "GGTA"] * 5)[:, None]
     labels = np.tile([0, 1, 1, 0], 5)
     for bank, words_of in (
@@ -156,7 +156,7 @@ def test_what_has_no_columns():
         model = mk.MultiKernelClassifier(bank).fit(words, labels)
         assert not hasattr(model, "column_importance_")
         with pytest.raises(AttributeError, match=words_of):
-            model.column_importance_  # noqa: B018
+            model.column_importance_
 
 
 def test_callables_go_by_central_differences():
@@ -172,4 +172,4 @@ def test_before_fit():
     from sklearn.exceptions import NotFittedError
 
     with pytest.raises(NotFittedError):
-        mk.MultiKernelRegressor().column_importance_  # noqa: B018
+        mk.MultiKernelRegressor().column_importance_

@@ -89,7 +89,7 @@ def test_sparse_inputs(wide):
     S = X * (X > 1.5)
     # Without room for the columns, sparse kernels are evaluated as matrices.
     options = {"memory_budget": 12_000_000} if wide else {}
-    bank = mk.gaussians([0.1]) + [mk.Linear()] + mk.per_feature(mk.Linear())
+    bank = mk.gaussians([0.1]) + mk.Linear() + mk.per_feature(mk.Linear())
     f = mk.MultiKernelRegressor(bank, **options).fit(sp.csr_matrix(S), y)._expansion
     g = mk.MultiKernelRegressor(bank).fit(S, y)._expansion
     found = f.gradients(sp.csr_matrix(S[:9]), STEPS)

@@ -213,6 +213,10 @@ class MultiKernelClassifier(ClassifierCommon):
         point by the machine trained without it, as ``decision_function`` would return them.
     loo_score_ : float
         Their accuracy.
+    column_importance_ : array of shape (n_features,)
+        The share of each column in how much the predictions change: the mean squared derivative
+        over the training samples times the variance of the column. Computed when it is first asked
+        for.
     n_iter_ : int
     history_ : list of dict
     plan_ : Plan

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -89,10 +90,8 @@ class ColumnImportance:
     def _stored_attributes(self) -> dict[str, Any]:
         """The attributes for a model file, with the importance and without training samples."""
         if "_importance_sample" in self.__dict__:
-            try:
+            with suppress(AttributeError):  # kernels without columns
                 self._column_importance = self.column_importance_
-            except AttributeError:
-                pass  # kernels without columns
         return {key: value for key, value in vars(self).items() if key != "_importance_sample"}
 
 

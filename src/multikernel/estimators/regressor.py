@@ -180,6 +180,10 @@ class MultiKernelRegressor(RegressorCommon):
         point by the machine trained without it, as ``predict`` would return them.
     loo_score_ : float
         Their coefficient of determination.
+    column_importance_ : array of shape (n_features,)
+        The share of each column in how much the predictions change: the mean squared derivative
+        over the training samples times the variance of the column. Computed when it is first asked
+        for.
     n_iter_ : int
     history_ : list of dict
     plan_ : Plan

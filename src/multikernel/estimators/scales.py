@@ -45,10 +45,10 @@ def learned_scales(
     kernels of all rounds are in the bank beside those of round 0, on the columns as they were;
     ``weighting="loo"`` chooses among them.
 
-    Scales that follow the targets may overfit them. Unless ``validate`` is False, the rescaled kernels
-    are kept only if they reduce the squared error on samples that took no part in choosing the
-    scales, by more than one standard error. Otherwise the bank holds the kernels of round 0, and no
-    name in ``bank.names`` ends with ``round 1``.
+    Scales that follow the targets may overfit them. Unless ``validate`` is False, the rescaled
+    kernels are kept only if they reduce the squared error on samples that took no part in choosing
+    the scales, by more than one standard error. Otherwise the bank holds the kernels of round 0
+    alone. ``bank.names`` tells: kernels of later rounds have names that end with their round.
 
     Without X and y the scales are learned in ``fit`` of :class:`MultiKernelClassifier` or
     :class:`MultiKernelRegressor`, from the training sample of that fit. This is the form for
@@ -61,9 +61,9 @@ def learned_scales(
     y : array of shape (n_samples,) or (n_samples, n_outputs), optional
         Classes or outputs. Several outputs or classes share the scales.
     kernels : KernelBank, list of kernels or None, default=None
-        The kernels of round 0; None takes ``default_bank(X, kind="tables")``. Gaussians, Laplacians,
-        exponentials and Matern kernels are repeated in later rounds, with the same widths in
-        medians of the distances; others are in the bank once.
+        The kernels of round 0; None takes ``default_bank(X, kind="tables")``. Gaussians,
+        Laplacians, exponentials and Matern kernels are repeated in later rounds, with the same
+        widths in medians of the distances; others are in the bank once.
     rounds : int, default=4
         How often scales are learned.
     validate : bool, default=True
@@ -124,7 +124,7 @@ def learned_scales(
 
 
 def make_target(y: Any, task: str, sample_weight: np.ndarray | None) -> Target:
-    """Targets as classes against the rest, or as outputs of mean 0 and variance 1."""
+    """Targets as labels -1 and +1, one column per class if there are more than two, or outputs."""
     y = np.asarray(y)
     y = y[:, 0] if y.ndim == 2 and y.shape[1] == 1 else y
     if y.ndim not in (1, 2):
@@ -138,20 +138,15 @@ def make_target(y: Any, task: str, sample_weight: np.ndarray | None) -> Target:
         raise ValueError("learned_scales: y holds NaN or infinite values. Leave these samples out.")
     if task == "auto":
         task = "classification" if y.ndim == 1 and _are_classes(y) else "regression"
+    if np.all(y == y[0]):
+        raise ValueError(f"learned_scales: y is constant ({y[0]}): there is nothing to learn.")
     if task == "classification":
+        if y.ndim == 2:
+            raise ValueError(f"learned_scales: labels must be a vector; got y of shape {y.shape}.")
         classes, codes = np.unique(y, return_inverse=True)
-        if y.ndim == 2 or len(classes) < 2:
-            raise ValueError(
-                "learned_scales needs labels of at least 2 classes, as a vector; got "
-                + (f"shape {y.shape}." if y.ndim == 2 else f"only {classes[0]!r}.")
-            )
         codes = codes[:, None] == (np.arange(len(classes)) if len(classes) > 2 else [1])
         return Target(np.where(codes, 1.0, -1.0), "classification", sample_weight)
-    Y = y.astype(np.float64).reshape(len(y), -1)
-    spread = Y.std(axis=0)
-    if not np.any(spread > 0):
-        raise ValueError(f"learned_scales: y is constant ({Y[0, 0]:g}): there is nothing to learn.")
-    return Target((Y - Y.mean(axis=0)) / np.where(spread > 0, spread, 1.0), "regression", sample_weight)
+    return Target(y.astype(np.float64).reshape(len(y), -1), "regression", sample_weight)
 
 
 def _are_classes(y: np.ndarray) -> bool:

@@ -111,8 +111,8 @@ class KernelBank(Sequence[Kernel]):
         if self.is_open:
             raise TypeError(
                 "This bank has one kernel per column (or n-gram) of the data it will meet, which "
-                "bank.plan(X) shows; or it learns its kernels in fit, and bank_ of the fitted model "
-                "holds them."
+                "bank.plan(X) shows; or it learns its kernels in fit, and the attribute bank_ of "
+                "the fitted model holds them."
             )
         return self.entries  # type: ignore[return-value]
 

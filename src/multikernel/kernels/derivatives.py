@@ -5,13 +5,13 @@ With a matrix A of shape (m, n), `weighted_gradient` is
     g_j(x) = sum_i A[x, i] dK(x, z_i) / dx_j
 
 For kernels of a squared distance, ``K = h(||u - v||^2)`` on scaled columns ``u``, this is
-``2 s_j (u_j sum_i P_i - sum_i P_i v_ij)`` with ``P_i = A_i h'`` and the slope ``s_j`` of the scaling:
-one product of matrices for all kernels on the same columns.
+``2 s_j (u_j sum_i P_i - sum_i P_i v_ij)`` with ``P_i = A_i h'`` and the slope ``s_j`` of the
+scaling: one product of matrices for all kernels on the same columns.
 
 Some kernels have corners. A term ``K(x, z_i)`` counts as zero where x lies on its corner: an
-exponential at ``x = z_i``, a Laplacian in columns in which x and ``z_i`` are equal. This is the limit of
-central differences. At the end of its range, a zero, a column of a chi-squared kernel has the
-derivative of the other side. Maps to ranks have a slope over a window
+exponential at ``x = z_i``, a Laplacian in columns in which x and ``z_i`` are equal. This is the
+limit of central differences. At zero, the end of its range, a column of a chi-squared kernel has
+the derivative of the other side. Maps to ranks have a slope over a window
 (:meth:`multikernel.kernels.scaling.QuantileScaling.slopes`); every other derivative is exact.
 """
 
@@ -151,7 +151,7 @@ def derivative(kernel: VectorKernel, values: np.ndarray) -> np.ndarray:
     if isinstance(kernel, Matern):
         a = np.sqrt(2.0 * kernel.nu * values) / kernel.length
         inverse = np.divide(1.0, a, out=np.zeros_like(a), where=a > 0)
-        polynomial = {0.5: inverse, 1.5: 1.0, 2.5: (1.0 + a) / 3.0}[kernel.nu]
+        polynomial = {0.5: inverse, 1.5: np.ones_like(a), 2.5: (1.0 + a) / 3.0}[kernel.nu]
         return np.asarray(-kernel.nu / kernel.length**2 * polynomial * np.exp(-a))
     if isinstance(kernel, Linear):
         return np.ones_like(values)
@@ -159,9 +159,7 @@ def derivative(kernel: VectorKernel, values: np.ndarray) -> np.ndarray:
         inner = (kernel.gamma * values + kernel.coef0) ** (kernel.degree - 1)
         return np.asarray(kernel.degree * kernel.gamma * inner)
     assert isinstance(kernel, Sigmoid)
-    return np.asarray(
-        kernel.gamma * (1.0 - np.tanh(kernel.gamma * values + kernel.coef0) ** 2)
-    )
+    return np.asarray(kernel.gamma * (1.0 - np.tanh(kernel.gamma * values + kernel.coef0) ** 2))
 
 
 def base_values(base: Any, U: np.ndarray, V: Any) -> np.ndarray:
@@ -210,8 +208,8 @@ def central_differences(
     """`weighted_gradient` by two evaluations of the kernel for every column that it sees."""
     X = dense(X).astype(np.float64)
     out = np.zeros(X.shape)
-    resolved = kernel.resolve(X.shape[1], None)
-    for j in set(range(X.shape[1]) if resolved.columns is None else resolved.columns):  # type: ignore[arg-type]
+    seen = kernel.resolve(X.shape[1], None).columns
+    for j in np.unique(np.arange(X.shape[1]) if seen is None else np.array(seen, dtype=np.intp)):
         if steps[j] > 0:
             up, down = X.copy(), X.copy()
             up[:, j] += steps[j]
@@ -239,7 +237,8 @@ def to_inputs(
     if columns is None:
         return own
     out = np.zeros((own.shape[0], n_features, own.shape[2]))
-    np.add.at(out, (slice(None), np.asarray(columns, dtype=np.intp)), own)
+    for c, j in enumerate(np.asarray(columns, dtype=np.intp)):  # a column may appear twice
+        out[:, j] += own[:, c]
     return out
 
 

@@ -2,9 +2,9 @@
 
 A round fits ridge regression on the equally weighted kernels of the last round, with the ridge
 constant of the smallest leave-one-out error, and measures how much the function changes with each
-column: the root of its mean squared derivative over the training samples, for columns of unit variance.
-These are the factors of the columns in the kernels of the next round. All rounds begin with the
-columns as they were, so factors replace each other and do not multiply.
+column: the root of its mean squared derivative over the training samples, for columns of unit
+variance. These are the factors of the columns in the kernels of the next round. All rounds begin
+with the columns as they were, so factors replace each other and do not multiply.
 
 Factors follow the targets and may overfit them. Before they are used, they are learned once more on
 training parts of the sample, and predictions for the rest with and without the rescaled kernels are
@@ -14,7 +14,7 @@ compared.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -92,9 +92,15 @@ def learn_bank(
     n_jobs: int = 1,
 ) -> ScaledBank:
     """The kernels of all rounds on a training sample, or of round 0 if that predicts as well."""
+    spread = X.max(axis=0) - X.min(axis=0)
+    if not (spread.nnz if sp.issparse(spread) else np.any(spread > 0)):
+        raise ValueError(
+            "learned_scales: every column of X is constant; there is nothing to scale."
+        )
     base = base_kernels(how, X, target.sample_weight, feature_names)
+    target = of_unit_variance(target)
     rows = some_rows(target, int(how.max_samples), how.random_state)
-    sample = Sample(X[rows], target.take(rows), budget or MemoryBudget.of(None), n_jobs)
+    sample = InputsAndTargets(X[rows], target.take(rows), budget or MemoryBudget.of(None), n_jobs)
     gain = error = float("nan")
     if how.validate and len(rows) < MIN_SAMPLES:
         return ScaledBank(base, np.zeros((0, X.shape[1])), 0.0, 0.0)  # too few to tell
@@ -104,6 +110,15 @@ def learn_bank(
             return ScaledBank(base, np.zeros((0, X.shape[1])), gain, error)
     factors = learn_factors(base, sample, int(how.rounds))
     return ScaledBank(with_rounds(base, factors, sample), factors, gain, error)
+
+
+def of_unit_variance(target: Target) -> Target:
+    """Outputs with mean 0 and variance 1, so that their units do not matter; labels as they are."""
+    if target.kind != "regression":
+        return target
+    mean = np.average(target.Y, axis=0, weights=target.sample_weight)
+    spread = np.sqrt(np.average((target.Y - mean) ** 2, axis=0, weights=target.sample_weight))
+    return replace(target, Y=(target.Y - mean) / np.where(spread > 0, spread, 1.0))
 
 
 def base_kernels(
@@ -127,7 +142,7 @@ def base_kernels(
 
 
 @dataclass(frozen=True)
-class Sample:
+class InputsAndTargets:
     """Inputs and targets, and where their kernels are computed."""
 
     X: Any
@@ -135,8 +150,8 @@ class Sample:
     budget: MemoryBudget
     n_jobs: int
 
-    def part(self, rows: np.ndarray) -> Sample:
-        return Sample(self.X[rows], self.target.take(rows), self.budget, self.n_jobs)
+    def part(self, rows: np.ndarray) -> InputsAndTargets:
+        return InputsAndTargets(self.X[rows], self.target.take(rows), self.budget, self.n_jobs)
 
     def grams(self, kernels: Sequence[Kernel]) -> Grams:
         """Kernels on the sample, centred and of unit variance."""
@@ -162,7 +177,7 @@ class Sample:
         return rescaled(kernels, factors, self.X, self.target.sample_weight)
 
 
-def learn_factors(base: Sequence[Kernel], sample: Sample, rounds: int) -> np.ndarray:
+def learn_factors(base: Sequence[Kernel], sample: InputsAndTargets, rounds: int) -> np.ndarray:
     """The factors of the columns after each round, shape (n_rounds, n_features)."""
     found: list[np.ndarray] = []
     kernels = sample.rescaled(base, np.ones(sample.X.shape[1]))
@@ -185,7 +200,7 @@ def learn_factors(base: Sequence[Kernel], sample: Sample, rounds: int) -> np.nda
     return np.array(found).reshape(-1, sample.X.shape[1])
 
 
-def with_rounds(base: KernelBank, factors: np.ndarray, sample: Sample) -> KernelBank:
+def with_rounds(base: KernelBank, factors: np.ndarray, sample: InputsAndTargets) -> KernelBank:
     """The kernels of round 0 and of all later rounds, each named after its round."""
     kernels, names = list(base), list(base.names)
     for number, one in enumerate(factors, 1):
@@ -195,7 +210,7 @@ def with_rounds(base: KernelBank, factors: np.ndarray, sample: Sample) -> Kernel
     return KernelBank(kernels, names)
 
 
-def validate(base: KernelBank, sample: Sample, how: LearnedScales) -> tuple[float, float]:
+def validate(base: KernelBank, sample: InputsAndTargets, how: LearnedScales) -> tuple[float, float]:
     """How much rescaled kernels reduce the squared error on other samples, and its standard error.
 
     Both are relative to the variance of the targets. In every fold, scales and leave-one-out
@@ -222,7 +237,7 @@ def validate(base: KernelBank, sample: Sample, how: LearnedScales) -> tuple[floa
     return gain / unit, spread / np.sqrt(len(Y)) / unit
 
 
-def predict(bank: KernelBank, sample: Sample, new: Any, how: LearnedScales) -> np.ndarray:
+def predict(bank: KernelBank, sample: InputsAndTargets, new: Any, how: LearnedScales) -> np.ndarray:
     """Outputs at new inputs of ridge regression with leave-one-out weights on a sample."""
     grams, learner = sample.grams(bank), Ridge(1.0)
     rule = LeaveOneOut(shrinkage=0.0, random_state=how.random_state)
