@@ -131,7 +131,7 @@ def test_files_and_pickles(tmp_path):
     mk.save(model, tmp_path / "model.mk")
     loaded = mk.load(tmp_path / "model.mk")
     np.testing.assert_array_equal(loaded.column_importance_, model.column_importance_)
-    assert not hasattr(loaded, "_importance_sample")  # no training samples beyond what predicts
+    assert loaded._importance_sample is None  # no training samples beyond what predicts
     again = pickle.loads(pickle.dumps(mk.MultiKernelClassifier().fit(X, y > 0.5)))
     np.testing.assert_array_equal(again.column_importance_, model.column_importance_)
     del loaded._column_importance  # as from a file of an earlier version

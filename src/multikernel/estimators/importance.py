@@ -89,10 +89,10 @@ class ColumnImportance:
 
     def _stored_attributes(self) -> dict[str, Any]:
         """The attributes for a model file, with the importance and without training samples."""
-        if "_importance_sample" in self.__dict__:
+        if self.__dict__.get("_importance_sample") is not None:
             with suppress(AttributeError):  # kernels without columns
                 self._column_importance = self.column_importance_
-        return {key: value for key, value in vars(self).items() if key != "_importance_sample"}
+        return {**vars(self), "_importance_sample": None}
 
 
 def sees_columns(kernel: Kernel) -> bool:
