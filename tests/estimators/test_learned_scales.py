@@ -51,7 +51,7 @@ def test_two_of_twenty_columns_are_found():
 
 
 def test_each_round_is_a_ridge_fit_and_its_mean_squared_derivatives():
-    # Two rounds by hand: scikit-learn's distances, plain numpy, central differences.
+    # Two rounds again: the estimator with its best ridge, and central differences of predictions.
     base = mk.KernelBank(SMALL.adapt(X))
     sample = InputsAndTargets(
         X, Target((y - y.mean())[:, None], "regression"), MemoryBudget.of(None), 1
