@@ -332,7 +332,8 @@ def test_a_wide_scaling_is_stored_once(tmp_path):
     model = mk.MultiKernelClassifier().fit(X, y)
     path = mk.save(model, tmp_path / "model.skops")
     wide = [a for a in stored_arrays(path) if a.shape == (2000,)]
-    assert len(wide) == 2  # mean and scale, shared by ten kernels
+    # Mean and scale, shared by ten kernels, and the importance of the columns.
+    assert len(wide) == 3
     with zipfile.ZipFile(path) as file:
         assert file.getinfo("schema.json").file_size < 60_000
 

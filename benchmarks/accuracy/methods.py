@@ -107,6 +107,7 @@ def other(module: str, name: str, **options: Any) -> Maker:
 METHODS: dict[str, Maker] = {
     "default": ours(),
     "loo": ours("loo", "tables"),
+    "loo, learned scales": lambda r: ours("loo")(r).set_params(kernels=mk.learned_scales()),
     "loo, squared loss": ours("loo", "tables", loss="squared"),
     "loo, logistic loss": ours("loo", "tables", loss="logistic"),
     "uniform": ours("uniform", "tables", constant="loo"),

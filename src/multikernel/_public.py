@@ -13,6 +13,7 @@ from .estimators import (
     VotedKernelClassifierCV,
 )
 from .estimators.ensemble import KernelEnsembleClassifier, KernelEnsembleRegressor
+from .estimators.scales import learned_scales
 from .estimators.spectral import SpectralKernelClassifier
 from .files import load, save
 from .grams.normalise import (
@@ -143,6 +144,7 @@ __all__ = [
     "centered_alignment",
     "default_bank",
     "gaussians",
+    "learned_scales",
     "load",
     "norm_study",
     "normalize",

@@ -24,19 +24,22 @@ from ..grams.protocol import Expansion, Grams
 from ..grams.separate import SeparateExpansions
 from ..kernels.bank import KernelBank, as_bank
 from ..kernels.default_bank import default_bank
+from ..kernels.learned_scales import learns_from_targets
 from ..kernels.sequences.base import reads_sequences
 from ..learners.base import Learner
 from ..problem import Solution, Target
 from ..solvers.joint.learn import Interrupted, learn
 from ..weighting import BestSingle, JointWeighting, LeaveOneOut, Weighting, as_weighting
 from .checks import check_dtype, check_table, refuse_matrices, refuse_text
+from .importance import ColumnImportance
 from .notebook import WeightsInNotebook
 from .progress import ProgressLine
+from .scales import learn_in_fit
 
 logger = logging.getLogger("multikernel")
 
 
-class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[misc]
+class MultiKernelEstimator(ColumnImportance, WeightsInNotebook, BaseEstimator):  # type: ignore[misc]
     """Common ground of the multiple-kernel estimators; see them for the parameters."""
 
     _parameter_constraints: dict[str, Any] = {
@@ -152,8 +155,17 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
 
     # -- through the waist ------------------------------------------------------------------------
 
-    def _make_grams(self, X: Any, keep: np.ndarray, weights: np.ndarray | None) -> Grams:
-        """The bank on the points that count, not yet centred or normalised."""
+    def _make_grams(
+        self,
+        X: Any,
+        keep: np.ndarray,
+        weights: np.ndarray | None,
+        target: Target | None = None,
+    ) -> Grams:
+        """The bank on the points that count, not yet centred or normalised.
+
+        ``target`` is for kernels that are learned from it.
+        """
         budget = MemoryBudget.of(self.memory_budget)
         rows: np.ndarray | None = None
         if self._is_precomputed:
@@ -166,8 +178,12 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
                 self.bank_ = default_bank(X, kind=self._bank_kind, sample_weight=weights)
             else:
                 names = getattr(self, "feature_names_in_", None)
-                self.bank_ = as_bank(self.kernels).adapt(X, weights, names)
+                bank = as_bank(self.kernels)
+                if target is not None and learns_from_targets(bank):
+                    bank = self._learn_scales(bank, X, target, budget)
+                self.bank_ = bank.adapt(X, weights, names)
             self.grams_ = self._make_plan(self.bank_, X, budget)
+        self._keep_for_importance(X, weights)
         return build(
             self.grams_,
             X,
@@ -178,6 +194,22 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
             rows=rows,
             symmetric=self._needs_symmetric_kernels,
         )
+
+    def _learn_scales(
+        self, bank: KernelBank, X: Any, target: Target, budget: MemoryBudget
+    ) -> KernelBank:
+        names = getattr(self, "feature_names_in_", None)
+        learned, said = learn_in_fit(
+            bank,
+            X,
+            target,
+            feature_names=None if names is None else list(names),
+            budget=budget,
+            n_jobs=effective_n_jobs(self.n_jobs),
+        )
+        for message in said:
+            self._say(message)
+        return learned
 
     def _make_plan(self, bank: KernelBank, X: Any, budget: MemoryBudget) -> Plan:
         names_in = getattr(self, "feature_names_in_", None)

@@ -218,6 +218,10 @@ class MultiKernelClassifier(ClassifierCommon):
         point by the machine trained without it, as ``decision_function`` would return them.
     loo_score_ : float
         Their accuracy.
+    column_importance_ : array of shape (n_features,)
+        The share of each column in how much the predictions change: the mean squared derivative
+        over the training samples times the variance of the column. Computed when it is first asked
+        for.
     n_iter_ : int
     history_ : list of dict
     plan_ : Plan
@@ -309,7 +313,7 @@ class MultiKernelClassifier(ClassifierCommon):
         check_classification_targets(y)
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_labels(y, keep, weights)
-        grams = self._make_grams(X, keep, weights)
+        grams = self._make_grams(X, keep, weights, target)
         rule = self._as_weighting(self.weighting)
         learner = self._make_learner(self.C, grams)
         if isinstance(learner, Ridge):

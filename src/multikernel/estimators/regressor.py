@@ -186,6 +186,10 @@ class MultiKernelRegressor(RegressorCommon):
         point by the machine trained without it, as ``predict`` would return them.
     loo_score_ : float
         Their coefficient of determination.
+    column_importance_ : array of shape (n_features,)
+        The share of each column in how much the predictions change: the mean squared derivative
+        over the training samples times the variance of the column. Computed when it is first asked
+        for.
     n_iter_ : int
     history_ : list of dict
     plan_ : Plan
@@ -272,7 +276,7 @@ class MultiKernelRegressor(RegressorCommon):
         X, y = self._check_X(X, y, reset=True, multi_output=True, y_numeric=True)
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_outputs(y, keep, weights)
-        grams = self._make_grams(X, keep, weights)
+        grams = self._make_grams(X, keep, weights, target)
         rule = self._as_weighting(self.weighting)
         learner = self._make_learner(self.alpha)
         if isinstance(learner, Ridge):

@@ -22,6 +22,7 @@ from ..grams.separate import SeparateExpansions
 from ..kernels.bank import KernelBank, as_bank
 from ..kernels.default_bank import default_bank
 from ..kernels.sequences.table import Table
+from ..problem import Target
 from ..solvers.spectral.best_alignment import align
 from ..solvers.spectral.cutting_planes import cutting_planes
 from ..solvers.spectral.gradient import projected_gradient
@@ -342,7 +343,13 @@ class SpectralKernelClassifier(ClassifierCommon):
                 stacklevel=4,
             )
 
-    def _make_grams(self, X: Any, keep: np.ndarray, weights: np.ndarray | None) -> Grams:
+    def _make_grams(
+        self,
+        X: Any,
+        keep: np.ndarray,
+        weights: np.ndarray | None,
+        target: Target | None = None,
+    ) -> Grams:
         if isinstance(self.kernel, str):
             raise TypeError(
                 f"kernel must be a kernel, a bank, a list of kernels or None; got {self.kernel!r}. "

@@ -130,6 +130,9 @@ def _methods(cls: Any, name: str) -> tuple[Callable[[Any], State], Callable[[Sta
 
 
 def _attributes(value: Any) -> State:
+    # An estimator may hold more than a file needs.
+    if hasattr(value, "_stored_attributes"):
+        return value._stored_attributes()  # type: ignore[no-any-return]
     return dict(vars(value))
 
 

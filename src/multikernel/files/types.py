@@ -29,6 +29,7 @@ from ..kernels.bank import KernelBank, PerFeature
 from ..kernels.columns import ColumnSlice, Standardization
 from ..kernels.distances import Exponential, Matern, Periodic, RationalQuadratic
 from ..kernels.histograms import AdditiveChiSquared, ChiSquared
+from ..kernels.learned_scales import LearnedScales
 from ..kernels.precomputed import AsymmetricPrecomputed, Precomputed
 from ..kernels.scaling import QuantileScaling
 from ..kernels.sequences import (
@@ -78,7 +79,7 @@ KERNELS: tuple[type, ...] = (
     *(Standardization, QuantileScaling, AtDistance, ColumnSlice),
     *(RationalQuadratic, Periodic, Tanimoto, MinMax, HistogramIntersection, Cosine),
     *(ChiSquared, AdditiveChiSquared, Sum, Product, Scaled, Power),
-    *(KernelBank, PerFeature, Precomputed, AsymmetricPrecomputed, Absent),
+    *(KernelBank, LearnedScales, PerFeature, Precomputed, AsymmetricPrecomputed, Absent),
     *(Spectrum, Mismatch, Subsequence, WeightedDegree, LocalityImproved, Oligo),
     *(EditSimilarity, Repaired, Rational, Transducer, PerNgram, Ngrams, Sequences, Table),
 )

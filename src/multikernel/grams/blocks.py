@@ -117,6 +117,12 @@ class RawCross(Stateful):
         """``sum_k kernel_weights_k K_k(new, anchors) V``, shape (m, t)."""
         return np.einsum("kmt,k->mt", self.apply(points, V), kernel_weights)
 
+    def gradients(
+        self, X: Any, kernel_weights: np.ndarray, V: np.ndarray, steps: np.ndarray
+    ) -> np.ndarray | None:
+        """Derivatives of `combined` in the columns of X, shape (m, n_features, t), if known."""
+        return None
+
 
 class BlockGrams(Grams):
     """Grams with raw blocks; the module's docstring says which methods a subclass supplies."""
@@ -773,6 +779,18 @@ class BlockExpansion(Expansion):
                 f = f[:, :-1] - f[:, -1:] * self.total
             out.append(f)
         return np.concatenate(out, axis=0) + s @ self.offsets
+
+    def gradients(self, X: Any, steps: np.ndarray) -> np.ndarray:
+        if self.spherical:
+            return super().gradients(X, steps)
+        coef = self.coef
+        if self.mean_weights is not None:
+            coef = coef - np.outer(self.mean_weights, self.total)
+        out = []
+        for chunk in self._chunks(X, self.cross.n_anchors):
+            found = self.cross.gradients(chunk, self.weights * self.scale, coef, steps)
+            out.append(super().gradients(chunk, steps) if found is None else found)
+        return np.concatenate(out)
 
     def shares(self, points: Any) -> np.ndarray:
         out = []

@@ -13,6 +13,7 @@ from .._matrix_loops import add_rows, gather
 from .._mirror import mirror
 from ..kernels.base import Kernel
 from ..kernels.base import known_psd as ask_psd
+from ..kernels.derivatives import weighted_gradient
 from ..kernels.precomputed import Precomputed, check_kernel_matrix, value_precision
 from . import _dense_loops as loops
 from .asymmetric import AsymmetricCombined, asymmetry_error
@@ -526,6 +527,16 @@ class DenseCross(RawCross):
         out = np.zeros((points.shape[0], V.shape[1]))
         for k in range(self.p):
             out += kernel_weights[k] * (self._one(k, points) @ V)
+        return out
+
+    def gradients(
+        self, X: Any, kernel_weights: np.ndarray, V: np.ndarray, steps: np.ndarray
+    ) -> np.ndarray | None:
+        out = np.zeros((X.shape[0], X.shape[1], V.shape[1]))
+        for t, coef in enumerate(V.T):
+            for kernel, factor in zip(self.kernels or [], kernel_weights, strict=True):
+                A = np.broadcast_to(factor * coef, (X.shape[0], len(coef)))
+                out[:, :, t] += weighted_gradient(kernel, X, self.inputs, A, steps)
         return out
 
     def diagonals(self, points: Any) -> np.ndarray:

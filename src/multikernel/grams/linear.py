@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from ..kernels.columns import column_moments
+from ..kernels.derivatives import to_inputs
 from ..kernels.vectors import Linear
 from .matrix import MatrixGram
 from .memory import MemoryBudget
@@ -309,3 +310,18 @@ class LinearExpansion(Expansion):
     def shares(self, points: np.ndarray) -> np.ndarray:
         parts = self._used(points)[:, :, None] * self.slopes
         return np.asarray(np.add.reduceat(parts, self.starts[:-1], axis=1))
+
+    def gradients(self, X: Any, steps: np.ndarray) -> np.ndarray:
+        if self.spherical:
+            return super().gradients(X, steps)
+        encoder, offsets = self.encoder, self.encoder.offsets
+        slopes = np.zeros((offsets[-1], self.slopes.shape[1]))
+        np.add.at(slopes, self.columns, self.slopes)
+        out = np.zeros((X.shape[0], X.shape[1], slopes.shape[1]))
+        for g, group in enumerate(encoder.groups):
+            own = np.broadcast_to(
+                slopes[offsets[g] : offsets[g + 1]],
+                (X.shape[0], offsets[g + 1] - offsets[g], slopes.shape[1]),
+            )
+            out += to_inputs(own, group.columns, encoder.slopes(X, g), X.shape[1])
+        return out

@@ -22,3 +22,6 @@ class NgramExpansion(RankOneExpansion):
 
     def encode(self, X: Any) -> Any:
         return self.columns(X)  # type: ignore[operator]
+
+    def gradients(self, X: Any, steps: np.ndarray) -> np.ndarray:
+        raise TypeError("Counts of n-grams are no functions of columns of numbers.")

@@ -24,6 +24,7 @@ import scipy.sparse as sp
 
 from ..kernels.bank import KernelBank
 from ..kernels.base import Kernel, known_psd
+from ..kernels.derivatives import BASES
 from ..kernels.placement import place
 from ..kernels.precomputed import Precomputed
 from ..kernels.sequences.base import reads_sequences
@@ -31,7 +32,7 @@ from ..kernels.sequences.table import Table
 from ..kernels.vectors import Linear
 from .memory import MemoryBudget
 from .protocol import Grams
-from .shared import BASES, Group
+from .shared import Group
 
 #: The largest part of the budget that a sparse X may take when it is written out for shared loops.
 MAX_DENSIFIED_BUDGET_FRACTION = 0.125

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, Self, TypeVar
 
 import numpy as np
+import scipy.sparse as sp
 
 from .normalise import check_how, scales
 from .operators import EigenvalueBounds, conjugate_gradients, extreme_eigenvalues
@@ -306,6 +307,27 @@ class Expansion(Stateful, ABC):
     @abstractmethod
     def shares(self, points: Any) -> np.ndarray:
         """Each kernel's part of f at new samples, shape (n_new, p, t)."""
+
+    def gradients(self, X: Any, steps: np.ndarray) -> np.ndarray:
+        """Derivatives of f in the columns of X at new samples, shape (n_new, n_features, t).
+
+        By default central differences with these steps (n_features,), at the price of two
+        predictions for every column; a step of zero leaves the column out. Implementations that
+        know their derivatives have no use for the steps.
+        """
+        X = np.array(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
+        out: np.ndarray | None = None
+        for j in range(X.shape[1]):
+            up, down = X.copy(), X.copy()
+            up[:, j] += steps[j]
+            down[:, j] -= steps[j]
+            change = self.values(self.encode(up)) - self.values(self.encode(down))
+            if out is None:
+                out = np.zeros((*X.shape, change.shape[1]))
+            if steps[j] > 0:
+                out[:, j] = change / (up[:, j] - down[:, j])[:, None]
+        assert out is not None
+        return out
 
     def release(self) -> None:
         """Drop cached training matrices, which only predictions for training samples need."""

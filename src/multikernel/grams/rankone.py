@@ -422,6 +422,12 @@ class RankOneExpansion(Expansion):
         shares[:, self.active] = U[:, :, None] * self.slopes
         return shares
 
+    def gradients(self, X: Any, steps: np.ndarray) -> np.ndarray:
+        slopes = np.zeros((X.shape[1], self.slopes.shape[1]))
+        if not self.signs:  # signs are constant between jumps
+            np.add.at(slopes, self.columns[self.active], self.slopes)
+        return np.broadcast_to(slopes, (X.shape[0], *slopes.shape))
+
 
 def signs(U: np.ndarray, shift: np.ndarray) -> np.ndarray:
     """Signs of centred features; 0 for a sample at the centre up to rounding."""

@@ -34,6 +34,9 @@ class SeparateExpansions(Expansion):
         each = [part.shares(p) for part, p in zip(self.parts, points, strict=True)]
         return np.concatenate(each, axis=2)
 
+    def gradients(self, X: Any, steps: np.ndarray) -> np.ndarray:
+        return np.concatenate([part.gradients(X, steps) for part in self.parts], axis=2)
+
     def release(self) -> None:
         for part in self.parts:
             part.release()

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from ..kernels.base import known_psd as ask_psd
 from ..kernels.columns import Columns, take_columns
+from ..kernels.derivatives import BASES, CHI_SQUARED, gradient_of_sum, to_inputs
 from ..kernels.distances import Exponential, Matern
 from ..kernels.histograms import ChiSquared, require_nonnegative
 from ..kernels.scaling import Scaling
@@ -32,19 +33,6 @@ from .protocol import require_sizes
 #: of either type. The centring identity loses about 2e-16 times the ratio: 2e-12 of float64
 #: kernels. Of float32 kernels, whose polynomials leave out 1e-9, it is 1e-9 times its square root.
 MOMENT_ONE_PASS_LIMIT = {np.dtype(np.float32): 1e6, np.dtype(np.float64): 1e4}
-#: The base statistic of kernels on histograms, whose columns are neither negative nor moved.
-CHI_SQUARED = "chi-squared distances"
-#: base statistic of each kernel type, exactly these types
-BASES = {
-    Gaussian: "squared distances",
-    Exponential: "squared distances",
-    Matern: "squared distances",
-    Laplacian: "L1 distances",
-    ChiSquared: CHI_SQUARED,
-    Linear: "dot products",
-    Polynomial: "dot products",
-    Sigmoid: "dot products",
-}
 
 
 def scalar_function(kernel: VectorKernel) -> tuple[int, tuple[float, float, float]]:
@@ -356,6 +344,11 @@ class Encoder:
     def __call__(self, X: Any) -> np.ndarray:
         return self._join([group.select(X).astype(np.float64) for group in self.groups])
 
+    def slopes(self, X: Any, group: int) -> np.ndarray | float:
+        """Derivatives of the columns of a group with respect to the columns of X, shape (m, c)."""
+        one = self.groups[group]
+        return 1.0 if one.scaling is None else one.scaling.slopes(take_columns(X, one.columns))
+
     def state(self) -> dict[str, Any]:
         return dict(vars(self))
 
@@ -457,3 +450,25 @@ class SharedCross(RawCross):
         return (
             _loops.cross_combine(self.passes, points, kernel_weights, self.n_jobs, np.float64) @ V
         )
+
+    def gradients(
+        self, X: Any, kernel_weights: np.ndarray, V: np.ndarray, steps: np.ndarray
+    ) -> np.ndarray:
+        points, offsets = self.encode(X), self.encoder.offsets
+        out = np.zeros((X.shape[0], X.shape[1], V.shape[1]))
+        coef = V.T[:, None, :]
+        owners = [Group.of(kernel) for kernel in self.kernels]
+        for g, group in enumerate(self.encoder.groups):
+            mine = [k for k, owner in enumerate(owners) if owner == group]
+            if mine:
+                columns = slice(offsets[g], offsets[g + 1])
+                own = gradient_of_sum(
+                    [self.kernels[k] for k in mine],
+                    kernel_weights[mine],
+                    points[:, columns],
+                    self.anchors[:, columns],
+                    coef,
+                )
+                slopes = self.encoder.slopes(X, g)
+                out += to_inputs(own, group.columns, slopes, X.shape[1])
+        return out

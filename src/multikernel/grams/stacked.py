@@ -273,6 +273,10 @@ class StackedExpansion(Expansion):
             out[:, where] = shares
         return out
 
+    def gradients(self, X: Any, steps: np.ndarray) -> np.ndarray:
+        used = [part for part in self.parts if part is not None]
+        return np.sum([part.gradients(X, steps) for part in used], axis=0)
+
     def release(self) -> None:
         for part in self.parts:
             if part is not None:

@@ -101,3 +101,8 @@ class StoredCross(DenseCross):
         if isinstance(points, Rows):
             return super().diagonals(points)
         return self.evaluated.diagonals(points)
+
+    def gradients(
+        self, X: Any, kernel_weights: np.ndarray, V: np.ndarray, steps: np.ndarray
+    ) -> np.ndarray | None:
+        return self.evaluated.gradients(X, kernel_weights, V, steps)

@@ -110,8 +110,9 @@ class KernelBank(Sequence[Kernel]):
     def _closed(self) -> tuple[Kernel, ...]:
         if self.is_open:
             raise TypeError(
-                "This bank has one kernel per column (or n-gram) of the data it will meet; "
-                "bank.plan(X) says which."
+                "This bank has one kernel per column (or n-gram) of the data it will meet, which "
+                "bank.plan(X) shows; or it learns its kernels in fit, and the attribute bank_ of "
+                "the fitted model holds them."
             )
         return self.entries  # type: ignore[return-value]
 

@@ -211,3 +211,7 @@ class Standardization:
         dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64
         mean = 0.0 if self.mean is None else np.asarray(self.mean)
         return ((X - mean) / scale).astype(dtype, copy=False)
+
+    def slopes(self, X: Any) -> np.ndarray:
+        """Derivatives of the scaled columns at the entries of X, shape of X."""
+        return np.broadcast_to(1.0 / np.asarray(self.scale), X.shape)

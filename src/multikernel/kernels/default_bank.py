@@ -78,7 +78,7 @@ def default_bank(
 
     if kind == "gaussians":
         kernels = gaussian_kernels(standard, median(standard), X.shape[1], n_gaussians)
-        return KernelBank(kernels, [_plain_name(kernel) for kernel in kernels])
+        return KernelBank(kernels, [plain_name(kernel) for kernel in kernels])
     far = median(standard)
     placed: list[tuple[VectorKernel, float]] = [
         *((Exponential(scaling=standard), factor * far) for factor in ROUGH_FACTORS),
@@ -92,7 +92,7 @@ def default_bank(
         placed += [(Laplacian(scaling=scaling), factor * width) for factor in ROUGH_FACTORS]
     kernels = [with_length(kernel, length) for kernel, length in placed]
     kernels.append(Linear(scaling=standard))
-    return KernelBank(kernels, [_plain_name(kernel) for kernel in kernels])
+    return KernelBank(kernels, [plain_name(kernel) for kernel in kernels])
 
 
 def gaussian_kernels(
@@ -107,7 +107,8 @@ def gaussian_kernels(
     ]
 
 
-def _plain_name(kernel: Kernel) -> str:
+def plain_name(kernel: Kernel) -> str:
+    """The name of a kernel in a bank whose kernels are on scaled columns."""
     plain = repr(replace(kernel, scaling=None))  # type: ignore[type-var]
     by_ranks = isinstance(getattr(kernel, "scaling", None), QuantileScaling)
     return f"{plain} of ranks" if by_ranks else plain

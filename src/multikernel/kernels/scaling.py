@@ -15,6 +15,8 @@ from .columns import Columns, Standardization, resolve_columns, take_columns
 
 #: Knots of the map of one column: so many quantiles of its values.
 N_KNOTS = 129
+#: Slopes of the map are taken over this part of the standard deviation of the knots.
+SLOPE_WINDOW = 0.25
 #: The names that ``scaling=`` accepts.
 SCALINGS = ("standard", "quantile")
 
@@ -92,6 +94,21 @@ class QuantileScaling:
         out = np.empty(X.shape, dtype=dtype)
         for j in range(self.width):
             out[:, j] = np.interp(X[:, j], self.knots[j], self.scores[j])
+        return out
+
+    def slopes(self, X: Any) -> np.ndarray:
+        """Slopes of the map at the entries of X, shape of X, over `SLOPE_WINDOW` on both sides.
+
+        The slope between two knots is one over the gap between two neighbouring samples: where they
+        are close to each other by chance, it is as large as one likes.
+        """
+        out = np.zeros(X.shape)
+        for j in range(self.width):
+            window = SLOPE_WINDOW * float(np.std(np.unique(self.knots[j])))
+            if window > 0:
+                ends = (X[:, j] + window, X[:, j] - window)
+                up, down = (np.interp(x, self.knots[j], self.scores[j]) for x in ends)
+                out[:, j] = (up - down) / (2.0 * window)
         return out
 
 

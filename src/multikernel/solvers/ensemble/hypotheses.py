@@ -122,6 +122,12 @@ class EnsembleExpansion(Expansion):
             out[:, k] = part.values(part.encode(points))
         return out
 
+    def gradients(self, X: Any, steps: np.ndarray) -> np.ndarray:
+        out = np.zeros((X.shape[0], X.shape[1], self.n_outputs))
+        for part in self.parts:
+            out += part.gradients(X, steps)
+        return out
+
     def release(self) -> None:
         for part in self.parts:
             part.release()

@@ -68,6 +68,9 @@ class VotedExpansion(Expansion):
         out[:, self.kernels] = np.stack(each, axis=1)
         return out
 
+    def gradients(self, X: Any, steps: np.ndarray) -> np.ndarray:
+        return np.sum([part.gradients(X, steps) for part in self.parts], axis=0)
+
     def release(self) -> None:
         for part in self.parts:
             part.release()

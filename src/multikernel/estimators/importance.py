@@ -1,0 +1,104 @@
+"""How much the predictions of a fitted model depend on each column of X."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.validation import check_is_fitted
+
+from ..grams.planning import Plan
+from ..grams.protocol import Expansion
+from ..grams.sensitivity import column_sensitivities
+from ..kernels.algebra import Composite, Power, Scaled
+from ..kernels.base import Kernel
+from ..kernels.derivatives import reads_ranks
+from ..kernels.scaling import SLOPE_WINDOW
+from ..kernels.vectors import VectorKernel
+from .checks import check_dtype
+
+#: Training samples over which derivatives are averaged: at most so many, and so many bytes.
+MAX_SAMPLES = 1000
+MAX_SAMPLE_BYTES = 2**24
+
+
+class ColumnImportance:
+    """Mixin: the attribute ``column_importance_`` of fitted models."""
+
+    _expansion: Expansion
+    grams_: Plan
+    dtype: Any
+
+    @property
+    def column_importance_(self) -> np.ndarray:
+        """The share of each column in how much the predictions change, shape (n_features,).
+
+        The mean squared derivative of the decision function (or of the predicted outputs) in the
+        column, over the training samples, times the variance of the column, so that units do not
+        matter; summed over classes or outputs, and divided by the total. All zero if the function
+        is constant. Of large training samples 1,000 samples, evenly spaced, are averaged over. It
+        is computed when it is first asked for.
+        """
+        check_is_fitted(self)
+        if "_column_importance" not in self.__dict__:
+            self._column_importance = self._importance()
+        return self._column_importance.copy()
+
+    def _importance(self) -> np.ndarray:
+        name = type(self).__name__
+        for part in self.grams_.parts:
+            if part.kind in ("given", "features"):
+                raise AttributeError(
+                    f"{name} has no column_importance_: X holds "
+                    + ("kernel values" if part.kind == "given" else "sequences")
+                    + ", not columns of numbers."
+                )
+            without = next((k for k in part.kernels if not sees_columns(k)), None)
+            if without is not None:
+                raise AttributeError(
+                    f"{name} has no column_importance_: the kernel {without!r} is no function of "
+                    "columns of numbers."
+                )
+        kept = self.__dict__.get("_importance_sample")
+        if kept is None:
+            raise AttributeError(
+                f"This {name} has no column_importance_: it comes from a model file that does not "
+                "hold it, or this kind of estimator does not keep what it needs."
+            )
+        X, sample_weight = kept
+        step = float(np.finfo(check_dtype(self.dtype) or X.dtype).eps ** (1 / 3))
+        if any(reads_ranks(kernel) for part in self.grams_.parts for kernel in part.kernels):
+            step = SLOPE_WINDOW  # smaller steps would see gaps between samples
+        found = column_sensitivities(self._expansion, X, sample_weight, relative_step=step)
+        total = found.sum()
+        return found / total if total > 0 else found
+
+    def _keep_for_importance(self, X: Any, sample_weight: np.ndarray | None) -> None:
+        """Copy the training samples that `column_importance_` will average over."""
+        for name in ("_column_importance", "_importance_sample"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        if not (sp.issparse(X) or (isinstance(X, np.ndarray) and X.ndim == 2)):
+            return
+        fits = MAX_SAMPLE_BYTES // max(8 * X.shape[1], 1)
+        count = X.shape[0] if sp.issparse(X) else max(1, min(X.shape[0], fits))
+        rows = np.unique(np.linspace(0, X.shape[0] - 1, min(count, MAX_SAMPLES)).astype(int))
+        weights = None if sample_weight is None else sample_weight[rows]
+        self._importance_sample = (X[rows], weights)
+
+    def _stored_attributes(self) -> dict[str, Any]:
+        """The attributes for a model file, with the importance and without training samples."""
+        if self.__dict__.get("_importance_sample") is not None:
+            with suppress(AttributeError):  # kernels without columns
+                self._column_importance = self.column_importance_
+        return {**vars(self), "_importance_sample": None}
+
+
+def sees_columns(kernel: Kernel) -> bool:
+    """Whether a kernel, however composed, is a function of columns of numbers."""
+    if isinstance(kernel, Composite):
+        return all(sees_columns(part) for part in kernel.parts)
+    if isinstance(kernel, (Scaled, Power)):
+        return sees_columns(kernel.kernel)
+    return isinstance(kernel, VectorKernel)

@@ -1,0 +1,64 @@
+"""How much a fitted function changes with each column of X."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..kernels.columns import column_moments
+from .protocol import Expansion
+
+#: Numbers in the array of derivatives that is held at once.
+MAX_BLOCK_NUMBERS = 2**21
+MAX_BLOCK_ROWS = 256
+
+
+def column_sensitivities(
+    expansion: Expansion,
+    X: Any,
+    sample_weight: np.ndarray | None = None,
+    *,
+    relative_step: float = float(np.finfo(np.float64).eps ** (1 / 3)),
+) -> np.ndarray:
+    """Mean squared derivative of a function in each column, times the column's variance.
+
+    With ``v_j`` the variance of column j and n samples,
+
+        s_j = v_j / n sum_i sum_t (df_t(x_i) / dx_j)^2
+
+    which does not depend on the units of the columns.
+
+    Parameters
+    ----------
+    expansion : Expansion
+        f, with outputs t.
+    X : array or CSR matrix of shape (n, n_features)
+    sample_weight : array of shape (n,), optional
+        How often each sample counts.
+    relative_step : float
+        The step of central differences, where derivatives are not known, relative to the standard
+        deviation of the column. The error is smallest near the third root of the rounding error
+        of the kernel values; the default is for float64.
+
+    Returns
+    -------
+    array of shape (n_features,)
+    """
+    n, d = X.shape
+    omega = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    omega = omega / omega.sum()
+    columns = X.tocsc() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+    mean, variance, _ = column_moments(columns, omega)
+    rounding = 10 * float(np.finfo(np.float64).eps) * np.abs(mean)
+    spread = np.where(np.sqrt(variance) <= rounding, 0.0, np.sqrt(variance))
+    steps = relative_step * spread
+    squares = np.zeros(d)
+    height = max(1, min(MAX_BLOCK_ROWS, MAX_BLOCK_NUMBERS // max(d, 1)))
+    for start in range(0, n, height):
+        rows = slice(start, min(start + height, n))
+        block = X[rows] if sp.issparse(X) else columns[rows]
+        slopes = expansion.gradients(block, steps)
+        squares += np.einsum("m,mjt,mjt->j", omega[rows], slopes, slopes)
+    return squares * spread**2

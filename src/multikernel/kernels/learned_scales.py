@@ -1,0 +1,70 @@
+"""An entry of a bank that stands for kernels on columns whose scales are learned from targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+from .bank import KernelBank, Open
+from .sequences.base import reads_sequences
+
+#: Scales are learned from at least this many samples, if so many are given.
+MIN_SAMPLES = 20
+
+
+@dataclass(frozen=True)
+class LearnedScales(Open):
+    """Kernels on rescaled columns, which an estimator makes in ``fit``.
+
+    Parameters
+    ----------
+    base : KernelBank or None
+        The kernels to repeat; None for those of ``default_bank(X, kind="tables")``.
+    rounds, validate, max_samples, random_state
+        As in :func:`multikernel.learned_scales`.
+    """
+
+    base: KernelBank | None = None
+    rounds: int = 4
+    validate: bool = True
+    max_samples: int = 2000
+    random_state: Any = 0
+
+    def __post_init__(self) -> None:
+        for name, least in (("rounds", 1), ("max_samples", MIN_SAMPLES)):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or isinstance(value, bool) or value < least:
+                raise ValueError(
+                    f"learned_scales: {name} must be a whole number of at least {least}; "
+                    f"got {value!r}."
+                )
+        if not isinstance(self.validate, bool):
+            raise ValueError(
+                f"learned_scales: validate must be True or False; got {self.validate!r}."
+            )
+        if self.base is None:
+            return
+        if reads_sequences(self.base):
+            raise ValueError(
+                "learned_scales: kernels on sequences have no columns to scale. Add them to the "
+                "result: mk.learned_scales() + [mk.Spectrum(3, columns=...)]."
+            )
+        if any(isinstance(entry, Open) for entry in self.base.entries):
+            raise ValueError(
+                "learned_scales: kernels must not depend on the data they will meet; got "
+                f"{self.base!r}. List the kernels, or add the others to the result."
+            )
+
+    def adapt(self, X: Any, sample_weight: Any = None) -> Any:
+        raise ValueError(
+            "mk.learned_scales() learns column scales from the targets, which are not known here. "
+            "MultiKernelClassifier and MultiKernelRegressor learn them in fit. For other uses call "
+            "mk.learned_scales(X, y) with a training sample, which returns ordinary kernels; in a "
+            "cross-validation do so for every training part."
+        )
+
+
+def learns_from_targets(bank: KernelBank) -> bool:
+    """Whether a bank has an entry whose kernels depend on the targets."""
+    return any(isinstance(entry, LearnedScales) for entry in bank.entries)

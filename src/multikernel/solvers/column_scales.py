@@ -1,0 +1,247 @@
+"""Column scales from the derivatives of a fitted function.
+
+A round fits ridge regression on the equally weighted kernels of the last round, with the ridge
+constant of the smallest leave-one-out error, and measures how much the function changes with each
+column: the root of its mean squared derivative over the training samples, for columns of unit
+variance. These are the factors of the columns in the kernels of the next round. All rounds begin
+with the columns as they were, so factors replace each other and do not multiply.
+
+Factors follow the targets and may overfit them. Before they are used, they are learned once more on
+training parts of the sample, and predictions for the rest with and without the rescaled kernels are
+compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import LinAlgError
+
+from ..grams.engines import build
+from ..grams.memory import MemoryBudget
+from ..grams.planning import make_plan
+from ..grams.protocol import Grams
+from ..grams.sensitivity import column_sensitivities
+from ..kernels.bank import KernelBank
+from ..kernels.base import Kernel
+from ..kernels.default_bank import default_bank, plain_name
+from ..kernels.learned_scales import MIN_SAMPLES, LearnedScales
+from ..kernels.rescaled import has_width, rescaled
+from ..learners.leave_one_out import best_ridge
+from ..learners.ridge import Ridge
+from ..problem import Target
+from ..weighting.leave_one_out import LeaveOneOut, some_rows
+from ..weighting.uniform import folds
+
+#: Learned scales are validated on at most this many samples.
+MAX_VALIDATION_SAMPLES = 1000
+#: Parts of the sample, each of which is predicted by the others when scales are validated.
+N_FOLDS = 3
+#: Rescaled kernels are kept if they reduce the squared error by more than so many standard errors.
+REQUIRED_STANDARD_ERRORS = 1.0
+
+
+@dataclass(frozen=True)
+class ScaledBank:
+    """The result of `learn_bank`.
+
+    Attributes
+    ----------
+    bank : KernelBank
+        The kernels of all rounds, or of round 0 only.
+    factors : array of shape (n_rounds, n_features)
+        The factors of the columns in each later round, the largest 1.
+    gain : float
+        Mean squared error without the rescaled kernels minus that with them, relative to the
+        variance of the targets, on samples that did not choose the scales; NaN without validation.
+    standard_error : float
+        Of the gain.
+    """
+
+    bank: KernelBank
+    factors: np.ndarray
+    gain: float
+    standard_error: float
+
+    @property
+    def kept(self) -> bool:
+        """Whether rescaled kernels are in the bank."""
+        return len(self.factors) > 0
+
+    def __str__(self) -> str:
+        what = "kernels on learned scales kept" if self.kept else "only round 0 kept"
+        if np.isnan(self.gain):
+            return f"learned_scales: {what}, not validated"
+        return (
+            f"learned_scales: {what}; they reduce the validated squared error by {self.gain:.3g} "
+            f"(standard error {self.standard_error:.2g}) of the variance of the targets"
+        )
+
+
+def learn_bank(
+    how: LearnedScales,
+    X: Any,
+    target: Target,
+    *,
+    feature_names: Sequence[str] | None = None,
+    budget: MemoryBudget | None = None,
+    n_jobs: int = 1,
+) -> ScaledBank:
+    """The kernels of all rounds on a training sample, or of round 0 if that predicts as well."""
+    spread = X.max(axis=0) - X.min(axis=0)
+    if not (spread.nnz if sp.issparse(spread) else np.any(spread > 0)):
+        raise ValueError(
+            "learned_scales: every column of X is constant; there is nothing to scale."
+        )
+    base = base_kernels(how, X, target.sample_weight, feature_names)
+    target = of_unit_variance(target)
+    rows = some_rows(target, int(how.max_samples), how.random_state)
+    sample = InputsAndTargets(X[rows], target.take(rows), budget or MemoryBudget.of(None), n_jobs)
+    gain = error = float("nan")
+    if how.validate and len(rows) < MIN_SAMPLES:
+        return ScaledBank(base, np.zeros((0, X.shape[1])), 0.0, 0.0)  # too few to tell
+    if how.validate:
+        gain, error = validate(base, sample, how)
+        if not gain > REQUIRED_STANDARD_ERRORS * error:
+            return ScaledBank(base, np.zeros((0, X.shape[1])), gain, error)
+    factors = learn_factors(base, sample, int(how.rounds))
+    return ScaledBank(with_rounds(base, factors, sample), factors, gain, error)
+
+
+def of_unit_variance(target: Target) -> Target:
+    """Outputs with mean 0 and variance 1, so that their units do not matter; labels as they are."""
+    if target.kind != "regression":
+        return target
+    mean = np.average(target.Y, axis=0, weights=target.sample_weight)
+    spread = np.sqrt(np.average((target.Y - mean) ** 2, axis=0, weights=target.sample_weight))
+    return replace(target, Y=(target.Y - mean) / np.where(spread > 0, spread, 1.0))
+
+
+def base_kernels(
+    how: LearnedScales,
+    X: Any,
+    sample_weight: np.ndarray | None,
+    feature_names: Sequence[str] | None,
+) -> KernelBank:
+    """The kernels of round 0, with everything learned that does not depend on targets."""
+    if how.base is None:
+        base = default_bank(X, kind="tables", sample_weight=sample_weight)
+    else:
+        base = how.base.adapt(X, sample_weight, feature_names)
+    kernels = [kernel.resolve(X.shape[1], feature_names) for kernel in base]
+    if not any(has_width(kernel) for kernel in kernels):
+        raise ValueError(
+            "learned_scales: none of the kernels is a Gaussian, Laplacian, exponential or Matern "
+            f"kernel, which are those that can be repeated on rescaled columns; got {base!r}."
+        )
+    return KernelBank(kernels, base._names)
+
+
+@dataclass(frozen=True)
+class InputsAndTargets:
+    """Inputs and targets, and where their kernels are computed."""
+
+    X: Any
+    target: Target
+    budget: MemoryBudget
+    n_jobs: int
+
+    def part(self, rows: np.ndarray) -> InputsAndTargets:
+        return InputsAndTargets(self.X[rows], self.target.take(rows), self.budget, self.n_jobs)
+
+    def grams(self, kernels: Sequence[Kernel]) -> Grams:
+        """Kernels on the sample, centred and of unit variance."""
+        plan = make_plan(
+            KernelBank(kernels),
+            n_samples=self.X.shape[0],
+            n_features=self.X.shape[1],
+            feature_names=None,
+            sparse=sp.issparse(self.X),
+            budget=self.budget,
+        )
+        made = build(
+            plan,
+            self.X,
+            budget=self.budget,
+            sample_weight=self.target.sample_weight,
+            n_jobs=self.n_jobs,
+        )
+        return made.corrected(True, "multiplicative")
+
+    def rescaled(self, kernels: Sequence[Kernel], factors: np.ndarray) -> Sequence[Kernel]:
+        """Those kernels that can be, on rescaled columns."""
+        return rescaled(kernels, factors, self.X, self.target.sample_weight)
+
+
+def learn_factors(base: Sequence[Kernel], sample: InputsAndTargets, rounds: int) -> np.ndarray:
+    """The factors of the columns after each round, shape (n_rounds, n_features)."""
+    found: list[np.ndarray] = []
+    kernels = sample.rescaled(base, np.ones(sample.X.shape[1]))
+    for _ in range(rounds):
+        grams = sample.grams(kernels)
+        usable = ~grams.degenerate
+        if not np.any(usable):
+            break
+        weights = usable / np.count_nonzero(usable)
+        try:
+            alpha, fit = best_ridge(grams.combine(weights), sample.target, True)
+        except LinAlgError:
+            break
+        function = grams.expand(weights, fit.coef / alpha)
+        slopes = np.sqrt(column_sensitivities(function, sample.X, sample.target.sample_weight))
+        if not slopes.max() > 0:
+            break
+        found.append(slopes / slopes.max())
+        kernels = sample.rescaled(base, found[-1])
+    return np.array(found).reshape(-1, sample.X.shape[1])
+
+
+def with_rounds(base: KernelBank, factors: np.ndarray, sample: InputsAndTargets) -> KernelBank:
+    """The kernels of round 0 and of all later rounds, each named after its round."""
+    kernels, names = list(base), list(base.names)
+    for number, one in enumerate(factors, 1):
+        later = sample.rescaled(base, one)
+        kernels += later
+        names += [f"{plain_name(kernel)}, round {number}" for kernel in later]
+    return KernelBank(kernels, names)
+
+
+def validate(base: KernelBank, sample: InputsAndTargets, how: LearnedScales) -> tuple[float, float]:
+    """How much rescaled kernels reduce the squared error on other samples, and its standard error.
+
+    Both are relative to the variance of the targets. In every fold, scales and leave-one-out
+    weights are learned on the training part, and the samples of the test part are predicted by
+    ridge regression on it.
+    """
+    part = sample.part(some_rows(sample.target, MAX_VALIDATION_SAMPLES, how.random_state))
+    Y, costs = part.target.Y, part.target.loss_weights
+    better = np.zeros(len(Y))
+    for train, test in folds(part.target, N_FOLDS, how.random_state):
+        known, new = part.part(train), part.X[test]
+        factors = learn_factors(base, known, int(how.rounds))
+        errors = [
+            np.sum((Y[test] - predict(bank, known, new, how)) ** 2, axis=1)
+            for bank in (base, with_rounds(base, factors, known))
+        ]
+        better[test] = errors[0] - errors[1]
+    total = costs.sum()
+    unit = float(costs @ np.sum((Y - np.average(Y, axis=0, weights=costs)) ** 2, axis=1)) / total
+    if not unit > 0:
+        return 0.0, 0.0
+    gain = float(costs @ better) / total
+    spread = float(np.sqrt(costs @ (better - gain) ** 2 / total))
+    return gain / unit, spread / np.sqrt(len(Y)) / unit
+
+
+def predict(bank: KernelBank, sample: InputsAndTargets, new: Any, how: LearnedScales) -> np.ndarray:
+    """Outputs at new inputs of ridge regression with leave-one-out weights on a sample."""
+    grams, learner = sample.grams(bank), Ridge(1.0)
+    rule = LeaveOneOut(shrinkage=0.0, random_state=how.random_state)
+    weights = rule.weigh(grams, sample.target, learner)[0]
+    machine = learner.fit(grams.combine(weights), sample.target)
+    function = grams.expand(weights, machine.coef)
+    return function.values(function.encode(new)) + machine.intercept
