@@ -48,6 +48,7 @@ from ..kernels.sequences.ngrams import Ngrams, PerNgram
 from ..kernels.sequences.table import Table
 from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 from ..kernels.widths import AtDistance
+from ..learners.calibration import Calibration
 from ..solvers.ensemble.hypotheses import EnsembleExpansion
 from ..solvers.voted.expansion import VotedExpansion
 from ..tables.encoding import Column, TableEncoder
@@ -92,7 +93,7 @@ WEIGHTINGS: tuple[type, ...] = (
 PREDICTION: tuple[type, ...] = (
     *(BlockExpansion, SeparateExpansions, StackedExpansion, RankOneExpansion, NgramExpansion),
     *(LinearExpansion, VotedExpansion, EnsembleExpansion, SharedCross, DenseCross, FeatureCross),
-    *(Encoder, Group, Correction, Plan, Part, Column, TableEncoder),
+    *(Encoder, Group, Correction, Plan, Part, Column, TableEncoder, Calibration),
 )
 
 #: Ways to cut folds, which cross-validated estimators keep as a parameter; they hold numbers only.
