@@ -434,4 +434,5 @@ class KernelEnsembleRegressor(EnsembleMixin, RegressorCommon):
         target = self._encode_outputs(y, keep, weights)
         grams = self._make_grams(X, keep, weights)
         self._fit_ensemble(grams, target, y, keep, self._make_learner(self.alpha))
+        self._keep_sample(X, target, keep)
         return self

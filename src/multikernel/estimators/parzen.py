@@ -293,4 +293,5 @@ class ParzenRegressor(ParzenCommon, RegressorCommon):
         target = self._encode_outputs(y, keep, weights)
         learner = Parzen(self.form, fit_intercept=self.fit_intercept)
         self._fit(self._make_grams(X, keep, weights), target, rule, learner, keep)
+        self._keep_sample(X, target, keep)
         return self

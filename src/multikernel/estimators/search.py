@@ -440,6 +440,10 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         self.engine = engine
         self.verbose = verbose
 
+    @property
+    def _one_kernel_ridge(self) -> bool:  # type: ignore[override]
+        return self.loss == "squared"
+
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiKernelRegressorCV:
         """Search, then fit the choice on the whole sample.
@@ -470,6 +474,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         )
         rule = self._as_weighting(clone(self.weighting_, safe=False))
         self._fit(grams, target, rule, learner(self.alpha_), keep)
+        self._keep_sample(X, target, keep)
         return self
 
     def _score_fold(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
 from .. import estimators, weighting
+from ..estimators.intervals import TrainingSample
 from ..estimators.voted import VotedKernelClassifier
 from ..estimators.voted_search import VotedKernelClassifierCV
 from ..grams.blocks import BlockExpansion
@@ -93,7 +94,8 @@ WEIGHTINGS: tuple[type, ...] = (
 PREDICTION: tuple[type, ...] = (
     *(BlockExpansion, SeparateExpansions, StackedExpansion, RankOneExpansion, NgramExpansion),
     *(LinearExpansion, VotedExpansion, EnsembleExpansion, SharedCross, DenseCross, FeatureCross),
-    *(Encoder, Group, Correction, Plan, Part, Column, TableEncoder, Calibration),
+    *(Encoder, Group, Correction, Plan, Part, Column, TableEncoder),
+    *(Calibration, TrainingSample),
 )
 
 #: Ways to cut folds, which cross-validated estimators keep as a parameter; they hold numbers only.

@@ -239,9 +239,7 @@ def fit_sigmoid(
     return float(slope / size), float(offset - slope * middle / size)
 
 
-def fit_temperature(
-    decisions: np.ndarray, labels: np.ndarray, sample_weight: np.ndarray
-) -> float:
+def fit_temperature(decisions: np.ndarray, labels: np.ndarray, sample_weight: np.ndarray) -> float:
     """One over the temperature of ``softmax(f / temperature)`` with the smallest log loss.
 
     For two classes (one column), the scores are 0 and f. The target of a sample of class c is

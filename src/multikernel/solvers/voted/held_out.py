@@ -68,8 +68,8 @@ def folds_of_copies(columns: KernelColumns, target: Target) -> list[np.ndarray]:
     new = np.diff(key[order]) > KEY_PRECISION * max(float(np.abs(key).max()), 1e-300)
     new |= np.diff(labels[order]) != 0
     group = np.concatenate([[0], np.cumsum(new)])
-    if group[-1] + 1 < 2 * N_FOLDS:
-        group = np.arange(columns.n)  # too few different samples to tell apart
+    if group[-1] + 1 <= len(np.unique(labels)):
+        group = np.arange(columns.n)  # the keys tell only classes apart
     fold = np.empty(columns.n, dtype=int)
     fold[order] = group % N_FOLDS
     tests = [np.flatnonzero(fold == f) for f in range(N_FOLDS)]
