@@ -56,10 +56,10 @@ class TrainingSample:
     found: dict[str, Any] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "found": {}}
+        return {**self.state(), "found": {}}
 
     def state(self) -> dict[str, Any]:
-        """What model files store: no kernel values."""
+        """What is stored: no kernel values, which would make a model of a megabyte a large one."""
         X = None if self.has_kernel_values else self.X
         return {"X": X, "Y": self.Y, "sample_weight": self.sample_weight, "keep": self.keep}
 
@@ -185,9 +185,9 @@ class IntervalMixin:
         if sample is None or sample.X is None:
             raise NotFittedError(
                 f"This {type(self).__name__} does not have its training sample, which intervals "
-                "and standard deviations are computed from: it comes from a model file that does "
-                "not hold one (files of earlier versions, and of models that were given kernel "
-                "values). Fit it again to get them; predict works as before."
+                "and standard deviations are computed from: it comes from a file of an earlier "
+                "version, or it was given kernel values, which are not stored or copied with a "
+                "model. Fit it again to get them; predict works as before."
             )
         return sample
 

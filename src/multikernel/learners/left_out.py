@@ -252,8 +252,10 @@ def squared_spans(
             forms += 2.0 * (ones @ cross) / total - 1.0 / total
     squares = own - forms
     is_free = np.isin(asked, free)
-    inverse = np.diag(P)[np.searchsorted(free, asked[is_free])]
-    alone = inverse * own[is_free] <= 1e-9  # the only free support vector: there is no other span
+    place = np.searchsorted(free, asked[is_free])
+    inverse = np.diag(P)[place]
+    # Without the only free support vector there is no span.
+    alone = (inverse <= 0) | (fit_intercept and len(free) == 1)
     squares[is_free] = np.where(alone, own[is_free], 1.0 / np.where(alone, 1.0, inverse) - ridge)
     return np.maximum(squares, 0.0)
 

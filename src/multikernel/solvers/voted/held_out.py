@@ -59,18 +59,23 @@ def folds_of_copies(columns: KernelColumns, target: Target) -> list[np.ndarray]:
     """
     labels = target.labels
     omega = np.ones(columns.n) if target.sample_weight is None else target.sample_weight
-    # Labels make the key different from zero for centred samples and linear kernels as well.
-    products = columns.price(omega * (1.0 + 0.5 * labels) / omega.sum())
+    # Sizes of the classes make the key different from zero for centred samples as well.
+    share = np.bincount(labels, omega)[labels] / omega.sum()
+    products = columns.price(omega * (1.0 + share) / omega.sum())
     size = np.abs(products).max(axis=1)
     key = np.divide(products, size[:, None], where=size[:, None] > 0, out=np.zeros_like(products))
     key = key.sum(axis=0)
-    order = np.lexsort((key, labels))
-    new = np.diff(key[order]) > KEY_PRECISION * max(float(np.abs(key).max()), 1e-300)
-    new |= np.diff(labels[order]) != 0
-    group = np.concatenate([[0], np.cumsum(new)])
-    if group[-1] + 1 <= len(np.unique(labels)):
-        group = np.arange(columns.n)  # the keys tell only classes apart
+    precision = KEY_PRECISION * max(float(np.abs(key).max()), 1e-300)
+    groups = []
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        members = members[np.argsort(key[members], kind="stable")]
+        numbers = np.concatenate([[0], np.cumsum(np.diff(key[members]) > precision)])
+        groups.append((members, numbers))
+    apart = any(numbers[-1] > 0 for _, numbers in groups)
     fold = np.empty(columns.n, dtype=int)
-    fold[order] = group % N_FOLDS
+    for members, numbers in groups:
+        # A key that tells no two samples apart does not show which of them are copies.
+        fold[members] = (numbers if apart else np.arange(len(members))) % N_FOLDS
     tests = [np.flatnonzero(fold == f) for f in range(N_FOLDS)]
     return [test for test in tests if 0 < len(test) < columns.n]
