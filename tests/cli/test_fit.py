@@ -189,9 +189,46 @@ def test_predictions_are_printed_as_csv(trained):
     rows = list(csv.DictReader(succeed("predict", model, data, "-q").stdout.splitlines()))
     loaded = mk.load(model)
     assert [row["prediction"] for row in rows] == loaded.predict(data).tolist()
+    assert list(rows[0]) == ["prediction", *(f"probability_{c}" for c in loaded.estimator.classes_)]
+    probabilities = loaded.estimator.predict_proba(loaded.features(data))
+    found = [float(row["probability_bee"]) for row in rows]
+    np.testing.assert_array_equal(found, probabilities[:, 1])
+    assert "accuracy on the target 'kind'" in succeed("predict", model, data).stderr
+
+
+def test_decisions_are_written_on_request(trained):
+    data, model = trained
+    said = succeed("predict", model, data, "-q", "--decision").stdout
+    rows = list(csv.DictReader(said.splitlines()))
+    loaded = mk.load(model)
     decisions = loaded.estimator.decision_function(loaded.features(data))
     np.testing.assert_array_equal([float(row["decision_bee"]) for row in rows], decisions[:, 1])
-    assert "accuracy on the target 'kind'" in succeed("predict", model, data).stderr
+    assert "--coverage is for regression" in fail("predict", model, data, "--coverage", 0.9)
+
+
+def test_intervals_are_written_on_request(columns, tmp_path):
+    model, data = tmp_path / "m.skops", tmp_path / "n.csv"
+    names = ("size", "weight", "price")
+    write_csv(data, {name: columns[name] for name in names})
+    succeed("fit", data, "-y", "price", "-o", model, "--alpha", 1)
+    found = answer("predict", model, data, "--coverage", 0.8)["columns"]
+    loaded = mk.load(model)
+    lower, upper = loaded.estimator.predict_interval(loaded.features(data), 0.8)
+    np.testing.assert_array_equal(found["lower"], lower)
+    np.testing.assert_array_equal(found["upper"], upper)
+    assert "--decision is for classification" in fail("predict", model, data, "--decision")
+    assert "above 0 and below 1" in fail("predict", model, data, "--coverage", 1.5)
+
+
+def test_a_model_file_without_probabilities_still_predicts(trained, tmp_path):
+    data, model = trained
+    loaded = mk.load(model)
+    del loaded.estimator._calibration
+    old = tmp_path / "old.skops"
+    mk.save(loaded, old)
+    said = succeed("predict", old, data)
+    assert "holds no probabilities" in said.stderr
+    assert said.stdout.splitlines()[0] == "prediction"
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".parquet", ".npz", ".json"])
@@ -235,7 +272,8 @@ def test_models_of_the_library_predict_too(animals, tmp_path, columns):
     assert "reads 2 columns without names, the data have 3" in fail("predict", model, data)
     mk.save(mk.MultiKernelOneClass().fit(X), model)
     write_csv(data, {name: columns[name] for name in ("size", "weight")})
-    found = answer("predict", model, data)["columns"]
+    assert set(answer("predict", model, data)["columns"]) == {"prediction"}
+    found = answer("predict", model, data, "--decision")["columns"]
     assert set(found["prediction"]) <= {-1, 1}
     shares = answer("explain", model, data)["shares"]
     np.testing.assert_allclose(shares["value"], found["decision"], atol=1e-10)

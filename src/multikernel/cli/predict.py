@@ -19,6 +19,17 @@ def predict(
         Path | None,
         typer.Option("--out", "-o", help="File for the predictions: .csv .tsv .parquet .npz .json"),
     ] = None,
+    decision: Annotated[
+        bool, typer.Option("--decision", help="Also write the decision values of a classifier.")
+    ] = False,
+    coverage: Annotated[
+        float | None,
+        typer.Option(
+            "--coverage",
+            help="Also write the ends of intervals that hold the outputs of a regression with "
+            "this probability, such as 0.9.",
+        ),
+    ] = None,
     target: o.TargetColumn = None,
     format: o.Format = None,
     quiet: o.Quiet = False,
@@ -26,8 +37,8 @@ def predict(
 ) -> None:
     """Predict with a model file.
 
-    Without --out the predictions are printed as CSV. Where the data hold the target as well, the
-    score is told.
+    Classes come with their probabilities. Without --out the predictions are printed as CSV. Where
+    the data hold the target as well, the score is told.
 
     [bold]Example[/]
 
@@ -43,7 +54,11 @@ def predict(
         frame = read_frame(data, format=format)
         table = as_table_model(loaded, frame, target)
     with say.progress(f"Predicting {len(frame)} rows"):
-        columns = predictions(table.estimator, table.features(frame))
+        columns = predictions(
+            table.estimator, table.features(frame), decision=decision, coverage=coverage
+        )
+    if table.task == "classification" and not any(c.startswith("probab") for c in columns):
+        say.note("This model file holds no probabilities; fit the model again to get them.")
     score = score_of(table, frame, columns["prediction"])
     if out is not None:
         write_columns(columns, out)
@@ -63,24 +78,55 @@ def predict(
     )
 
 
-def predictions(estimator: Any, X: Any) -> dict[str, Any]:
-    """The answers, and the numbers behind them where there are classes."""
+def predictions(
+    estimator: Any, X: Any, *, decision: bool = False, coverage: float | None = None
+) -> dict[str, Any]:
+    """The answers, with probabilities of classes, and on request decisions or intervals."""
     import numpy as np
+    from sklearn.exceptions import NotFittedError
 
     answers = np.asarray(estimator.predict(X))
-    if answers.ndim == 2:
-        return {"prediction": answers[:, 0]} | {
-            f"prediction_{j}": answers[:, j] for j in range(1, answers.shape[1])
-        }
-    columns: dict[str, Any] = {"prediction": answers}
-    if hasattr(estimator, "decision_function"):
-        decisions = np.asarray(estimator.decision_function(X))
-        if decisions.ndim == 1:
-            columns["decision"] = decisions
-        else:
-            for j, label in enumerate(estimator.classes_):
-                columns[f"decision_{label}"] = decisions[:, j]
+    columns = by_output("prediction", answers)
+    if hasattr(estimator, "predict_proba"):
+        try:
+            probabilities = estimator.predict_proba(X)
+        except NotFittedError:  # a file of an earlier version
+            probabilities = np.empty((len(answers), 0))
+        for label, column in zip(estimator.classes_, probabilities.T, strict=False):
+            columns[f"probability_{label}"] = column
+    if decision:
+        columns |= decisions_of(estimator, X)
+    if coverage is not None:
+        if not hasattr(estimator, "predict_interval"):
+            raise ValueError(
+                f"--coverage is for regression; this model is a {type(estimator).__name__}. "
+                "Classes come with probabilities instead."
+            )
+        lower, upper = estimator.predict_interval(X, coverage)
+        columns |= by_output("lower", lower) | by_output("upper", upper)
     return columns
+
+
+def by_output(name: str, values: Any) -> dict[str, Any]:
+    """One column for each output."""
+    if values.ndim == 1:
+        return {name: values}
+    return {name if j == 0 else f"{name}_{j}": values[:, j] for j in range(values.shape[1])}
+
+
+def decisions_of(estimator: Any, X: Any) -> dict[str, Any]:
+    """Decision values, one column for two classes and one per class for more."""
+    import numpy as np
+
+    if not hasattr(estimator, "decision_function"):
+        raise ValueError(
+            f"--decision is for classification; this model is a {type(estimator).__name__}, which "
+            "has no decision values."
+        )
+    decisions = np.asarray(estimator.decision_function(X))
+    if decisions.ndim == 1:
+        return {"decision": decisions}
+    return {f"decision_{label}": decisions[:, j] for j, label in enumerate(estimator.classes_)}
 
 
 def score_of(table: Any, frame: Any, answers: Any) -> tuple[str, float] | None:

@@ -251,21 +251,35 @@ class MultiKernelEstimator(ColumnImportance, WeightsInNotebook, BaseEstimator): 
         certified iterate behind when the estimator has ``warm_start=True``.
         """
         corrected = grams.corrected(self.center, self.normalize)
+        hold_out = self._samples_to_leave_out(target, learner)
+        self._calibrate(target, None)  # an interrupted fit has no held-out values
         try:
             if separate:
                 each = [
-                    self._learn(corrected, target.column(j), weighting, learner)
+                    self._learn(corrected, target.column(j), weighting, learner, hold_out)
                     for j in range(target.Y.shape[1])
                 ]
                 solution = Solution.stack(each)
             else:
-                solution = self._learn(corrected, target, weighting, learner)
+                solution = self._learn(corrected, target, weighting, learner, hold_out)
         except Interrupted as stopped:
             if self._warm_start and not separate:
                 self._store(corrected, stopped.solution, keep)
             raise
         self._store(corrected, solution, keep)
         self._set_left_out(solution.machine.left_out, target, keep)
+        if hold_out is not None:
+            limit = learner.max_left_out  # type: ignore[attr-defined]
+            self._calibrate(target, solution.machine.held_out, limit)
+
+    def _samples_to_leave_out(self, target: Target, learner: Any) -> np.ndarray | None:
+        """The samples whose values without them are asked for; classifiers need some."""
+        return None
+
+    def _calibrate(
+        self, target: Target, held_out: np.ndarray | None, max_left_out: int | None = None
+    ) -> None:
+        """Fit probabilities, if the estimator has any."""
 
     def certificate(self, X: Any, y: Any = None, delta: float = 0.05) -> Any:
         """What theory promises about this model: every applicable bound, and whether it is vacuous.
@@ -287,13 +301,26 @@ class MultiKernelEstimator(ColumnImportance, WeightsInNotebook, BaseEstimator): 
         return certificate(self, X, y, delta)
 
     def _learn(
-        self, corrected: Grams, target: Target, weighting: Weighting, learner: Learner
+        self,
+        corrected: Grams,
+        target: Target,
+        weighting: Weighting,
+        learner: Learner,
+        hold_out: np.ndarray | None = None,
     ) -> Solution:
         started = time.perf_counter()
         warm = getattr(self, "kernel_weights_", None) if self._warm_start else None
         joint = isinstance(weighting, JointWeighting)
         with ProgressLine(type(self).__name__, self.verbose if joint else 0) as line:
-            solution = learn(corrected, target, weighting, learner, warm=warm, report=line.report)
+            solution = learn(
+                corrected,
+                target,
+                weighting,
+                learner,
+                warm=warm,
+                report=line.report,
+                hold_out=hold_out,
+            )
         used = np.count_nonzero(solution.kernel_weights)
         self._say(
             f"{type(self).__name__}: {self.plan_}\n  learned {used} non-zero kernel weights and "

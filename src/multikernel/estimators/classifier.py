@@ -18,9 +18,10 @@ from ..learners.svm import SVM
 from ..problem import Target
 from ..weighting import LeaveOneOut
 from .base import MultiKernelEstimator
+from .probabilities import CALIBRATIONS, ProbabilityMixin
 
 
-class ClassifierCommon(ClassifierMixin, MultiKernelEstimator):  # type: ignore[misc]
+class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):  # type: ignore[misc]
     """Targets, labels and decisions, shared with the cross-validated classifier."""
 
     _parameter_constraints = {
@@ -28,6 +29,7 @@ class ClassifierCommon(ClassifierMixin, MultiKernelEstimator):  # type: ignore[m
         "loss": [StrOptions({"hinge", "logistic", "squared"})],
         "fit_intercept": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "calibration": [CALIBRATIONS],
     }
 
     loss: str
@@ -170,6 +172,11 @@ class MultiKernelClassifier(ClassifierCommon):
         kernels which centring shrinks stay small.
     class_weight : dict, "balanced" or None, default=None
         Factors of C per class.
+    calibration : {"auto", "sigmoid", "isotonic", "temperature"}, default="auto"
+        How `predict_proba` maps decision values to probabilities; it never changes decisions. The
+        map is fitted to the decision values of training samples that are left out, with the
+        kernel weights of the whole sample. ``"auto"`` is Platt's ``"sigmoid"``, except for two
+        classes and the logistic loss, which has a sigmoid of its own.
     tol : float, default=1e-3
         Tolerance of the SVM solver.
     max_iter : int, default=-1
@@ -265,6 +272,7 @@ class MultiKernelClassifier(ClassifierCommon):
         center: bool = True,
         normalize: str | None = "multiplicative",
         class_weight: Any = None,
+        calibration: str = "auto",
         tol: float = 1e-3,
         max_iter: int = -1,
         dtype: Any = None,
@@ -284,6 +292,7 @@ class MultiKernelClassifier(ClassifierCommon):
         self.center = center
         self.normalize = normalize
         self.class_weight = class_weight
+        self.calibration = calibration
         self.tol = tol
         self.max_iter = max_iter
         self.dtype = dtype

@@ -97,6 +97,8 @@ class EnsembleMixin(MultiKernelEstimator):
         self.n_iter_ = second.n_iter
         biases = np.stack([machine.intercept for machine in machines])
         self._set_intercept(second.weights @ biases + second.intercept)
+        # The vote itself has few parameters: held-out values of its members are nearly its own.
+        self._calibrate(target, np.einsum("npt,p->nt", H, second.weights) + second.intercept)
         self._expansion = EnsembleExpansion(corrected, machines, second.weights)
         self._expansion.release()
         self._say(
@@ -128,8 +130,12 @@ class EnsembleMixin(MultiKernelEstimator):
         ``||f_k||``. Signs of the weights would only move into the hypotheses.
         """
         q = NORMS[self.norm]
-        solution = self._learn(corrected, target, LpNorm(p=q), learner)
+        hold_out = self._samples_to_leave_out(target, learner)
+        solution = self._learn(corrected, target, LpNorm(p=q), learner, hold_out)
         self._store(corrected, solution, keep)
+        if hold_out is not None:
+            limit = learner.max_left_out  # type: ignore[attr-defined]
+            self._calibrate(target, solution.machine.held_out, limit)
         forms = corrected.quadratic_forms(solution.machine.coef).sum(axis=1)
         norms = solution.kernel_weights * np.sqrt(np.maximum(forms, 0.0))
         size = float(np.linalg.norm(norms, q))
@@ -173,7 +179,8 @@ class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
     cv : int, splitter or iterable of splits, default=None
         Folds for held-out predictions; every point in exactly one. None for 5, stratified and
         shuffled by ``random_state``.
-    center, normalize, class_weight, tol, max_iter, dtype, memory_budget, n_jobs, engine, verbose
+    center, normalize, class_weight, calibration, tol, max_iter, dtype, memory_budget, n_jobs, \
+    engine, verbose
         As in :class:`MultiKernelClassifier`.
     random_state : int, RandomState or None, default=0
         Shuffles the folds.
@@ -235,6 +242,7 @@ class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
         center: bool = True,
         normalize: str | None = "multiplicative",
         class_weight: Any = None,
+        calibration: str = "auto",
         tol: float = 1e-3,
         max_iter: int = -1,
         dtype: Any = None,
@@ -255,6 +263,7 @@ class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
         self.center = center
         self.normalize = normalize
         self.class_weight = class_weight
+        self.calibration = calibration
         self.tol = tol
         self.max_iter = max_iter
         self.dtype = dtype
@@ -425,4 +434,5 @@ class KernelEnsembleRegressor(EnsembleMixin, RegressorCommon):
         target = self._encode_outputs(y, keep, weights)
         grams = self._make_grams(X, keep, weights)
         self._fit_ensemble(grams, target, y, keep, self._make_learner(self.alpha))
+        self._keep_sample(X, target, keep)
         return self

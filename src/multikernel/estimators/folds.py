@@ -39,11 +39,15 @@ def _indices(rows: Any) -> np.ndarray:
 
 
 class FoldClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Looks like a fitted classifier to a scorer; its decisions are known already."""
+    """Looks like a fitted classifier to a scorer; its decisions are known already.
 
-    def __init__(self, decisions: Any = None, classes: Any = None) -> None:
+    ``calibrate`` returns the map to probabilities; only scorers that ask for these pay for it.
+    """
+
+    def __init__(self, decisions: Any = None, classes: Any = None, calibrate: Any = None) -> None:
         self.decisions = decisions
         self.classes = classes
+        self.calibrate = calibrate
         self.classes_ = classes
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -54,6 +58,9 @@ class FoldClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def predict(self, X: Any) -> np.ndarray:
         return self.classes[class_index(self.decisions)]
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        return np.asarray(self.calibrate().probabilities(self.decisions.reshape(len(X), -1)))
 
 
 class FoldRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]

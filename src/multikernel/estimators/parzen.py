@@ -13,6 +13,7 @@ from ..learners.parzen import FORMS, Parzen
 from ..weighting import JointWeighting, Weighting
 from .base import MultiKernelEstimator
 from .classifier import ClassifierCommon
+from .probabilities import CALIBRATIONS
 from .regressor import RegressorCommon
 
 
@@ -66,6 +67,8 @@ class ParzenClassifier(ParzenCommon, ClassifierCommon):
         hardly does.
     normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
         As in :class:`MultiKernelClassifier`. Kernels are always centred.
+    calibration : {"auto", "sigmoid", "isotonic", "temperature"}, default="auto"
+        As in :class:`MultiKernelClassifier`; the averages leave out a sample in closed form.
     dtype, memory_budget, n_jobs, random_state, engine, verbose
         As in :class:`MultiKernelClassifier`.
 
@@ -111,7 +114,7 @@ class ParzenClassifier(ParzenCommon, ClassifierCommon):
     0.94
     """
 
-    _parameter_constraints = ParzenCommon._parameter_constraints
+    _parameter_constraints = ParzenCommon._parameter_constraints | {"calibration": [CALIBRATIONS]}
 
     # The theorems are about predictors without an intercept, in which samples count alike.
     fit_intercept = False
@@ -124,6 +127,7 @@ class ParzenClassifier(ParzenCommon, ClassifierCommon):
         form: str = "h",
         *,
         normalize: str | None = "multiplicative",
+        calibration: str = "auto",
         dtype: Any = None,
         memory_budget: Any = None,
         n_jobs: int | None = None,
@@ -135,6 +139,7 @@ class ParzenClassifier(ParzenCommon, ClassifierCommon):
         self.weighting = weighting
         self.form = form
         self.normalize = normalize
+        self.calibration = calibration
         self.dtype = dtype
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
@@ -288,4 +293,5 @@ class ParzenRegressor(ParzenCommon, RegressorCommon):
         target = self._encode_outputs(y, keep, weights)
         learner = Parzen(self.form, fit_intercept=self.fit_intercept)
         self._fit(self._make_grams(X, keep, weights), target, rule, learner, keep)
+        self._keep_sample(X, target, keep)
         return self

@@ -15,9 +15,10 @@ from ..learners.svr import SVR
 from ..problem import Target
 from ..weighting import LeaveOneOut
 from .base import MultiKernelEstimator
+from .intervals import IntervalMixin
 
 
-class RegressorCommon(RegressorMixin, MultiKernelEstimator):  # type: ignore[misc]
+class RegressorCommon(IntervalMixin, RegressorMixin, MultiKernelEstimator):  # type: ignore[misc]
     """Targets and predictions, shared with the cross-validated regressor."""
 
     _parameter_constraints = {
@@ -76,25 +77,40 @@ class RegressorCommon(RegressorMixin, MultiKernelEstimator):  # type: ignore[mis
     def _set_intercept(self, intercept: np.ndarray) -> None:
         self.intercept_ = float(intercept[0]) if self._single_output else intercept
 
-    def predict(self, X: Any, *, split: bool = False) -> np.ndarray:
-        """Predicted outputs.
+    def predict(self, X: Any, *, split: bool = False, return_std: bool = False) -> Any:
+        """Predicted outputs, and their standard deviations.
 
         Parameters
         ----------
         X : array of shape (n_new, n_features)
         split : bool, default=False
             Return each kernel's share instead of the sum.
+        return_std : bool, default=False
+            Return the standard deviations of new outputs (noise included) as well. For ridge
+            regression with up to 4,000 samples, they are those of the Gaussian process whose mean
+            is the prediction, with the variance that fits the leave-one-out residuals. Otherwise
+            they are one number for each output, the root mean square of held-out residuals.
 
         Returns
         -------
         array of shape (n_new,) or (n_new, n_outputs), as y was in fit
             With ``split=True`` a kernel axis comes second, (n_new, n_kernels[, n_outputs]), and
             ``shares.sum(axis=1) + intercept_`` is the prediction.
+        std : array of the same shape as the predictions
+            Only with ``return_std=True``.
         """
+        if split and return_std:
+            raise ValueError(
+                "split=True and return_std=True exclude each other: shares of kernels have no "
+                "standard deviations. Call predict twice."
+            )
         values = self._evaluate(X, split)
         if not split:
             values = values + self.intercept_
-        return values[..., 0] if self._single_output else values
+        values = values[..., 0] if self._single_output else values
+        if return_std:
+            return values, self._as_outputs(self._predict_std(X))
+        return values
 
 
 class MultiKernelRegressor(RegressorCommon):
@@ -258,6 +274,10 @@ class MultiKernelRegressor(RegressorCommon):
         self.engine = engine
         self.verbose = verbose
 
+    @property
+    def _one_kernel_ridge(self) -> bool:  # type: ignore[override]
+        return self.loss == "squared"
+
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiKernelRegressor:
         """Learn kernel weights and machine.
@@ -282,4 +302,5 @@ class MultiKernelRegressor(RegressorCommon):
         if isinstance(learner, Ridge):
             learner.leave_one_out = isinstance(rule, LeaveOneOut)
         self._fit(grams, target, rule, learner, keep)
+        self._keep_sample(X, target, keep)
         return self

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,9 @@ from sklearn.base import _fit_context, clone
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._threads import one_blas_thread
-from ..grams.protocol import Grams, Summary
+from ..grams.protocol import CombinedGram, Grams, Summary
 from ..learners.base import Learner
+from ..learners.calibration import Calibration
 from ..problem import Machine, Target
 from ..solvers.joint.find import combine_by_rule, find
 from ..solvers.joint.learn import MAX_ONE_THREAD_SAMPLES, refuse_constant_kernels
@@ -33,6 +35,9 @@ from .base import MultiKernelEstimator
 from .classifier import ClassifierCommon
 from .folds import FoldClassifier, FoldRegressor, Splits, kept_splits, score_fold
 from .regressor import RegressorCommon
+
+#: A predictor of one fold: learner, combined kernel, and what was learned.
+TrainedFold = tuple[Learner, CombinedGram, Machine]
 
 
 class Fold:
@@ -90,7 +95,7 @@ class SearchMixin(MultiKernelEstimator):
                 fold, path = Fold(f, part, self._fold_target(target, y, train, f)), []
             rule = self._as_weighting(clone(candidates[w], safe=False))
             with one_blas_thread(len(train), MAX_ONE_THREAD_SAMPLES):
-                predicted, found = self._predict_fold(
+                predicted, found, machines = self._predict_fold(
                     fold,
                     rule,
                     [make_learner(v) for v in values],
@@ -101,9 +106,10 @@ class SearchMixin(MultiKernelEstimator):
             if target.kind == "classification" and target.Y.shape[1] > 1:
                 # A class that the training part does not hold is never predicted.
                 predicted[..., ~np.any(target.Y[train] > 0, axis=0)] = -np.inf
+            held = None if target.sample_weight is None else target.sample_weight[test]
             for j, output in enumerate(predicted):
-                held = None if target.sample_weight is None else target.sample_weight[test]
-                scores[f, w, j] = self._score_fold(output, y[test], held)
+                calibrate = partial(self._calibrate_fold, fold.target, *machines[j])
+                scores[f, w, j] = self._score_fold(output, y[test], held, calibrate)
         mean = scores.mean(axis=0)
         flat = mean.ravel()
         if not np.any(np.isfinite(flat)):
@@ -129,18 +135,18 @@ class SearchMixin(MultiKernelEstimator):
         learners: Sequence[Learner],
         points: Any,
         warm: np.ndarray | None,
-    ) -> tuple[np.ndarray, list[np.ndarray]]:
+    ) -> tuple[np.ndarray, list[np.ndarray], list[TrainedFold]]:
         """Predicted values at the validation points, shape (n_values, n_test, t).
 
         Second, the path of a joint rule: its weights for every value. The next rule (for example
-        the next norm) begins at the first of them.
+        the next norm) begins at the first of them. Third, the predictors for every value.
         """
         part, target, t = fold.grams, fold.target, fold.target.Y.shape[1]
         summary = fold.summary(rule)
         if rule.needs_learner:
             # Weights that depend on C or alpha are found again for each of its values; a joint
             # rule begins at the last ones.
-            outputs, path = [], []
+            outputs, path, trained = [], [], []
             for learner in learners:
                 start = None if warm is None else WarmStart(warm)
                 found = find(part, target, rule, learner, summary=summary, warm=start)
@@ -148,7 +154,8 @@ class SearchMixin(MultiKernelEstimator):
                 expansion = part.expand(warm, machine.coef)
                 outputs.append(expansion.values(points) + machine.intercept)
                 path.append(warm)
-            return np.stack(outputs), path if isinstance(rule, JointWeighting) else []
+                trained.append((learner, found.gram, machine))
+            return np.stack(outputs), path if isinstance(rule, JointWeighting) else [], trained
         weights, gram = combine_by_rule(part, target, rule, learners[0], summary)
         machines: list[Machine] = []
         for learner in learners:
@@ -158,13 +165,25 @@ class SearchMixin(MultiKernelEstimator):
         coefs = np.concatenate([machine.coef for machine in machines], axis=1)
         together = part.expand(weights, coefs).values(points)
         together = together + np.concatenate([machine.intercept for machine in machines])
-        return together.reshape(len(together), len(learners), t).transpose(1, 0, 2), []
+        trained = [(learner, gram, m) for learner, m in zip(learners, machines, strict=True)]
+        return together.reshape(len(together), len(learners), t).transpose(1, 0, 2), [], trained
 
     def _fold_target(self, target: Target, y: np.ndarray, train: np.ndarray, fold: int) -> Target:
         """The target of one training part."""
         return target.take(train)
 
-    def _score_fold(self, output: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:
+    def _calibrate_fold(
+        self, target: Target, learner: Learner, gram: CombinedGram, machine: Machine
+    ) -> Any:
+        """The probabilities of a predictor that was trained on one fold; classifiers have them."""
+
+    def _score_fold(
+        self,
+        output: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        calibrate: Callable[[], Any],
+    ) -> float:
         raise NotImplementedError
 
 
@@ -190,8 +209,8 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         Folds; None for 5, stratified.
     scoring : str, callable or None, default=None
         What to maximise; accuracy by default.
-    loss, fit_intercept, center, normalize, class_weight, tol, max_iter, dtype, memory_budget, \
-    n_jobs, random_state, engine, verbose
+    loss, fit_intercept, center, normalize, class_weight, calibration, tol, max_iter, dtype, \
+    memory_budget, n_jobs, random_state, engine, verbose
         As in :class:`MultiKernelClassifier`.
 
     Attributes
@@ -239,6 +258,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         center: bool = True,
         normalize: str | None = "multiplicative",
         class_weight: Any = None,
+        calibration: str = "auto",
         tol: float = 1e-3,
         max_iter: int = -1,
         dtype: Any = None,
@@ -258,6 +278,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         self.center = center
         self.normalize = normalize
         self.class_weight = class_weight
+        self.calibration = calibration
         self.tol = tol
         self.max_iter = max_iter
         self.dtype = dtype
@@ -308,9 +329,23 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         # Balanced weights count the classes of the training part, nothing else.
         return replace(part, costs=self._class_costs(y[train], part.sample_weight))
 
-    def _score_fold(self, output: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:
+    def _calibrate_fold(
+        self, target: Target, learner: Any, gram: CombinedGram, machine: Machine
+    ) -> Calibration | None:
+        rows = self._samples_to_leave_out(target, learner)
+        held_out = None if rows is None else learner.left_out(gram, target, machine, rows)
+        return self._make_calibration(target, held_out, learner.max_left_out)
+
+    def _score_fold(
+        self,
+        output: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        calibrate: Callable[[], Any],
+    ) -> float:
         decisions = output[:, 0] if len(self.classes_) == 2 else output
-        return score_fold(self.scoring, FoldClassifier(decisions, self.classes_), y, weights)
+        fold = FoldClassifier(decisions, self.classes_, calibrate)
+        return score_fold(self.scoring, fold, y, weights)
 
 
 class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
@@ -407,6 +442,10 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         self.engine = engine
         self.verbose = verbose
 
+    @property
+    def _one_kernel_ridge(self) -> bool:  # type: ignore[override]
+        return self.loss == "squared"
+
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiKernelRegressorCV:
         """Search, then fit the choice on the whole sample.
@@ -437,9 +476,16 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         )
         rule = self._as_weighting(clone(self.weighting_, safe=False))
         self._fit(grams, target, rule, learner(self.alpha_), keep)
+        self._keep_sample(X, target, keep)
         return self
 
-    def _score_fold(self, output: np.ndarray, y: np.ndarray, weights: np.ndarray | None) -> float:
+    def _score_fold(
+        self,
+        output: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        calibrate: Callable[[], Any],
+    ) -> float:
         predictions = output[:, 0] if self._single_output else output
         return score_fold(self.scoring, FoldRegressor(predictions), y, weights)
 

@@ -26,6 +26,7 @@ from ..problem import Target
 from ..solvers.spectral.best_alignment import align
 from ..solvers.spectral.cutting_planes import cutting_planes
 from ..solvers.spectral.gradient import projected_gradient
+from ..solvers.spectral.held_out import left_out_margins
 from ..solvers.spectral.hulls import Hull, KernelMatrices, RankOneKernels
 from ..solvers.spectral.linear import linear_combination
 from ..solvers.spectral.lp import free_spectrum
@@ -41,6 +42,7 @@ from ..solvers.spectral.qcqp import qcqp
 from ..solvers.spectral.sdp import sdp
 from ..solvers.spectral.spectral_class import KernelSpectrum
 from .classifier import ClassifierCommon, class_index
+from .probabilities import CALIBRATIONS
 from .progress import ProgressLine
 
 FAMILIES = ("polynomial", "spectral", "convex", "linear")
@@ -98,6 +100,9 @@ class SpectralKernelClassifier(ClassifierCommon):
     trace : float or None, default=None
         c, the trace of the learned kernel on all points; None for their number, so that K(x, x) is
         one on average.
+    calibration : {"auto", "sigmoid", "isotonic", "temperature"}, default="auto"
+        As in :class:`MultiKernelClassifier`. Held-out values have the kernel of the whole sample:
+        a family that overfits (``"spectral"``) has probabilities that are too sure.
     solver : {"auto", "gradient", "cutting_plane", "lp", "conic"}, default="auto"
         All reach the same optimum. ``"gradient"`` is the paper's own algorithm (machine, gradient
         step, projection) for non-negative weights; ``"cutting_plane"`` that of
@@ -193,6 +198,7 @@ class SpectralKernelClassifier(ClassifierCommon):
         "margin": [StrOptions(set(MARGINS))],
         "criterion": [StrOptions({"margin", "alignment"})],
         "trace": [Interval(Real, 0, None, closed="neither"), None],
+        "calibration": [CALIBRATIONS],
         "solver": [StrOptions(set(SOLVERS))],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -220,6 +226,7 @@ class SpectralKernelClassifier(ClassifierCommon):
         margin: str = "1-norm",
         criterion: str = "margin",
         trace: float | None = None,
+        calibration: str = "auto",
         solver: str = "auto",
         tol: float = 1e-4,
         max_iter: int = 1000,
@@ -235,6 +242,7 @@ class SpectralKernelClassifier(ClassifierCommon):
         self.margin = margin
         self.criterion = criterion
         self.trace = trace
+        self.calibration = calibration
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
@@ -328,6 +336,13 @@ class SpectralKernelClassifier(ClassifierCommon):
                 for signs in target.Y.T
             ]
         self._store_found(grams, sample, found, target.Y)
+        held_out = [
+            left_out_margins(
+                sample.hull.combine(one.weights), Labels(y, self.margin, self.C), one.machine
+            )
+            for one, y in zip(found, target.Y.T, strict=True)
+        ]
+        self._calibrate(target, np.column_stack(held_out))
         self.transduction_ = y.copy()
         unknown = np.ones(len(y), dtype=bool)
         unknown[labelled] = False

@@ -18,8 +18,10 @@ from ..grams.memory import MemoryBudget
 from ..problem import Target
 from ..solvers.voted.columns import KernelColumns, planned_kernels
 from ..solvers.voted.complexity import NAMES, Complexity, complexities
+from ..solvers.voted.held_out import MAX_CROSS_FITTED_SAMPLES, held_out_votes
 from ..solvers.voted.problem import SOLVERS, VotedProblem, VotedSolution, largest_penalty, solve
 from .classifier import ClassifierCommon
+from .probabilities import CALIBRATIONS
 from .progress import ProgressLine
 
 TERM = np.dtype([("machine", np.intp), ("kernel", np.intp), ("point", np.intp), ("coef", float)])
@@ -33,6 +35,7 @@ class VotedCommon(ClassifierCommon):
         "complexity": [StrOptions(set(NAMES)), "array-like"],
         "fit_intercept": ["boolean"],
         "class_weight": [dict, StrOptions({"balanced"}), None],
+        "calibration": [CALIBRATIONS],
         "n_draws": [Interval(Integral, 2, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
@@ -119,6 +122,18 @@ class VotedCommon(ClassifierCommon):
         self._expansion = columns.expand([found.terms for found in solutions])
         self._expansion.release()
 
+    def _calibrate_vote(self, columns: KernelColumns, target: Target) -> None:
+        """Fit probabilities to the decision values of cross-fitted votes."""
+        held_out = held_out_votes(
+            columns,
+            target,
+            self.penalties_,
+            self._problems,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        self._calibrate(target, held_out, MAX_CROSS_FITTED_SAMPLES)
+
     def _warn(self, problems: Sequence[VotedProblem], solutions: Sequence[VotedSolution]) -> None:
         if self.duality_gap_ > self.tol:
             warnings.warn(
@@ -179,6 +194,10 @@ class VotedKernelClassifier(VotedCommon):
         Whether to fit an intercept, which has no penalty; the paper has none.
     class_weight : dict, "balanced" or None, default=None
         Factors of the loss for each class.
+    calibration : {"auto", "sigmoid", "isotonic", "temperature"}, default="auto"
+        How `predict_proba` maps decision values to probabilities; it never changes decisions. The
+        map is fitted to decision values of samples that are held out: five folds, or about 1,000
+        samples if there are more. ``"auto"`` is Platt's ``"sigmoid"``.
     local_radius : float, default=0.1
         The radius s of ``complexity="local"``.
     n_draws : int, default=100
@@ -269,6 +288,7 @@ class VotedKernelClassifier(VotedCommon):
         *,
         fit_intercept: bool = False,
         class_weight: Any = None,
+        calibration: str = "auto",
         local_radius: float = 0.1,
         n_draws: int = 100,
         tol: float = 1e-6,
@@ -286,6 +306,7 @@ class VotedKernelClassifier(VotedCommon):
         self.solver = solver
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.calibration = calibration
         self.local_radius = local_radius
         self.n_draws = n_draws
         self.tol = tol
@@ -338,6 +359,7 @@ class VotedKernelClassifier(VotedCommon):
                 for problem in problems
             ]
         self._store_vote(columns, solutions, complexity, penalties, keep)
+        self._calibrate_vote(columns, target)
         self._say(
             f"{type(self).__name__}: {self.grams_}\n  {self.n_terms_} terms at "
             f"{len(self.support_)} points in {time.perf_counter() - started:.2f} s, relative "

@@ -9,6 +9,7 @@ never see the targets.)
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -18,9 +19,11 @@ from scipy.stats import rankdata
 from sklearn.base import _fit_context
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..learners.calibration import Calibration
 from ..problem import Target
 from ..solvers.voted.columns import KernelColumns
 from ..solvers.voted.complexity import Complexity, local, spectra, total
+from ..solvers.voted.held_out import MAX_CROSS_FITTED_SAMPLES, held_out_votes
 from ..solvers.voted.path import solve_grid
 from ..solvers.voted.problem import solve
 from .folds import kept_splits
@@ -52,7 +55,7 @@ class VotedKernelClassifierCV(VotedCommon):
         Folds; None for 5 stratified folds.
     scoring : str, callable or None, default=None
         The score to maximise; accuracy by default.
-    fit_intercept, class_weight, n_draws, tol, max_iter, memory_budget, n_jobs, \
+    fit_intercept, class_weight, calibration, n_draws, tol, max_iter, memory_budget, n_jobs, \
     random_state, engine, verbose
         As in :class:`VotedKernelClassifier`.
 
@@ -107,6 +110,7 @@ class VotedKernelClassifierCV(VotedCommon):
         scoring: Any = None,
         fit_intercept: bool = False,
         class_weight: Any = None,
+        calibration: str = "auto",
         n_draws: int = 100,
         tol: float = 1e-6,
         max_iter: int = 1000,
@@ -125,6 +129,7 @@ class VotedKernelClassifierCV(VotedCommon):
         self.scoring = scoring
         self.fit_intercept = fit_intercept
         self.class_weight = class_weight
+        self.calibration = calibration
         self.n_draws = n_draws
         self.tol = tol
         self.max_iter = max_iter
@@ -168,6 +173,7 @@ class VotedKernelClassifierCV(VotedCommon):
             solve(problem, penalties, tol=self.tol, max_iter=self.max_iter) for problem in problems
         ]
         self._store_vote(columns, solutions, complexity, penalties, keep)
+        self._calibrate_vote(columns, target)
         self._warn(problems, solutions)
         return self
 
@@ -228,8 +234,18 @@ class VotedKernelClassifierCV(VotedCommon):
                 predicted[..., ~np.any(target.Y[train] > 0, axis=0)] = -np.inf
             held = None if target.sample_weight is None else target.sample_weight[test]
             for s in range(len(settings)):
-                scores[f, s] = self._score_fold(predicted[:, s], y[test], held)
+                calibrate = partial(self._calibrate_vote_of_fold, fold, part, grid[s])
+                scores[f, s] = self._score_fold(predicted[:, s], y[test], held, calibrate)
         return self._choose(scores, n_terms.mean(axis=0), settings)
+
+    def _calibrate_vote_of_fold(
+        self, fold: KernelColumns, target: Target, penalties: np.ndarray
+    ) -> Calibration | None:
+        """The probabilities of a vote that was trained on one fold."""
+        held_out = held_out_votes(
+            fold, target, penalties, self._problems, tol=self.tol, max_iter=self.max_iter
+        )
+        return self._make_calibration(target, held_out, MAX_CROSS_FITTED_SAMPLES)
 
     def _penalties(
         self,

@@ -12,6 +12,7 @@ from __future__ import annotations
 from sklearn.model_selection import KFold, ShuffleSplit, StratifiedKFold, StratifiedShuffleSplit
 
 from .. import estimators, weighting
+from ..estimators.intervals import TrainingSample
 from ..estimators.voted import VotedKernelClassifier
 from ..estimators.voted_search import VotedKernelClassifierCV
 from ..grams.blocks import BlockExpansion
@@ -50,6 +51,7 @@ from ..kernels.sequences.table import Table
 from ..kernels.similarities import Cosine, HistogramIntersection, MinMax, Tanimoto
 from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 from ..kernels.widths import AtDistance
+from ..learners.calibration import Calibration
 from ..solvers.ensemble.hypotheses import EnsembleExpansion
 from ..solvers.voted.expansion import VotedExpansion
 from ..tables.encoding import Column, TableEncoder
@@ -96,6 +98,7 @@ PREDICTION: tuple[type, ...] = (
     *(BlockExpansion, SeparateExpansions, StackedExpansion, RankOneExpansion, NgramExpansion),
     *(LinearExpansion, VotedExpansion, EnsembleExpansion, SharedCross, DenseCross, FeatureCross),
     *(Encoder, Group, Correction, Plan, Part, Column, TableEncoder),
+    *(Calibration, TrainingSample),
 )
 
 #: Ways to cut folds, which cross-validated estimators keep as a parameter; they hold numbers only.

@@ -44,6 +44,19 @@ class Learner(Protocol):
         ...
 
 
+class LeftOutLearner(Learner, Protocol):
+    """A learner that knows what its predictor would say about training samples without them."""
+
+    #: Number of samples up to which all of them are left out; else a part of them is.
+    max_left_out: int
+
+    def left_out(
+        self, gram: CombinedGram, target: Target, machine: Machine, rows: np.ndarray
+    ) -> np.ndarray:
+        """Values of the fitted predictor at some samples without them, shape (len(rows), t)."""
+        ...
+
+
 def require_offers(learner: Learner, gram: CombinedGram) -> None:
     """Raise TypeError if the operator lacks a method that the learner needs."""
     offers = gram.offers

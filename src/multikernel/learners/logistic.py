@@ -8,6 +8,7 @@ Newton's method: each step is a weighted ridge regression of the linearised targ
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from scipy.special import expit
@@ -21,6 +22,7 @@ from ..problem.losses import Logistic
 from .base import require_offers
 from .certify import certified
 from .leave_one_out import best_cost, fixed_cost
+from .left_out import copy_share, solves_fast, values_without_all, values_without_each
 from .ridge import solve_directly
 
 
@@ -43,6 +45,8 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
     kind = "classification"
     loss = Logistic()
     unit = 1.0
+    #: Number of samples up to which all of them are left out.
+    max_left_out = 500
 
     def __init__(
         self,
@@ -66,8 +70,9 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
         """Train all classifiers; Newton's method makes no use of ``start``."""
         require_offers(self, gram)
         if isinstance(self.C, str):
-            chosen = clone(self).set_params(C=best_cost(gram, target, self.fit_intercept))
-            return chosen.fit(gram, target, start=start)  # type: ignore[no-any-return]
+            best = best_cost(gram, target, self.fit_intercept)
+            machine = clone(self).set_params(C=best).fit(gram, target, start=start)
+            return replace(machine, chosen=best)
         C = self.costs(target)
         coef = np.zeros_like(target.Y)
         steps = 0
@@ -84,6 +89,34 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
                 stacklevel=2,
             )
         return machine
+
+    def left_out(
+        self, gram: CombinedGram, target: Target, machine: Machine, rows: np.ndarray
+    ) -> np.ndarray:
+        """Decision values of some samples after one Newton step without them, (len(rows), t)."""
+        cost = fixed_cost(self.C if machine.chosen is None else machine.chosen)
+        if not solves_fast(gram, rows):
+            return values_without_all(clone(self).set_params(C=cost), gram, target, rows)
+        C = cost * target.loss_weights
+        values = gram.matvec(machine.coef) if machine.values is None else machine.values
+        values = values + machine.intercept
+        share = copy_share(target)
+        columns = []
+        for j in range(values.shape[1]):
+            r = expit(-target.Y[:, j] * values[:, j])
+            curvature = np.maximum(C * r * (1.0 - r), 1e-12 * C)
+            columns.append(
+                values_without_each(
+                    gram,
+                    values[:, [j]],
+                    machine.coef[:, [j]],
+                    curvature,
+                    share,
+                    rows,
+                    fit_intercept=self.fit_intercept,
+                )
+            )
+        return np.concatenate(columns, axis=1)
 
     def _newton(self, gram: CombinedGram, y: np.ndarray, C: np.ndarray) -> tuple[np.ndarray, int]:
         """Signed coefficients, feasible for the dual, and the number of Newton steps."""

@@ -38,6 +38,8 @@ class Parzen(BaseEstimator):  # type: ignore[misc]
     """
 
     needs = ("matvec", "rows")
+    #: Number of samples up to which all of them are left out.
+    max_left_out = 100_000
 
     def __init__(self, form: str = "h", *, fit_intercept: bool = False) -> None:
         self.form = form
@@ -80,3 +82,32 @@ class Parzen(BaseEstimator):  # type: ignore[misc]
         if self.fit_intercept:
             intercept = intercept + omega @ target.Y / total
         return Machine(coef, intercept, -float(fit.sum()), 0.0, 0, values)
+
+    def left_out(
+        self, gram: CombinedGram, target: Target, machine: Machine, rows: np.ndarray
+    ) -> np.ndarray:
+        """The predictor for some samples from averages without them, shape (len(rows), t).
+
+        The sizes by which ``"h"`` and ``"h_S"`` divide stay those of the whole sample.
+        """
+        omega = np.ones(gram.n) if target.sample_weight is None else target.sample_weight
+        total = omega.sum()
+        Y = target.Y
+        products = gram.matvec(np.column_stack([omega[:, None] * Y, omega]))
+        KY, K1 = products[:, :-1], products[:, -1:]
+        k, y = gram.diagonal()[rows, None], Y[rows]
+        KY_i, K1_i = KY[rows], K1[rows]
+        # One copy, of weight r, leaves every sum.
+        r = np.minimum(1.0, omega[rows])[:, None]
+        rest = total - r
+        mean = (omega @ Y - r * y) / rest
+        average = (KY_i - r * y * k - mean * (K1_i - r * k)) / rest
+        inner = omega @ KY - r * (KY_i + y * K1_i) + r**2 * y * k
+        outer = omega @ K1 - 2.0 * r * K1_i + r**2 * k
+        centred = average - (inner - mean * outer) / rest**2
+        if self.form != "g":
+            centred = centred / (gram.centred_norm(target.sample_weight) / total)
+        if self.form == "h_S":
+            Yc = center_targets(Y, target.sample_weight)
+            centred = centred / (omega @ Yc**2 / total)
+        return np.asarray(centred + mean if self.fit_intercept else centred)

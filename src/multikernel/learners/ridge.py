@@ -12,7 +12,7 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._threads import one_blas_thread
@@ -21,6 +21,7 @@ from ..problem import Machine, Target, relative_gap
 from ..problem.losses import Squared
 from .base import require_offers
 from .leave_one_out import LeaveOneOutProblem, best_ridge, leave_one_out
+from .left_out import copy_share, solves_fast, values_without_all, values_without_each
 
 #: Up to this many samples an inverse matrix for the leave-one-out predictions is cheap enough.
 MAX_LEFT_OUT_SAMPLES = 5000
@@ -52,6 +53,8 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
     needs = ("matvec", "solve")
     kind = "regression"
     loss = Squared()
+    #: Number of samples up to which all of them are left out.
+    max_left_out = 500
 
     def __init__(
         self,
@@ -135,7 +138,35 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
                 ConvergenceWarning,
                 stacklevel=2,
             )
-        return Machine(coef, intercept, float(primal.sum()), gap, steps, left_out=left_out)
+        return Machine(
+            coef,
+            intercept,
+            float(primal.sum()),
+            gap,
+            steps,
+            left_out=left_out,
+            chosen=alpha if isinstance(self.alpha, str) else None,
+        )
+
+    def left_out(
+        self, gram: CombinedGram, target: Target, machine: Machine, rows: np.ndarray
+    ) -> np.ndarray:
+        """What is predicted for some samples without them, shape (len(rows), t)."""
+        if machine.left_out is not None:
+            return np.asarray(machine.left_out[rows])
+        alpha = self._fixed_alpha() if machine.chosen is None else machine.chosen
+        if not solves_fast(gram, rows):
+            return values_without_all(clone(self).set_params(alpha=alpha), gram, target, rows)
+        values = gram.matvec(machine.coef) if machine.values is None else machine.values
+        return values_without_each(
+            gram,
+            values + machine.intercept,
+            machine.coef,
+            target.loss_weights / alpha,
+            copy_share(target),
+            rows,
+            fit_intercept=self.fit_intercept,
+        )
 
 
 def solve_directly(

@@ -9,6 +9,7 @@ exact optimum.
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
@@ -20,6 +21,7 @@ from ..problem.losses import Hinge
 from .base import require_offers
 from .certify import certified
 from .leave_one_out import best_cost, fixed_cost
+from .left_out import copies_of, span_rule
 from .source import Solved, Source
 
 
@@ -47,6 +49,8 @@ class SVM(BaseEstimator):  # type: ignore[misc]
     kind = "classification"
     loss = Hinge()
     unit = 1.0
+    #: Number of samples up to which all of them are left out.
+    max_left_out = 5000
 
     def __init__(
         self,
@@ -80,10 +84,11 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         """
         require_offers(self, gram)
         if isinstance(self.C, str):
-            chosen = clone(self).set_params(C=best_cost(gram, target, self.fit_intercept))
-            return chosen.fit(gram, target, start=start)  # type: ignore[no-any-return]
+            C = best_cost(gram, target, self.fit_intercept)
+            machine = clone(self).set_params(C=C).fit(gram, target, start=start)
+            return replace(machine, chosen=C)
         source = Source.of(gram)
-        C = self.costs(target)
+        costs = self.costs(target)
         minus = np.full(gram.n, -1.0)
 
         def train(j: int) -> Solved:
@@ -94,7 +99,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
             return source.solve(
                 minus,
                 y,
-                C,
+                costs,
                 tol=self.tol,
                 start=None if start is None else start[:, j] * y,
                 intercept=self.fit_intercept,
@@ -116,3 +121,28 @@ class SVM(BaseEstimator):  # type: ignore[misc]
                 stacklevel=2,
             )
         return machine
+
+    def left_out(
+        self, gram: CombinedGram, target: Target, machine: Machine, rows: np.ndarray
+    ) -> np.ndarray:
+        """Decision values of some samples without them, by the span rule, shape (len(rows), t)."""
+        C = fixed_cost(self.C if machine.chosen is None else machine.chosen)
+        costs = C * target.loss_weights
+        omega = np.ones(gram.n) if target.sample_weight is None else target.sample_weight
+        values = gram.matvec(machine.coef) if machine.values is None else machine.values
+        values = values + machine.intercept
+        columns = [
+            span_rule(
+                gram,
+                f,
+                np.abs(s),
+                y,
+                costs,
+                omega,
+                rows,
+                copies_of(gram, y),
+                fit_intercept=self.fit_intercept,
+            )
+            for f, s, y in zip(values.T, machine.coef.T, target.Y.T, strict=True)
+        ]
+        return np.column_stack(columns)

@@ -28,6 +28,10 @@ class Machine:
     left_out : array of shape (n, t) or None
         The prediction for every sample by a predictor trained without it, if the learner has
         computed it.
+    chosen : float or None
+        The cost or ridge constant that the learner chose, if it was to choose one.
+    held_out : array of shape (m, t) or None
+        As ``left_out``, approximately or for a part of the sample, if it was asked for.
     """
 
     coef: np.ndarray
@@ -37,6 +41,8 @@ class Machine:
     n_iter: int
     values: np.ndarray | None = None
     left_out: np.ndarray | None = None
+    chosen: float | None = None
+    held_out: np.ndarray | None = None
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,7 @@ class Solution:
                 max(machine.gap for machine in machines),
                 max(machine.n_iter for machine in machines),
                 left_out=_side_by_side([machine.left_out for machine in machines]),
+                held_out=_side_by_side([machine.held_out for machine in machines]),
             ),
             np.array([solution.alignment for solution in solutions]),
             np.stack([solution.kernel_alignments for solution in solutions]),

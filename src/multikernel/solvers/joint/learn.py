@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 
@@ -40,6 +41,7 @@ def learn(
     *,
     warm: np.ndarray | None = None,
     report: Report | None = None,
+    hold_out: np.ndarray | None = None,
 ) -> Solution:
     """Kernel weights, and the predictor trained on the combination of the kernels.
 
@@ -51,6 +53,9 @@ def learn(
         Kernel weights of a similar problem, from which a joint rule starts.
     report : callable or None
         Receives every entry of the history of a joint rule.
+    hold_out : array of int or None
+        Samples whose values without them are computed, with the kernel weights of the whole
+        sample, as ``machine.held_out``.
     """
     with one_blas_thread(grams.n, MAX_ONE_THREAD_SAMPLES):
         start = subsampled_start(grams, target, weighting, learner) if warm is None else None
@@ -67,8 +72,14 @@ def learn(
         norm = found.gram.centred_norm(target.sample_weight)
         warn_of_identity(grams, found, summary, norm)
         aligned = combined_alignment(found, summary, target, norm)
+        machine = found.machine
+        if hold_out is not None:
+            held_out = learner.left_out(  # type: ignore[attr-defined]
+                found.gram, target, machine, hold_out
+            )
+            machine = replace(machine, held_out=held_out)
         return Solution(
-            found.kernel_weights, found.machine, aligned, summary.alignments, found.history, own
+            found.kernel_weights, machine, aligned, summary.alignments, found.history, own
         )
 
     try:

@@ -1,0 +1,153 @@
+"""Prediction intervals and standard deviations of ridge regression from leave-one-out residuals.
+
+With the notation of :mod:`.leave_one_out`, and the bordered inverse
+
+    [K + diag(1/c)  1]^-1     [P   q ]
+    [1'             0]     =  [q'  q0]        (q = 0, q0 = 0 without an intercept)
+
+the function without sample i (one of its copies, the share rho_i of its cost) is
+
+    f_{-i}(x) = f(x) - (k(x)'P e_i + q_i) rho_i s_i / d_i
+
+**Jackknife+** (Barber, Candes, Ramdas & Tibshirani 2021): with the residuals R_i = |y_i -
+f_{-i}(x_i)|, the interval from the ``floor(a (n + 1))``-th smallest ``f_{-i}(x) - R_i`` to the
+``ceil((1 - a)(n + 1))``-th smallest ``f_{-i}(x) + R_i`` holds the output of a new sample with
+probability at least ``1 - 2a``, and close to ``1 - a`` as a rule. CV+ is the same with functions
+trained without a whole fold.
+
+**Standard deviation**: ridge regression is the mean of a Gaussian process with covariance ``tau^2
+K``, noise variance ``tau^2 alpha``, and a flat prior of the intercept. Without sample i its output
+has the variance ``tau^2 / P_ii``, so ``tau^2 = mean_i s_i^2 / P_ii`` makes leave-one-out residuals
+as large as predicted (Sundararajan & Keerthi 2001), and
+
+    std(x)^2 = tau^2 (alpha + k(x, x) - k'P k - 2 q'k - q0)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .leave_one_out import LeaveOneOutFit
+
+
+@dataclass(frozen=True)
+class Jackknife:
+    """A ridge regression and its functions without each sample.
+
+    Attributes
+    ----------
+    P : array of shape (n, n)
+    q : array of shape (n,)
+    q0 : float
+    steps : array of shape (n, t)
+        ``rho s / d``.
+    residuals : array of shape (n, t)
+        Of each sample, by the function without it.
+    noise : float
+        alpha, the noise variance of one observation in units of ``tau^2``.
+    variances : array of shape (t,)
+        ``tau^2``.
+    """
+
+    P: np.ndarray
+    q: np.ndarray
+    q0: float
+    steps: np.ndarray
+    residuals: np.ndarray
+    noise: float
+    variances: np.ndarray
+
+    @classmethod
+    def of(cls, K: np.ndarray, fit: LeaveOneOutFit, noise: float, total_weight: float) -> Jackknife:
+        """From the kernel matrix and the leave-one-out fit with it.
+
+        Parameters
+        ----------
+        noise : float
+            The ridge constant alpha.
+        total_weight : float
+            The sum of the sample weights.
+        """
+        problem = fit.problem
+        n = len(K)
+        q, q0 = np.zeros(n), 0.0
+        if problem.fit_intercept:
+            # The first block of rows says (K + diag(1/c)) P + 1 q' = I, and that of q.
+            means = (K.sum(axis=0) + 1.0 / problem.costs) / n
+            q = 1.0 / n - means @ fit.P
+            q0 = -float(np.mean(K @ q + q / problem.costs))
+        steps = fit.coef * (problem.share / fit.left)[:, None]
+        variances = np.sum(fit.coef**2 / fit.left[:, None], axis=0) / total_weight
+        return cls(fit.P, q, q0, steps, fit.residuals, noise, variances)
+
+    def changes(self, cross: np.ndarray) -> np.ndarray:
+        """``(f_{-i} - f)(x) / steps_i``, shape (m, n), for kernel values (m, n) at new samples."""
+        return -(cross @ self.P + self.q)
+
+    def deviations(self, cross: np.ndarray, diagonal: np.ndarray) -> np.ndarray:
+        """The standard deviations of new outputs, shape (m, t).
+
+        Parameters
+        ----------
+        cross : array of shape (m, n)
+            ``K(x, x_i)``.
+        diagonal : array of shape (m,)
+            ``K(x, x)``.
+        """
+        forms = np.einsum("mn,mn->m", cross @ self.P + 2.0 * self.q, cross) + self.q0
+        spread = np.maximum(diagonal - forms, 0.0) + self.noise
+        return np.sqrt(spread[:, None] * self.variances)
+
+
+def plus_interval(
+    functions: np.ndarray,
+    residuals: np.ndarray,
+    coverage: float,
+    sample_weight: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of the jackknife+ or CV+ interval, shapes (m,).
+
+    They are infinite if the sample is too small for the coverage.
+
+    Parameters
+    ----------
+    functions : array of shape (m, n)
+        Values at new samples of the function that was trained without sample i.
+    residuals : array of shape (n,)
+        ``|y_i - f_{-i}(x_i)|``.
+    coverage : float
+        ``1 - a``.
+    sample_weight : array of shape (n,), optional
+    """
+    omega = np.ones(len(residuals)) if sample_weight is None else sample_weight
+    lower = _smallest(-(functions - residuals), omega, coverage)
+    return -lower, _smallest(functions + residuals, omega, coverage)
+
+
+def split_radius(
+    residuals: np.ndarray, coverage: float, sample_weight: np.ndarray | None = None
+) -> float:
+    """The radius of split-conformal intervals: the ``ceil((1 - a)(n + 1))``-th smallest residual.
+
+    Parameters
+    ----------
+    residuals : array of shape (n,)
+        Absolute residuals of samples that the function did not see.
+    """
+    omega = np.ones(len(residuals)) if sample_weight is None else sample_weight
+    return float(_smallest(residuals[None], omega, coverage)[0])
+
+
+def _smallest(values: np.ndarray, omega: np.ndarray, coverage: float) -> np.ndarray:
+    """The ``ceil(coverage (W + 1))``-th smallest of each row; value i counts omega_i times."""
+    total = float(omega.sum())
+    # Rounding must not turn 9.000000000000002 into 10.
+    position = np.ceil(coverage * (total + 1.0) - 1e-9 * (total + 1.0))
+    if position > total * (1.0 + 1e-12):
+        return np.full(len(values), np.inf)
+    order = np.argsort(values, axis=1, kind="stable")
+    counts = np.cumsum(omega[order], axis=1)
+    place = np.argmax(counts >= position - 1e-9 * total, axis=1)
+    return np.take_along_axis(values, order, axis=1)[np.arange(len(values)), place]

@@ -1,0 +1,81 @@
+"""Decision values of votes at samples that they were not trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ...learners.left_out import chosen_samples
+from ...problem import Target
+from .columns import KernelColumns
+from .problem import VotedProblem, solve
+
+N_FOLDS = 5
+#: Larger samples are not cut into folds: about this many samples are held out, once.
+MAX_CROSS_FITTED_SAMPLES = 1000
+#: Samples of one label whose keys differ by less, relative to the largest, are copies.
+KEY_PRECISION = 1e-9
+
+
+def held_out_votes(
+    columns: KernelColumns,
+    target: Target,
+    penalties: np.ndarray,
+    problems: Callable[[KernelColumns, Target], list[VotedProblem]],
+    *,
+    tol: float,
+    max_iter: int,
+) -> np.ndarray:
+    """Values of votes, trained with these penalties, at samples they did not see, shape (m, t).
+
+    The samples are those of ``chosen_samples(target, MAX_CROSS_FITTED_SAMPLES)``.
+
+    Parameters
+    ----------
+    problems : callable
+        Returns the binary problems of a part of the sample.
+    """
+    rows = chosen_samples(target, MAX_CROSS_FITTED_SAMPLES)[0]
+    tests = [rows]
+    if len(rows) == columns.n:
+        tests = folds_of_copies(columns, target)
+    held_out = np.empty((columns.n, target.Y.shape[1]))
+    for test in tests:
+        train = np.setdiff1d(np.arange(columns.n), test)
+        part = columns.subset(train)
+        points = columns.grams.points(test)
+        for j, problem in enumerate(problems(part, target.take(train))):
+            found = solve(problem, penalties, tol=tol, max_iter=max_iter)
+            held_out[test, j] = part.expand([found.terms]).values(points)[:, 0] + found.intercept
+    return held_out[rows]
+
+
+def folds_of_copies(columns: KernelColumns, target: Target) -> list[np.ndarray]:
+    """Test parts of a partition in which copies of a sample stay together.
+
+    Samples are ordered by class and by their mean kernel values, and dealt out to the folds in
+    turn, so that the partition depends neither on their order nor on how often one is repeated.
+    """
+    labels = target.labels
+    omega = np.ones(columns.n) if target.sample_weight is None else target.sample_weight
+    # Sizes of the classes make the key different from zero for centred samples as well.
+    share = np.bincount(labels, omega)[labels] / omega.sum()
+    products = columns.price(omega * (1.0 + share) / omega.sum())
+    size = np.abs(products).max(axis=1)
+    key = np.divide(products, size[:, None], where=size[:, None] > 0, out=np.zeros_like(products))
+    key = key.sum(axis=0)
+    precision = KEY_PRECISION * max(float(np.abs(key).max()), 1e-300)
+    groups = []
+    for label in np.unique(labels):
+        members = np.flatnonzero(labels == label)
+        members = members[np.argsort(key[members], kind="stable")]
+        numbers = np.concatenate([[0], np.cumsum(np.diff(key[members]) > precision)])
+        groups.append((members, numbers))
+    apart = any(numbers[-1] > 0 for _, numbers in groups)
+    fold = np.empty(columns.n, dtype=int)
+    for members, numbers in groups:
+        # A key that tells no two samples apart does not show which of them are copies.
+        fold[members] = (numbers if apart else np.arange(len(members))) % N_FOLDS
+    tests = [np.flatnonzero(fold == f) for f in range(N_FOLDS)]
+    return [test for test in tests if 0 < len(test) < columns.n]
