@@ -332,8 +332,11 @@ def test_a_wide_scaling_is_stored_once(tmp_path):
     model = mk.MultiKernelClassifier().fit(X, y)
     path = mk.save(model, tmp_path / "model.skops")
     wide = [a for a in stored_arrays(path) if a.shape == (2000,)]
-    # Mean and scale, shared by ten kernels, and the importance of the columns.
-    assert len(wide) == 3
+    # Mean and scale, shared by ten kernels, the points around which two kinds of distances are
+    # computed, and the importance of the columns.
+    assert len(wide) == 5
+    # The ranks of three kernels: values and their normal scores.
+    assert len([a for a in stored_arrays(path) if a.shape == (2000, 60)]) == 2
     with zipfile.ZipFile(path) as file:
         assert file.getinfo("schema.json").file_size < 60_000
 

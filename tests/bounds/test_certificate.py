@@ -122,7 +122,7 @@ def test_centring_and_scaling_leave_the_function_in_the_class_of_the_given_kerne
 def test_the_shares_of_delta_add_up_to_at_most_delta(rng):
     X, y = blobs(rng)
     delta = 0.2
-    model = mk.MultiKernelClassifier(mk.gaussians(GAMMAS)).fit(X, y)
+    model = mk.MultiKernelClassifier(mk.gaussians(GAMMAS), "alignf").fit(X, y)
     rows = [r for r in b.certificate(model, X, y, delta, n_draws=50).machines[0].bounds if r.proven]
     every_j = sum(b.grid_share(j) for j in range(-2000, 2001))
     spent = 0.0

@@ -34,7 +34,8 @@ from ..kernels.rescaled import has_width, rescaled
 from ..learners.leave_one_out import best_ridge
 from ..learners.ridge import Ridge
 from ..problem import Target
-from ..weighting.leave_one_out import LeaveOneOut, some_rows
+from ..weighting.leave_one_out import LeaveOneOut
+from ..weighting.loo_minimum import some_rows
 from ..weighting.uniform import folds
 
 #: Learned scales are validated on at most this many samples.

@@ -42,7 +42,7 @@ CYCLES = [
 
 def prepared(X, center=True, normalize="multiplicative"):
     """The kernels of the default bank as matrices, by the plain functions."""
-    matrices = [kernel(X) for kernel in mk.default_bank(X)]
+    matrices = [kernel(X) for kernel in mk.default_bank(X, kind="gaussians")]
     if center:
         matrices = [mk.center(K) for K in matrices]
     return [mk.normalize(K, normalize) for K in matrices]
@@ -105,9 +105,9 @@ def test_the_alternation_cycles_there_and_quotes_the_gap_that_it_returns(
 ):
     """The problems of this file are hard: more alternations do not help."""
     X, y = sample(n, seed)
-    grams = given_grams([kernel(X) for kernel in mk.default_bank(X)], True, "multiplicative")
+    grams = given_grams([kernel(X) for kernel in mk.default_bank(X, kind="gaussians")], True, "multiplicative")
     if how:
-        grams = given_grams([kernel(X) for kernel in mk.default_bank(X)], False, "trace")
+        grams = given_grams([kernel(X) for kernel in mk.default_bank(X, kind="gaussians")], False, "trace")
     rule = mk.AlignmentRegularized(*gammas, max_iter=300)
     learner = Ridge(alpha) if loss == "squared" else SVR(alpha, epsilon=EPSILON)
     with pytest.warns(ConvergenceWarning) as caught:
@@ -216,7 +216,7 @@ def test_predictors_without_precision_are_told_apart():
     """Weights that stop moving before the gap is small: the predictor is not exact."""
     _, n, seed, alpha, _, _ = CYCLES[1]
     X, y = sample(n, seed)
-    grams = given_grams([kernel(X) for kernel in mk.default_bank(X)], True, "multiplicative")
+    grams = given_grams([kernel(X) for kernel in mk.default_bank(X, kind="gaussians")], True, "multiplicative")
 
     class Rough(Ridge):
         def fit(self, gram, target, *, start=None):
@@ -234,7 +234,7 @@ def test_predictors_without_precision_are_told_apart():
 def test_an_interrupt_keeps_the_best_iterate():
     _, n, seed, alpha, _, _ = CYCLES[1]
     X, y = sample(n, seed)
-    grams = given_grams([kernel(X) for kernel in mk.default_bank(X)], True, "multiplicative")
+    grams = given_grams([kernel(X) for kernel in mk.default_bank(X, kind="gaussians")], True, "multiplicative")
 
     class Interrupting(SVR):
         runs = 0
