@@ -236,7 +236,7 @@ def test_what_shared_can_know_of_linear_kernels_far_from_the_origin(offset, rng)
 
 def test_standardised_kernels(rng):
     X = sample(70)
-    bank = mk.default_bank(X)
+    bank = mk.default_bank(X, kind="gaussians")
     grams = shared(bank, X).corrected(True, "trace")
     scaling = bank[0].scaling
     Z = (X - np.array(scaling.mean)) / np.array(scaling.scale)

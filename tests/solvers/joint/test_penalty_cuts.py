@@ -40,9 +40,14 @@ CYCLES = [
 ]
 
 
+def gaussians(X):
+    """Seven Gaussians, a linear kernel and two polynomials."""
+    return mk.default_bank(X, kind="gaussians")
+
+
 def prepared(X, center=True, normalize="multiplicative"):
     """The kernels of the default bank as matrices, by the plain functions."""
-    matrices = [kernel(X) for kernel in mk.default_bank(X, kind="gaussians")]
+    matrices = [kernel(X) for kernel in gaussians(X)]
     if center:
         matrices = [mk.center(K) for K in matrices]
     return [mk.normalize(K, normalize) for K in matrices]
@@ -90,7 +95,9 @@ def test_it_converges_where_the_alternation_cycles(loss, n, seed, alpha, gammas,
     rule = mk.AlignmentRegularized(*gammas, tol=tol)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        model = mk.MultiKernelRegressor(weighting=rule, loss=loss, alpha=alpha, **how).fit(X, y)
+        model = mk.MultiKernelRegressor(
+            gaussians(X), weighting=rule, loss=loss, alpha=alpha, **how
+        ).fit(X, y)
     assert model.duality_gap_ <= tol
     primal, dual = both_values(model, prepared(X, **how), y, loss, alpha, gammas)
     assert -1e-9 * abs(primal) <= primal - dual <= 1.01 * tol * abs(primal)
@@ -105,9 +112,9 @@ def test_the_alternation_cycles_there_and_quotes_the_gap_that_it_returns(
 ):
     """The problems of this file are hard: more alternations do not help."""
     X, y = sample(n, seed)
-    grams = given_grams([kernel(X) for kernel in mk.default_bank(X, kind="gaussians")], True, "multiplicative")
+    grams = given_grams([kernel(X) for kernel in gaussians(X)], True, "multiplicative")
     if how:
-        grams = given_grams([kernel(X) for kernel in mk.default_bank(X, kind="gaussians")], False, "trace")
+        grams = given_grams([kernel(X) for kernel in gaussians(X)], False, "trace")
     rule = mk.AlignmentRegularized(*gammas, max_iter=300)
     learner = Ridge(alpha) if loss == "squared" else SVR(alpha, epsilon=EPSILON)
     with pytest.warns(ConvergenceWarning) as caught:
@@ -133,7 +140,7 @@ def test_support_vector_regression_against_libsvm():
         return value, (-a - c) / 2 + Q @ theta
 
     model = mk.MultiKernelRegressor(
-        weighting=mk.AlignmentRegularized(tol=1e-7), loss=loss, alpha=alpha
+        gaussians(X), weighting=mk.AlignmentRegularized(tol=1e-7), loss=loss, alpha=alpha
     ).fit(X, y)
     found = model.objective_ / alpha
     np.testing.assert_allclose(objective(model.kernel_weights_)[0], found, rtol=1e-6)
@@ -161,6 +168,7 @@ def test_ridge_regression_against_l_bfgs():
         return value, size * (-a - c + 2 * Q @ theta)
 
     model = mk.MultiKernelRegressor(
+        gaussians(X),
         weighting=mk.AlignmentRegularized(*gammas, tol=1e-9),
         alpha=alpha,
         fit_intercept=False,
@@ -184,7 +192,9 @@ def test_a_survey_of_widths_costs_and_seeds(loss):
         X, y = sample(30 + seed, seed)
         for alpha in (1 / 30, 1 / 3, 3.0):
             rule = mk.AlignmentRegularized(*gammas)
-            model = mk.MultiKernelRegressor(weighting=rule, loss=loss, alpha=alpha, **how)
+            model = mk.MultiKernelRegressor(
+                gaussians(X), weighting=rule, loss=loss, alpha=alpha, **how
+            )
             assert model.fit(X, y).duality_gap_ <= 1e-3, (seed, alpha)
 
 
@@ -203,7 +213,10 @@ def test_the_warning_quotes_the_gap_of_the_answer():
     loss, n, seed, alpha, _, _ = CYCLES[1]
     X, y = sample(n, seed)
     model = mk.MultiKernelRegressor(
-        weighting=mk.AlignmentRegularized(max_iter=3, tol=1e-9), loss=loss, alpha=alpha
+        gaussians(X),
+        weighting=mk.AlignmentRegularized(max_iter=3, tol=1e-9),
+        loss=loss,
+        alpha=alpha,
     )
     with pytest.warns(ConvergenceWarning, match="after max_iter=3 training runs") as caught:
         model.fit(X, y)
@@ -216,7 +229,7 @@ def test_predictors_without_precision_are_told_apart():
     """Weights that stop moving before the gap is small: the predictor is not exact."""
     _, n, seed, alpha, _, _ = CYCLES[1]
     X, y = sample(n, seed)
-    grams = given_grams([kernel(X) for kernel in mk.default_bank(X, kind="gaussians")], True, "multiplicative")
+    grams = given_grams([kernel(X) for kernel in gaussians(X)], True, "multiplicative")
 
     class Rough(Ridge):
         def fit(self, gram, target, *, start=None):
@@ -234,7 +247,7 @@ def test_predictors_without_precision_are_told_apart():
 def test_an_interrupt_keeps_the_best_iterate():
     _, n, seed, alpha, _, _ = CYCLES[1]
     X, y = sample(n, seed)
-    grams = given_grams([kernel(X) for kernel in mk.default_bank(X, kind="gaussians")], True, "multiplicative")
+    grams = given_grams([kernel(X) for kernel in gaussians(X)], True, "multiplicative")
 
     class Interrupting(SVR):
         runs = 0
@@ -257,7 +270,11 @@ def test_bounds_enclose_the_optimum_in_every_round():
     loss, n, seed, alpha, _, _ = CYCLES[2]
     X, y = sample(n, seed)
     rule = mk.AlignmentRegularized(tol=1e-8)
-    history = mk.MultiKernelRegressor(weighting=rule, loss=loss, alpha=alpha).fit(X, y).history_
+    history = (
+        mk.MultiKernelRegressor(gaussians(X), weighting=rule, loss=loss, alpha=alpha)
+        .fit(X, y)
+        .history_
+    )
     lower, upper = (np.array([entry[name] for entry in history]) for name in ("lower", "upper"))
     assert np.all(np.diff(lower) >= 0) and np.all(np.diff(upper) <= 0)
     assert np.all(lower <= upper[-1] + 1e-9 * abs(upper[-1]))
