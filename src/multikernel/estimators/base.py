@@ -68,6 +68,8 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
     _kernel_array_shape: tuple[int, int]
     #: whether a kernel matrix that is not symmetric is an error
     _needs_symmetric_kernels = True
+    #: whether predictions come from one combination of kernels, with `kernel_weights_`
+    _learns_one_kernel = True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -18,6 +18,7 @@ import numpy as np
 from ..bounds.bound_factor import axes
 from ..estimators.weights import Weights
 from .comparisons import block_norms, compare_weights, scores_by_norm, scores_by_size
+from .embeddings import embedding
 from .findings import (
     effective_rank,
     find_alignments,
@@ -36,6 +37,7 @@ __all__ = [
     "convergence",
     "spectrum",
     "certificate",
+    "embedding",
     "compare_weights",
     "block_norms",
     "scores_by_size",
