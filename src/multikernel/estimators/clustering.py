@@ -69,7 +69,7 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
     inertia_ : float
         The sum of squared distances to the cluster means; ``method="kmeans"`` only.
     n_iter_ : int
-        Steps of the best run; ``method="kmeans"`` only.
+        Steps of the best run of kernel k-means; 1 for ``method="spectral"``.
     kernel_weights_ : array of shape (n_kernels,)
         They sum to one.
     kernel_names_ : list of str
@@ -159,12 +159,11 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
             )
         grams, gram = self._learn_weights(X)
         random = check_random_state(self.random_state)
-        for name in ("inertia_", "n_iter_"):
-            self.__dict__.pop(name, None)  # of an earlier fit
+        self.__dict__.pop("inertia_", None)  # of an earlier fit
         if self.method == "spectral":
             self.labels_ = self._cut(gram, random)
             # Files hold fitted functions: the means of the clusters.
-            found = Clusters(self.labels_, np.nan, 0)
+            found = Clusters(self.labels_, np.nan, 1)
         else:
             found = kernel_kmeans(
                 gram,
@@ -173,7 +172,8 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
                 max_iter=self.max_iter,
                 rng=np.random.default_rng(random.randint(np.iinfo(np.int32).max)),
             )
-            self.labels_, self.inertia_, self.n_iter_ = found.labels, found.inertia, found.n_iter
+            self.labels_, self.inertia_ = found.labels, found.inertia
+        self.n_iter_ = found.n_iter
         self._store_means(grams, gram, found)
         return self
 

@@ -78,8 +78,9 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
         Centred alignments of the kernels with each other; 0 for a kernel that is constant.
     optimality_ : float
         How far the weights are from satisfying the optimality conditions of their rule: for
-        ``"sparse-neighbours"`` the relative duality gap of its quadratic program, for
-        ``"statis"`` and ``"full-neighbours"`` the relative residual of the eigenvector equation.
+        ``"sparse-neighbours"`` a proven bound on the distance from the minimum of its quadratic
+        program, relative to its value for single kernels; for ``"statis"`` and
+        ``"full-neighbours"`` the relative residual of the eigenvector equation.
     eigenvalues_ : array of shape (n_components,)
         Of the centred kernel matrix, largest first; 0 where the kernel has no further component.
     explained_variance_ratio_ : array of shape (n_components,)
@@ -158,8 +159,8 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
         found = principal_components(gram, self.n_components)
         if self.n_components is not None and found.rank < self.n_components:
             warnings.warn(
-                f"The learned kernel has only {found.rank} components on this sample; the "
-                f"coordinates of the other {self.n_components - found.rank} are zero. Use "
+                f"n_components={self.n_components}, but the rank of the learned kernel on this "
+                f"sample is {found.rank}: further coordinates are zero. Use "
                 f"n_components={found.rank}, or None.",
                 UserWarning,
                 stacklevel=2,

@@ -29,6 +29,7 @@ class Clusters:
     inertia : float
         The sum of squared distances from the samples to the means of their clusters.
     n_iter : int
+        How often distances from all means were computed.
     history : list of float
         The inertia after each step; it never rises.
     """
@@ -87,6 +88,7 @@ def refine(
     labels, n_iter = np.array(labels), 0
     inertia = np.inf
     while True:
+        n_iter += 1
         labels = without_empty(labels, n_clusters, diagonal, gram)
         distances = distances_to_means(gram, labels, n_clusters, diagonal)
         own = distances[np.arange(gram.n), labels]
@@ -96,11 +98,10 @@ def refine(
         nearest = np.argmin(distances, axis=1)
         gain = own - distances[np.arange(gram.n), nearest]
         moves = gain > LEAST_DECREASE * np.abs(diagonal)
-        stalled = before - inertia <= LEAST_DECREASE * abs(inertia) and n_iter > 0
+        stalled = before - inertia <= LEAST_DECREASE * abs(inertia)
         if n_iter >= max_iter or not moves.any() or stalled:
             return Clusters(labels, inertia, n_iter, history)
         labels = np.where(moves, nearest, labels)
-        n_iter += 1
 
 
 def membership(labels: np.ndarray, n_clusters: int) -> np.ndarray:

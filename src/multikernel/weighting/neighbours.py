@@ -220,11 +220,9 @@ def least_on_simplex(S: np.ndarray) -> tuple[np.ndarray, float]:
 
     The direction of the solution is that of ``argmin_{v >= 0} v'Sv - 2 sum_k v_k``. By convexity
     the minimum is at least ``v'Sv - 2 (v'Sv - min_k (Sv)_k)`` for any v of the simplex. The gap is
-    this bound's distance from ``v'Sv``, relative to ``v'Sv``.
+    this bound's distance from ``v'Sv``, as a part of the mean of ``S_kk``: the minimum may be zero.
     """
-    ridge = RIDGE * max(float(np.mean(np.diag(S))), np.finfo(np.float64).tiny)
-    S = S + ridge * np.eye(len(S))
-    v = alignf(S, np.ones(len(S)))
+    size = max(float(np.mean(np.diag(S))), np.finfo(np.float64).tiny)
+    v = alignf(S + RIDGE * size * np.eye(len(S)), np.ones(len(S)))
     v = v / v.sum()
-    value = float(v @ S @ v)
-    return v, float(max(2.0 * (value - np.min(S @ v)), 0.0) / value)
+    return v, float(max(2.0 * (v @ S @ v - np.min(S @ v)), 0.0) / size)
