@@ -138,7 +138,9 @@ def test_more_components_than_the_kernel_has():
         model = mk.ConsensusKernel([mk.Linear()], n_components=4).fit(X[:, :2])
     Z = model.transform(X[:, :2])
     assert Z.shape == (len(X), 4) and np.all(Z[:, 2:] == 0) and np.all(model.eigenvalues_[2:] == 0)
-    assert mk.ConsensusKernel([mk.Linear()], n_components=None).fit_transform(X[:, :2]).shape[1] == 2
+    assert (
+        mk.ConsensusKernel([mk.Linear()], n_components=None).fit_transform(X[:, :2]).shape[1] == 2
+    )
 
 
 @pytest.mark.parametrize("weighting", ["alignf", "lp", mk.BestSingle(), "loo"])

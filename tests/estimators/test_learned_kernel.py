@@ -129,7 +129,9 @@ def test_sparse_input_sequences_and_given_matrices():
     dense = mk.ConsensusKernel(bank).fit(A)
     sparse = mk.ConsensusKernel(bank).fit(sp.csr_matrix(A))
     expected = mk.LearnedKernel(dense, A)(B)
-    assert_allclose(mk.LearnedKernel(sparse, sp.csr_matrix(A))(sp.csr_matrix(B)), expected, atol=1e-8)
+    assert_allclose(
+        mk.LearnedKernel(sparse, sp.csr_matrix(A))(sp.csr_matrix(B)), expected, atol=1e-8
+    )
     words = np.array(["ACGT", "ACGG", "TTTA", "TTAA", "CCGT", "ACCT"])
     model = mk.ConsensusKernel([mk.Spectrum(2), mk.WeightedDegree(2)]).fit(words[:5])
     kernel = mk.LearnedKernel(model, words[:5])

@@ -13,7 +13,12 @@ from multikernel.solvers.components import landmark_components, principal_compon
 
 
 def gram_of(X, center=False):
-    grams = mk.gaussians([0.05, 0.5]).plan(X).grams(X, budget=MemoryBudget.of(None)).corrected(center, "multiplicative")
+    grams = (
+        mk.gaussians([0.05, 0.5])
+        .plan(X)
+        .grams(X, budget=MemoryBudget.of(None))
+        .corrected(center, "multiplicative")
+    )
     return grams.combine(np.array([0.3, 0.7]))
 
 
@@ -61,7 +66,7 @@ def test_products_alone_give_the_same_components():
 
 def test_landmarks_are_the_approximation_of_nystrom():
     gram = gram_of(sample(80))
-    found = landmark_components(gram, 15)
+    found = landmark_components(gram, 15, np.random.default_rng(0), per_component=1)
     landmarks = np.flatnonzero(np.any(found.coef != 0, axis=1))
     assert len(landmarks) == 15
     K = gram.dense()
@@ -71,15 +76,34 @@ def test_landmarks_are_the_approximation_of_nystrom():
     assert_allclose(Z @ Z.T, expected, atol=1e-10)
     assert_allclose((Z**2).sum(axis=0), found.values)  # uncorrelated, by size
     assert np.all(np.diff(found.values) <= 0)
+
+
+def test_more_landmarks_come_closer_to_the_best_components():
+    gram = gram_of(sample(80))
     best = principal_components(gram, 15, center=False)
-    assert best.shares.sum() * 0.9 < found.shares.sum() < best.shares.sum()
+    rng, shares = np.random.default_rng(0), []
+    for per_component in (1, 2, 4, 6):
+        found = landmark_components(gram, 15, rng, per_component)
+        assert found.coef.shape == (80, 15)
+        assert np.count_nonzero(np.any(found.coef != 0, axis=1)) == min(15 * per_component, 80)
+        Z = gram.dense() @ found.coef
+        assert_allclose((Z**2).sum(axis=0), found.values, rtol=1e-8)
+        assert np.all(found.values <= best.values * (1 + 1e-9))
+        shares.append(found.shares.sum())
+    assert shares == sorted(shares)
+    assert_allclose(shares[-1], best.shares.sum())  # all samples are landmarks
 
 
 def test_landmarks_stop_at_the_rank():
     X = sample(30)
-    grams = mk.KernelBank([mk.Linear()]).plan(X).grams(X, budget=MemoryBudget.of(None)).corrected(True, None)
+    grams = (
+        mk.KernelBank([mk.Linear()])
+        .plan(X)
+        .grams(X, budget=MemoryBudget.of(None))
+        .corrected(True, None)
+    )
     gram = grams.combine(np.ones(1))
-    found = landmark_components(gram, 20)
+    found = landmark_components(gram, 20, np.random.default_rng(0))
     assert found.rank == 4
     Z = gram.dense() @ found.coef
     assert_allclose(Z @ Z.T, gram.dense(), atol=1e-10)

@@ -14,7 +14,12 @@ from multikernel.solvers.kernel_kmeans import kernel_kmeans, refine
 
 
 def linear(X):
-    return mk.KernelBank([mk.Linear()]).plan(X).grams(X, budget=MemoryBudget.of(None)).combine(np.ones(1))
+    return (
+        mk.KernelBank([mk.Linear()])
+        .plan(X)
+        .grams(X, budget=MemoryBudget.of(None))
+        .combine(np.ones(1))
+    )
 
 
 def inertia_of(X, labels):

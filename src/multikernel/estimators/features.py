@@ -5,8 +5,9 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 from sklearn.base import _fit_context, clone
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from ..bounds.sample import training_grams
@@ -44,9 +45,12 @@ class KernelFeatures(KernelTransformer):
         At most so many features; fewer if K has a lower rank.
     method : {"auto", "eigen", "landmarks"}, default="auto"
         ``"eigen"``: the leading eigenvectors of the kernel matrix, the best approximation of a
-        given rank. ``"landmarks"``: the Nystrom approximation from ``n_components`` samples, which
-        a Cholesky factorisation with pivots chooses; for large samples, since it computes only
-        their columns of K. ``"auto"`` takes eigenvectors up to 4,000 samples.
+        given rank. ``"landmarks"``: the leading components of the Nystrom approximation from twice
+        as many samples, which a Cholesky factorisation with random pivots chooses; for large
+        samples, since it computes only their columns of K. ``"auto"`` takes eigenvectors up to
+        4,000 samples.
+    random_state : int, RandomState or None, default=None
+        For the choice of landmarks.
 
     Attributes
     ----------
@@ -84,6 +88,7 @@ class KernelFeatures(KernelTransformer):
         "estimator": [MultiKernelEstimator, None],
         "n_components": [Interval(Integral, 1, None, closed="left")],
         "method": [StrOptions({"auto", "eigen", "landmarks"})],
+        "random_state": ["random_state"],
     }
 
     kernels = _of_estimator("kernels")
@@ -93,16 +98,21 @@ class KernelFeatures(KernelTransformer):
     dtype = _of_estimator("dtype")
     memory_budget = _of_estimator("memory_budget")
     n_jobs = _of_estimator("n_jobs")
-    random_state = _of_estimator("random_state")
     engine = _of_estimator("engine", "cpu")
     verbose = _of_estimator("verbose", 0)
 
     def __init__(
-        self, estimator: Any = None, n_components: int = 100, *, method: str = "auto"
+        self,
+        estimator: Any = None,
+        n_components: int = 100,
+        *,
+        method: str = "auto",
+        random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.n_components = n_components
         self.method = method
+        self.random_state = random_state
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -151,6 +161,7 @@ class KernelFeatures(KernelTransformer):
     def _find(self, gram: CombinedGram) -> Components:
         small = gram.n <= MAX_EIGENVECTOR_SAMPLES and gram.fits(2)
         if self.method == "landmarks" or (self.method == "auto" and not small):
-            return landmark_components(gram, self.n_components)
+            seed = check_random_state(self.random_state).randint(np.iinfo(np.int32).max)
+            return landmark_components(gram, self.n_components, np.random.default_rng(seed))
         found = principal_components(gram, self.n_components, center=False)
         return found.first(max(found.rank, 1))

@@ -20,6 +20,10 @@ from ..grams.protocol import CombinedGram
 MAX_FULL_EIGENVECTORS = 300
 #: Lanczos iterations compute at most this part of all eigenvectors.
 MAX_LANCZOS_PART = 0.1
+#: Landmarks for each coordinate that is kept. On three sets and six kernels, 50 coordinates from 50
+#: landmarks kept 70 to 100 % of the trace that the best 50 would keep, from 100 landmarks 84 to
+#: 100 %.
+LANDMARKS_PER_COMPONENT = 2
 #: Beyond this many samples eigenvectors of the whole matrix are too expensive for features.
 MAX_EIGENVECTOR_SAMPLES = 4000
 
@@ -89,22 +93,29 @@ def keep_matrix(gram: CombinedGram) -> None:
         gram.dense()
 
 
-def landmark_components(gram: CombinedGram, count: int) -> Components:
-    """Coordinates that read at most ``count`` samples, found by a Cholesky factorisation of K.
+def landmark_components(
+    gram: CombinedGram,
+    count: int,
+    rng: np.random.Generator,
+    per_component: int = LANDMARKS_PER_COMPONENT,
+) -> Components:
+    """The leading components of the Nystrom approximation ``K_:L K_LL^-1 K_L:`` for landmarks L.
 
-    Pivots are the samples with the largest remaining diagonal ``K - Z Z'``, so that each is the
-    one that the others explain least. ``Z Z' = K_:L K_LL^-1 K_L:`` is the Nystrom approximation for
-    these landmarks L. Only their columns of K are computed.
+    Landmarks are the pivots of a Cholesky factorisation, drawn with the odds of the remaining
+    diagonal: samples that the landmarks so far explain least are the most likely (Chen, Epperly,
+    Tropp & Webber 2022). Only their columns of K are computed. The sample with the largest
+    remaining diagonal would be an outlier, and a poor landmark.
     """
     n = gram.n
     left = np.array(gram.diagonal(), dtype=np.float64)
     total, smallest = float(left.sum()), max(n * np.finfo(np.float64).eps * left.max(), 0.0)
     smallest = max(smallest, gram.rounding)
-    L, pivots = np.zeros((n, min(count, n))), []
+    L, pivots = np.zeros((n, min(per_component * count, n))), []
     for j in range(L.shape[1]):
-        i = int(np.argmax(left))
-        if left[i] <= smallest:
+        odds = np.where(left > smallest, left, 0.0)
+        if not np.any(odds):
             break
+        i = int(rng.choice(n, p=odds / odds.sum()))
         column = gram.columns(np.array([i]))[:, 0] - L[:, :j] @ L[i, :j]
         L[:, j] = column / np.sqrt(left[i])
         left -= L[:, j] ** 2
@@ -113,10 +124,11 @@ def landmark_components(gram: CombinedGram, count: int) -> Components:
     L = L[:, : len(pivots)]
     # Rotated so that the coordinates are uncorrelated and ordered by size.
     _, sizes, rotation = svd(L, full_matrices=False)
+    sizes, rotation = sizes[:count], rotation[:count]
     rotation = rotation * np.sign(_entries_of_largest_size(L @ rotation.T))[:, None]
-    coef = np.zeros((n, len(pivots)))
+    coef = np.zeros((n, len(sizes)))
     coef[pivots] = solve_triangular(L[pivots], rotation.T, lower=True, trans="T")
-    return Components(sizes**2, coef, np.zeros(len(pivots)), total)
+    return Components(sizes**2, coef, np.zeros(len(sizes)), total)
 
 
 def _leading_eigenpairs(

@@ -80,9 +80,7 @@ def start(
     return labels
 
 
-def refine(
-    gram: CombinedGram, labels: np.ndarray, n_clusters: int, *, max_iter: int
-) -> Clusters:
+def refine(gram: CombinedGram, labels: np.ndarray, n_clusters: int, *, max_iter: int) -> Clusters:
     """Lloyd's iteration from these labels: the nearest mean for every sample, then new means."""
     diagonal, history = gram.diagonal(), []
     labels, n_iter = np.array(labels), 0
