@@ -104,7 +104,7 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
     >>> X = load_wine().data
     >>> model = mk.ConsensusKernel(mk.gaussians([0.01, 0.1], scaling="standard")).fit(X)
     >>> print(model.kernel_weights_.round(2), model.transform(X).shape)
-    [0.37 0.63] (178, 2)
+    [0.34 0.66] (178, 2)
     """
 
     _parameter_constraints = {

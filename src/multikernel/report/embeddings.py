@@ -37,9 +37,9 @@ def embedding(
     >>> import multikernel as mk
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> ax = mk.plot.embedding(mk.ConsensusKernel().fit(X), X, y)
+    >>> ax = mk.plot.embedding(mk.ConsensusKernel([mk.Linear()]).fit(X), X, y)
     >>> ax.get_xlabel()
-    'component 1 (76 %)'
+    'component 1 (92 %)'
     """
     if not hasattr(model, "transform"):
         raise TypeError(

@@ -40,7 +40,7 @@ class Statis(Weighting):
     >>> X, y = load_iris(return_X_y=True)
     >>> bank = mk.per_feature(mk.Linear())
     >>> mk.ConsensusKernel(bank, weighting=mk.Statis()).fit(X).kernel_weights_.round(3)
-    array([0.276, 0.103, 0.312, 0.309])
+    array([0.289, 0.067, 0.328, 0.316])
     """
 
     needs_target = False
