@@ -16,6 +16,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import multikernel as mk
+from multikernel.cli.problem import as_table_model
+from multikernel.tables import DataError, Frame
 
 X, y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)
@@ -175,5 +177,26 @@ def test_one_constant_kernel_is_left_out():
 def test_a_report_needs_predictions(tmp_path):
     iris, kinds = load_iris(return_X_y=True)
     model = mk.ConsensusKernel().fit(iris)
-    with pytest.raises(TypeError, match="predict"):
+    with pytest.raises(TypeError, match="whose predict can be compared with targets"):
         mk.report.write_report(model, iris, kinds, tmp_path / "r.html")
+    with pytest.raises(TypeError, match="without iterations"):
+        mk.plot.convergence(model)
+    assert mk.plot.weights(model).has_data() and mk.plot.alignments(model, iris).has_data()
+    with pytest.raises(DataError, match="ConsensusKernel, which predicts no target"):
+        as_table_model(model, Frame.of({"a": [1.0]}), None)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        mk.ConsensusKernel(BANK),
+        mk.KernelClustering(2, BANK),
+        mk.KernelFeatures(n_components=3),
+        mk.MultiKernelOneClass(BANK),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_attributes_and_tables_of_weights_can_be_listed(model):
+    model.fit(X)
+    assert "kernel_weights_" in dir(model)
+    assert "kernels in use" in model._repr_mimebundle_()["text/html"]

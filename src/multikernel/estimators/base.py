@@ -70,6 +70,8 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
     _needs_symmetric_kernels = True
     #: whether predictions come from one combination of kernels, with `kernel_weights_`
     _learns_one_kernel = True
+    #: whether answers can be compared with targets; reports and the command line need this
+    _predicts_targets = True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -273,7 +275,7 @@ class MultiKernelEstimator(WeightsInNotebook, BaseEstimator):  # type: ignore[mi
     @property
     def _one_output(self) -> bool:
         """Whether predictions are vectors."""
-        raise NotImplementedError
+        return True
 
     @property
     def _warm_start(self) -> bool:

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import ClusterMixin, _fit_context
-from sklearn.cluster import SpectralClustering
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.metaestimators import available_if
@@ -179,6 +178,8 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
 
     def _cut(self, gram: CombinedGram, random: Any) -> np.ndarray:
         """Labels by spectral clustering of the graph of neighbours."""
+        from sklearn.cluster import SpectralClustering  # slow to import, rarely needed
+
         keep_matrix(gram)
         diagonal, count = gram.diagonal(), min(self.n_neighbors, gram.n - 1)
         found = []

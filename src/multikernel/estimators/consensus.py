@@ -19,6 +19,8 @@ from .unlabelled import UnlabelledEstimator
 class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, MultiKernelEstimator):  # type: ignore[misc]
     """Coordinates of samples in the feature space of a learned kernel."""
 
+    _predicts_targets = False
+
     def _store_components(
         self, grams: Grams, kernel_weights: np.ndarray, found: Components
     ) -> None:

@@ -29,6 +29,7 @@ class UnlabelledEstimator(MultiKernelEstimator):
     # Alignments and principal components are about centred kernels.
     center = True
     random_state = None
+    _predicts_targets = False
 
     def certificate(self, X: Any, y: Any = None, delta: float = 0.05) -> Any:
         """Not for this class: without labels there is no error that a bound could be about."""

@@ -80,7 +80,7 @@ def write_report(
     path = check_place(path)
     board = validation.check_leaderboard(cv_results)
     weights = Weights.of(estimator)
-    if not (hasattr(estimator, "predict") and hasattr(estimator, "duality_gap_")):
+    if not estimator._predicts_targets:
         raise TypeError(
             "A report is about a model whose predict can be compared with targets; got "
             f"{type(estimator).__name__}. Draw it with mk.plot.weights, mk.plot.alignments or "

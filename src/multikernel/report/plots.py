@@ -236,6 +236,11 @@ def convergence(estimator: Any, ax: Any = None) -> Any:
     matplotlib axes
     """
     Weights.of(estimator)  # or say what is missing
+    if not estimator._predicts_targets:
+        raise TypeError(
+            f"{type(estimator).__name__} finds its weights without iterations; its optimality_ "
+            "says how well they satisfy the conditions of the optimum."
+        )
     histories = find_histories(estimator)
     if not histories:
         histories = [("the machine", np.array([float(estimator.duality_gap_)]))]
