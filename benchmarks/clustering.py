@@ -1,6 +1,6 @@
 """How well clusters of several views match the classes, without labels.
 
-    python -m benchmarks.clustering [--samples N] [--seeds N] [--set mfeat] [--no-snf]
+    python -m benchmarks.clustering [--samples N] [--seeds N] [--shuffled N] [--no-snf]
 
 Prints the normalised mutual information of clusters and classes, mean and standard deviation over
 random draws of N samples, for every rule of `mk.ConsensusKernel`, for all columns side by side, for
@@ -63,6 +63,18 @@ def one_draw(
     return found
 
 
+def with_shuffled(
+    X: np.ndarray, views: dict[str, slice], count: int, seed: int
+) -> tuple[np.ndarray, dict[str, slice]]:
+    """The data with copies of the first views whose rows are shuffled: they show other samples."""
+    rng, more = np.random.default_rng(seed), dict(views)
+    for name, columns in list(views.items())[:count]:
+        copy = rng.permutation(X[:, columns])
+        more[f"shuffled {name}"] = slice(X.shape[1], X.shape[1] + copy.shape[1])
+        X = np.hstack([X, copy])
+    return X, more
+
+
 def fused(X: np.ndarray, views: dict[str, slice], n_clusters: int, seed: int) -> np.ndarray:
     """Labels by similarity network fusion of the scaled views."""
     Z = StandardScaler().fit_transform(X)
@@ -80,6 +92,7 @@ def main() -> None:
     parser.add_argument("--set", default="mfeat", help="a data set with views")
     parser.add_argument("--samples", type=int, default=1000)
     parser.add_argument("--seeds", type=int, default=5)
+    parser.add_argument("--shuffled", type=int, default=0, help="shuffled views to add")
     parser.add_argument("--no-snf", action="store_true", help="without snfpy")
     options = parser.parse_args()
     data = mk.datasets.load(options.set)
@@ -87,12 +100,12 @@ def main() -> None:
     for seed in range(options.seeds):
         rows = np.random.default_rng(seed).permutation(len(data.target))[: options.samples]
         X, y = data.data[rows], data.target[rows]
-        found = one_draw(X, data.views, len(np.unique(y)), seed)
+        X, views = with_shuffled(X, data.views, options.shuffled, seed)
+        n_clusters = len(np.unique(y))
+        found = one_draw(X, views, n_clusters, seed)
         if not options.no_snf:
             try:
-                found["snfpy: fusion, spectral clustering"] = fused(
-                    X, data.views, len(np.unique(y)), seed
-                )
+                found["snfpy: fusion, spectral clustering"] = fused(X, views, n_clusters, seed)
             except InstallationError as error:
                 print(f"snfpy cannot be installed: {error}")
                 options.no_snf = True

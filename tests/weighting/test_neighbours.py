@@ -133,11 +133,22 @@ def test_all_samples_as_neighbours_say_nothing():
 
 
 @pytest.mark.parametrize("rule", [mk.FullNeighbours, mk.SparseNeighbours])
-def test_the_learned_kernel_does_not_depend_on_the_size_of_kernels(rule):
+def test_weights_do_not_depend_on_the_size_of_kernels_as_given(rule):
     matrices = views(n=25)
     scaled = [10.0**k * K for k, K in enumerate(matrices)]
     first = fit(matrices, rule()).kernel_weights_
     assert_allclose(fit(scaled, rule()).kernel_weights_, first, rtol=1e-7, atol=1e-12)
+
+
+def test_sparse_finds_the_same_kernel_with_every_normalisation():
+    matrices = views(n=25)
+    found = []
+    for how, size in (("frobenius", np.linalg.norm), ("trace", np.trace)):
+        model = fit(matrices, "sparse-neighbours", normalize=how)
+        centred = [mk.center(K) / size(mk.center(K)) for K in matrices]
+        K = sum(w * C for w, C in zip(model.kernel_weights_, centred, strict=True))
+        found.append(K / np.linalg.norm(K))
+    assert_allclose(found[0], found[1], atol=1e-7)
 
 
 @pytest.mark.parametrize("rule", [mk.FullNeighbours, mk.SparseNeighbours])

@@ -58,16 +58,14 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         As in :class:`MultiKernelClassifier`.
     weighting : str or weighting, default="statis"
-        A rule that reads no target. ``"uniform"``: equal weights. ``"statis"``: the combination
-        that is best aligned with all kernels (:class:`Statis`). ``"full-neighbours"`` and
-        ``"sparse-neighbours"``: the combination that keeps the neighbourhoods of the kernels best,
-        with all kernels or few (:class:`FullNeighbours`, :class:`SparseNeighbours`).
+        A rule that reads no target. ``"uniform"``: equal weights. ``"statis"``: by how far each
+        kernel agrees with the consensus of all (:class:`Statis`). ``"full-neighbours"`` and
+        ``"sparse-neighbours"``: rules that keep the neighbourhoods of the kernels, with all
+        kernels or few (:class:`FullNeighbours`, :class:`SparseNeighbours`).
     n_components : int or None, default=2
         Principal components; None for all with a positive eigenvalue.
     normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
-        How kernels are brought to the same size. Weights of ``"uniform"`` refer to kernels of that
-        size; the other rules take the size of a kernel into account, and the kernel that they find
-        does not depend on it (except with ``"spherical"``, which changes the kernels).
+        How kernels are brought to the same size, to which the weights refer.
     dtype, memory_budget, n_jobs, engine, verbose
         As in :class:`MultiKernelClassifier`.
 
@@ -104,9 +102,9 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
     >>> import multikernel as mk
     >>> from sklearn.datasets import load_wine
     >>> X = load_wine().data
-    >>> model = mk.ConsensusKernel(mk.gaussians([0.01, 0.1], scaling="standard")).fit(X)
+    >>> model = mk.ConsensusKernel(mk.gaussians([0.001, 0.01, 1.0], scaling="standard")).fit(X)
     >>> print(model.kernel_weights_.round(2), model.transform(X).shape)
-    [0.34 0.66] (178, 2)
+    [0.42 0.42 0.16] (178, 2)
     """
 
     _parameter_constraints = {

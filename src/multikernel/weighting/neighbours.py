@@ -22,8 +22,8 @@ from ..grams.protocol import CentredBlocks, Grams, Summary, add
 from ..learners.base import Learner
 from ..problem import Target
 from .alignment import alignf
-from .base import Weighting, summary_for
-from .statis import kernel_alignments, leading_direction, weights_of_unit_kernels
+from .base import Weighting, normalised, summary_for
+from .statis import kernel_alignments, leading_direction
 
 #: Added to the diagonal of the quadratic program, as a part of its mean: kernels whose rows do not
 #: differ between neighbours at all would otherwise have no finite weight.
@@ -54,11 +54,12 @@ class NeighbourRule(Weighting):
         summary = summary_for(self, grams, target, summary)
         usable = np.flatnonzero(~grams.degenerate & (summary.norms > 0))
         sums = NeighbourSums.of(grams, summary, usable, self.n_neighbors)
-        v, optimality = self.solve(sums)
-        return weights_of_unit_kernels(v, usable, summary), [{"optimality": optimality}]
+        kernel_weights = np.zeros(grams.p)
+        kernel_weights[usable], optimality = self.solve(sums, summary.norms[usable])
+        return normalised(kernel_weights), [{"optimality": optimality}]
 
-    def solve(self, sums: NeighbourSums) -> tuple[np.ndarray, float]:
-        """Weights of the kernels of unit norm, and how well they satisfy the conditions."""
+    def solve(self, sums: NeighbourSums, norms: np.ndarray) -> tuple[np.ndarray, float]:
+        """Weights up to a factor, and how well they satisfy the conditions of the optimum."""
         raise NotImplementedError
 
     def _check(self, grams: Grams) -> None:
@@ -73,13 +74,14 @@ class NeighbourRule(Weighting):
 
 
 class FullNeighbours(NeighbourRule):
-    """The combination whose rows agree most between neighbours; all kernels take part.
+    """Weights by the agreement of each kernel's rows between neighbours; all kernels take part.
 
-    Solves ``max sum_ij (W_ij - w) <D_i(v), D_j(v)>`` over ``v >= 0, ||v||_2 = 1``, where ``W_ij``
-    counts the kernels in which samples i and j are neighbours, w is the mean of ``W_ij`` over all
-    pairs, and ``D_i(v)`` is row i of ``sum_k v_k K_k / ||K_k||``. The solution is the first
+    The weights v solve ``max sum_ij (W_ij - w) <D_i(v), D_j(v)>`` over ``v >= 0, ||v||_2 = 1``,
+    where ``W_ij`` counts the kernels in which samples i and j are neighbours, w is the mean of
+    ``W_ij`` over all pairs, and ``D_i(v)`` is row i of ``sum_k v_k K_k / ||K_k||``. It is the first
     eigenvector of a p x p matrix. As in :class:`Statis`, its entries are positive if those of the
-    matrix are; with W the identity it would be that rule.
+    matrix are, and they multiply the kernels as normalised; with W the identity it would be that
+    rule.
 
     Mariette and Villa-Vialaneix (2018) minimise ``sum_ij W_ij ||D_i(v) - D_j(v)||^2 = v'Sv`` over
     the same v ("full-UMKL"). If no entry of S is negative, the minimum lies at one kernel, that
@@ -101,7 +103,7 @@ class FullNeighbours(NeighbourRule):
     array([0.268, 0.08 , 0.334, 0.318])
     """
 
-    def solve(self, sums: NeighbourSums) -> tuple[np.ndarray, float]:
+    def solve(self, sums: NeighbourSums, norms: np.ndarray) -> tuple[np.ndarray, float]:
         G = sums.P + sums.mean_count * sums.A
         largest = max(float(np.abs(sums.Q).max(initial=0.0)), np.finfo(np.float64).tiny)
         if float(np.abs(G).max(initial=0.0)) <= NO_AGREEMENT * largest:
@@ -115,7 +117,8 @@ class SparseNeighbours(NeighbourRule):
     Solves ``min sum_ij W_ij ||D_i(v) - D_j(v)||^2`` over ``v >= 0, sum_k v_k = 1``, where ``W_ij``
     counts the kernels in which samples i and j are neighbours and ``D_i(v)`` is row i of
     ``sum_k v_k K_k / ||K_k||`` ("sparse-UMKL" of Mariette and Villa-Vialaneix 2018). This is a
-    convex quadratic program of the size of the bank, solved by non-negative least squares.
+    convex quadratic program of the size of the bank, solved by non-negative least squares. Kernel k
+    gets the weight ``v_k / ||K_k||``, so that the learned kernel is the minimiser.
 
     Rows of a sum of unlike kernels are short, and so are their differences: the rule prefers
     kernels that agree little with each other, noise among them.
@@ -135,8 +138,9 @@ class SparseNeighbours(NeighbourRule):
     array([0.229, 0.387, 0.093, 0.291])
     """
 
-    def solve(self, sums: NeighbourSums) -> tuple[np.ndarray, float]:
-        return least_on_simplex(2.0 * (sums.Q - sums.P))
+    def solve(self, sums: NeighbourSums, norms: np.ndarray) -> tuple[np.ndarray, float]:
+        v, gap = least_on_simplex(2.0 * (sums.Q - sums.P))
+        return v / norms, gap
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Weights without targets: the combination that agrees best with all kernels (STATIS)."""
+"""Weights without targets: how far each kernel agrees with the consensus of all (STATIS)."""
 
 from __future__ import annotations
 
@@ -20,14 +20,18 @@ MAX_POWER_STEPS, POWER_TOL = 10_000, 1e-14
 
 
 class Statis(Weighting):
-    """The combination that is best aligned with all kernels at once; targets play no part.
+    """Weights in proportion to the alignment of each kernel with the consensus; no targets.
 
-    ``K = sum_k v_k K_k / ||K_k||`` with the first eigenvector v of the matrix A of centred
-    alignments ``A_kl = <K_k, K_l> / (||K_k|| ||K_l||)``. Of all combinations it has the largest sum
-    of squared alignments with the kernels, and that sum is the first eigenvalue: kernels that agree
-    with many others get large weights, a kernel unlike all others a small one. This is the
-    compromise of STATIS (Escoufier 1973; Lavit et al. 1994), used for kernels by Mariette and
-    Villa-Vialaneix (2018).
+    The consensus is ``sum_k v_k K_k / ||K_k||`` with the first eigenvector v of the matrix A of
+    centred alignments ``A_kl = <K_k, K_l> / (||K_k|| ||K_l||)``. Of all combinations it has the
+    largest sum of squared alignments with the kernels, and that sum is the first eigenvalue. The
+    alignment of kernel k with the consensus is proportional to ``v_k``, which is its weight:
+    kernels that agree with many others get large weights, a kernel unlike all others a small one.
+
+    This is STATIS (Escoufier 1973; Lavit et al. 1994), used for kernels by Mariette and
+    Villa-Vialaneix (2018), and :class:`Align` with the consensus in the place of the target. The
+    weights multiply the kernels as normalised; with ``normalize="frobenius"`` their sum is the
+    consensus itself.
 
     Alignments of positive semidefinite kernels are not negative, so v is not negative either
     (Perron-Frobenius). If indefinite kernels lead to entries of both signs, the best non-negative
@@ -59,8 +63,10 @@ class Statis(Weighting):
         usable = np.flatnonzero(~grams.degenerate & (summary.norms > 0))
         A = kernel_alignments(summary)[np.ix_(usable, usable)]
         v, optimality = leading_direction(A)
-        kernel_weights = weights_of_unit_kernels(v, usable, summary)
-        return kernel_weights, [{"sum_of_squared_alignments": v @ A @ v, "optimality": optimality}]
+        kernel_weights = np.zeros(grams.p)
+        kernel_weights[usable] = v
+        entry = {"sum_of_squared_alignments": float(v @ A @ v), "optimality": optimality}
+        return normalised(kernel_weights), [entry]
 
 
 def kernel_alignments(summary: Summary) -> np.ndarray:
@@ -69,13 +75,6 @@ def kernel_alignments(summary: Summary) -> np.ndarray:
     size = np.outer(summary.norms, summary.norms)
     A = np.divide(summary.M, size, out=np.zeros_like(summary.M), where=size > 0)
     return (A + A.T) / 2.0
-
-
-def weights_of_unit_kernels(v: np.ndarray, usable: np.ndarray, summary: Summary) -> np.ndarray:
-    """Weights (p,), summing to one, of the kernels as used, from those of unit-norm kernels."""
-    kernel_weights = np.zeros(len(summary.norms))
-    kernel_weights[usable] = v / summary.norms[usable]
-    return normalised(kernel_weights)
 
 
 def leading_direction(G: np.ndarray) -> tuple[np.ndarray, float]:
