@@ -23,6 +23,7 @@ X, y = load_breast_cancer(return_X_y=True)
 X = (X - X.mean(axis=0)) / X.std(axis=0)
 A, B = X[:150], X[150:220]
 BANK = mk.gaussians([0.003, 0.03, 0.3])
+SINGLE = [mk.Linear(columns=[j]) for j in range(6)]
 
 
 def naive(model, P, Q, train, omega=None):
@@ -143,6 +144,34 @@ def test_sparse_input_sequences_and_given_matrices():
     given = mk.ConsensusKernel(mk.precomputed(K)).fit(ids[:150])
     found = mk.LearnedKernel(given, ids[:150])(ids[150:], ids[:150])
     assert_allclose(found, naive(given, B, A, A), atol=1e-9)
+
+
+@pytest.mark.parametrize("normalize", ["multiplicative", "spherical", "frobenius"])
+@pytest.mark.parametrize(
+    ("bank", "kernels"),
+    [
+        (mk.per_feature(mk.Linear()), SINGLE),
+        ([mk.Linear(columns=[0, 1, 2]), mk.Linear(columns=[3, 4])], None),
+        ([mk.Linear() * mk.Gaussian(0.1), mk.Polynomial(2)], None),
+        (mk.per_feature(mk.Linear()) + mk.gaussians([0.1]), [*SINGLE, mk.Gaussian(0.1)]),
+    ],
+    ids=["rank one", "linear", "dense", "stacked"],
+)
+def test_every_engine_leaves_samples_without_weight_out_of_the_statistics(bank, kernels, normalize):
+    """Values between new samples, against those of matrices."""
+    points = X[:60, :6]
+    model = mk.ConsensusKernel(bank, "uniform", normalize=normalize, n_components=1).fit(
+        points[:40]
+    )
+    kernel = mk.LearnedKernel(model, points[:40])
+    matrices = [one(points) for one in kernels or bank]
+    ids = mk.sample_ids(60)
+    given = mk.ConsensusKernel(
+        mk.precomputed(matrices), "uniform", normalize=normalize, n_components=1
+    ).fit(ids[:40])
+    oracle = mk.LearnedKernel(given, ids[:40])
+    assert_allclose(kernel(points[40:], points[50:]), oracle(ids[40:], ids[50:]), atol=1e-9)
+    assert_allclose(kernel(points[40:]), oracle(ids[40:]), atol=1e-9)
 
 
 def test_wide_kernels_keep_their_accuracy():
