@@ -25,6 +25,8 @@ PINS: dict[str, tuple[str, ...]] = {
     ),
     "himalaya": ("himalaya==0.4.11", "packaging==26.3", *SHARED),
     "multimodal": ("scikit-multimodallearn==0.1.0", "cvxopt==1.3.3", *SHARED),
+    # It calls scikit-learn by a keyword that versions from 1.8 on do not know.
+    "snfpy": ("snfpy==0.2.2", "scikit-learn==1.5.2"),
     "mklaren": ("mklaren==1.2", "cvxopt==1.3.3", *SHARED),
 }
 #: Runners that use the environment of the library itself.

@@ -56,6 +56,9 @@ def models():
         "ensemble-regressor": (mk.KernelEnsembleRegressor(gaussians, signed=True), R, t),
         "parzen": (mk.ParzenClassifier(gaussians), X, y),
         "parzen-regressor": (mk.ParzenRegressor(gaussians, "uniform", "h_S"), R, t),
+        "consensus": (mk.ConsensusKernel(bank, mk.FullNeighbours(3), n_components=3), X, None),
+        "clustering": (mk.KernelClustering(3, gaussians, random_state=0), X, None),
+        "features": (mk.KernelFeatures(mk.MultiKernelClassifier(gaussians), 4), X, y),
         "spectral-polynomial": (mk.SpectralKernelClassifier(mk.Gaussian(0.5)), two, few),
         "spectral-convex": (mk.SpectralKernelClassifier(gaussians, family="convex"), X, y),
         "sequences": (mk.MultiKernelClassifier(strings, "uniform"), S, s),
@@ -88,11 +91,12 @@ def store(name, model, rows):
         print(f"{path.name} is there already and stays as it is.")
         return
     mk.save(model, path)
-    estimator = getattr(model, "estimator", model)
+    estimator = model.estimator if isinstance(model, TableModel) else model
+    method = "predict" if hasattr(model, "predict") else "transform"
     expected = {
         "type": type(model).__name__,
         "X": rows if isinstance(rows, dict) else rows.tolist(),
-        "predict": model.predict(rows).tolist(),
+        method: getattr(model, method)(rows).tolist(),
     }
     if hasattr(estimator, "kernel_weights_"):
         expected["kernel_weights"] = estimator.kernel_weights_.tolist()

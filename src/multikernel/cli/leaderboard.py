@@ -323,5 +323,10 @@ def baselines(problem: TableProblem, seed: int, n_jobs: int) -> list[Method]:
     return [Method(name, "scikit-learn", make) for name, make in methods.items()]
 
 
-#: The weightings that are compared unless others are asked for: those for any kernels.
-RULES = tuple(name for name, rule in NAMED.items() if not rule.needs_features)
+#: The weightings that are compared unless others are asked for: those for any kernels, and of those
+#: that do not look at the target the baseline alone.
+RULES = tuple(
+    name
+    for name, rule in NAMED.items()
+    if not rule.needs_features and (rule.needs_target or name == "uniform")
+)

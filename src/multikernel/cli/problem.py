@@ -143,6 +143,11 @@ def as_table_model(model: Any, frame: Frame, target: str | None) -> TableModel:
     """A plain estimator reads the columns it was fitted on, or all but the target in order."""
     if isinstance(model, TableModel):
         return model
+    if not model._predicts_targets:
+        raise DataError(
+            f"The file holds a {type(model).__name__}, which predicts no target. Use it in Python: "
+            "mk.load(path).transform(X), or labels_ and predict(X) of a clustering."
+        )
     task = "classification" if hasattr(model, "classes_") else "regression"
     width = int(model.n_features_in_)
     if frame.sparse is not None:

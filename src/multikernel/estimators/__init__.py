@@ -1,7 +1,11 @@
 """scikit-learn estimators."""
 
 from .classifier import MultiKernelClassifier
+from .clustering import KernelClustering
+from .consensus import ConsensusKernel
 from .ensemble import KernelEnsembleClassifier, KernelEnsembleRegressor
+from .features import KernelFeatures
+from .learned_kernel import LearnedKernel
 from .oneclass import MultiKernelOneClass
 from .parzen import ParzenClassifier, ParzenRegressor
 from .regressor import MultiKernelRegressor
@@ -11,8 +15,12 @@ from .voted import VotedKernelClassifier
 from .voted_search import VotedKernelClassifierCV
 
 __all__ = [
+    "ConsensusKernel",
+    "KernelClustering",
     "KernelEnsembleClassifier",
     "KernelEnsembleRegressor",
+    "KernelFeatures",
+    "LearnedKernel",
     "MultiKernelClassifier",
     "MultiKernelClassifierCV",
     "MultiKernelOneClass",

@@ -73,6 +73,10 @@ class MultiKernelEstimator(ColumnImportance, WeightsInNotebook, BaseEstimator): 
     _bank_kind = "gaussians"
     #: whether a kernel matrix that is not symmetric is an error
     _needs_symmetric_kernels = True
+    #: whether predictions come from one combination of kernels, with `kernel_weights_`
+    _learns_one_kernel = True
+    #: whether answers can be compared with targets; reports and the command line need this
+    _predicts_targets = True
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -332,7 +336,7 @@ class MultiKernelEstimator(ColumnImportance, WeightsInNotebook, BaseEstimator): 
     @property
     def _one_output(self) -> bool:
         """Whether predictions are vectors."""
-        raise NotImplementedError
+        return True
 
     @property
     def _warm_start(self) -> bool:

@@ -55,6 +55,7 @@ class EnsembleMixin(MultiKernelEstimator):
 
     _second_loss: Hinge | Squared
     weighting = None
+    _learns_one_kernel = False
 
     def _fold_target(self, target: Target, y: np.ndarray, train: np.ndarray, fold: int) -> Target:
         return target.take(train)

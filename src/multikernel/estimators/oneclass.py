@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 from ..learners.oneclass import OneClassSVM
 from ..learners.svm import SVM
 from ..problem import Target
-from ..weighting import AlignmentRegularized, JointWeighting, Uniform
+from ..weighting import AlignmentRegularized, JointWeighting
 from .base import MultiKernelEstimator
 
 #: Part of the sample that may lie outside, if nothing is said.
@@ -34,14 +34,14 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
     ``nu`` says which part of the sample may lie outside. ``C`` says what a sample outside costs;
     the offset is 1. With ``nu = sum(dual_coef_) / (n C)`` of a fit in the C form, the nu-form has
     the same weights, and scores in proportion. There are no labels to align kernels with, so the
-    weighting is uniform or joint.
+    weighting is uniform, a consensus of the kernels, or joint.
 
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         As in :class:`MultiKernelClassifier`.
     weighting : str or weighting, default="lp"
-        ``"uniform"``, ``"lp"``, ``"l1"``, or an object such as ``mk.LpNorm(p=2)``.
+        ``"uniform"``, ``"statis"``, ``"lp"``, ``"l1"``, or an object such as ``mk.LpNorm(p=2)``.
     nu : float in (0, 1], default=0.5
         At most this part of the sample is left outside.
     C : float or None, default=None
@@ -152,11 +152,11 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
                 f"MultiKernelOneClass needs at least 2 samples; got n_samples = {X.shape[0]}."
             )
         rule = self._as_weighting(self.weighting)
-        fits = isinstance(rule, (Uniform, JointWeighting))
+        fits = not rule.needs_target or isinstance(rule, JointWeighting)
         if not fits or isinstance(rule, AlignmentRegularized):
             raise ValueError(
                 f"weighting={self.weighting!r} needs targets to learn from; MultiKernelOneClass "
-                "has none. Use 'uniform' or a joint rule such as mk.LpNorm(p=4/3)."
+                "has none. Use 'uniform', 'statis', or a joint rule such as mk.LpNorm(p=4/3)."
             )
         learner = self._learner()
         weights, keep = self._sample_weights(sample_weight, X)

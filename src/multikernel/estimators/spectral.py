@@ -215,6 +215,7 @@ class SpectralKernelClassifier(ClassifierCommon):
     class_weight = None
     fit_intercept = True
     random_state = None
+    _learns_one_kernel = False
 
     def __init__(
         self,

@@ -30,6 +30,8 @@ TERM = np.dtype([("machine", np.intp), ("kernel", np.intp), ("point", np.intp), 
 class VotedCommon(ClassifierCommon):
     """The parts that the classifier and its cross-validated variant have in common."""
 
+    _learns_one_kernel = False
+
     _parameter_constraints: dict[str, Any] = {
         "kernels": "no_validation",  # as_bank checks it and gives better messages
         "complexity": [StrOptions(set(NAMES)), "array-like"],

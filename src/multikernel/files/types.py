@@ -73,6 +73,9 @@ ESTIMATORS: tuple[type, ...] = (
     estimators.SpectralKernelClassifier,
     estimators.ParzenClassifier,
     estimators.ParzenRegressor,
+    estimators.ConsensusKernel,
+    estimators.KernelClustering,
+    estimators.KernelFeatures,
     TableModel,
 )
 
@@ -91,6 +94,7 @@ WEIGHTINGS: tuple[type, ...] = (
     *(weighting.LeaveOneOut,),
     weighting.FeatureCorrelation,
     *(weighting.LpNorm, weighting.L1, weighting.ElasticNetNorm, weighting.HierarchicalNorm),
+    *(weighting.Statis, weighting.FullNeighbours, weighting.SparseNeighbours),
     *(weighting.NonIsotropicNorm, weighting.L2Ball, weighting.AlignmentRegularized),
 )
 

@@ -80,6 +80,12 @@ def write_report(
     path = check_place(path)
     board = validation.check_leaderboard(cv_results)
     weights = Weights.of(estimator)
+    if not estimator._predicts_targets:
+        raise TypeError(
+            "A report is about a model whose predict can be compared with targets; got "
+            f"{type(estimator).__name__}. Draw it with mk.plot.weights, mk.plot.alignments or "
+            "mk.plot.embedding."
+        )
     estimator._check_X(X, reset=False)
     if y is None and not hasattr(estimator, "offset_"):
         raise ValueError("A report needs the targets y that the estimator was fitted to; got None.")

@@ -18,6 +18,7 @@ import numpy as np
 from ..bounds.bound_factor import axes
 from ..estimators.weights import Weights
 from .comparisons import block_norms, compare_weights, scores_by_norm, scores_by_size
+from .embeddings import embedding
 from .findings import (
     effective_rank,
     find_alignments,
@@ -36,6 +37,7 @@ __all__ = [
     "convergence",
     "spectrum",
     "certificate",
+    "embedding",
     "compare_weights",
     "block_norms",
     "scores_by_size",
@@ -234,6 +236,11 @@ def convergence(estimator: Any, ax: Any = None) -> Any:
     matplotlib axes
     """
     Weights.of(estimator)  # or say what is missing
+    if not estimator._predicts_targets:
+        raise TypeError(
+            f"{type(estimator).__name__} finds its weights without iterations; its optimality_ "
+            "says how well they satisfy the conditions of the optimum."
+        )
     histories = find_histories(estimator)
     if not histories:
         histories = [("the machine", np.array([float(estimator.duality_gap_)]))]

@@ -10,6 +10,8 @@ from .base import Weighting
 from .joint import JointWeighting
 from .leave_one_out import LeaveOneOut
 from .lp_norm import L1, LpNorm
+from .neighbours import FullNeighbours, SparseNeighbours
+from .statis import Statis
 from .structured_norms import ElasticNetNorm, HierarchicalNorm, NonIsotropicNorm
 from .uniform import BestSingle, Uniform
 from .weight_penalties import AlignmentRegularized, L2Ball
@@ -22,6 +24,9 @@ NAMED: dict[str, type[Weighting]] = {
     "alignf": AlignF,
     "loo": LeaveOneOut,
     "correlation": FeatureCorrelation,
+    "statis": Statis,
+    "full-neighbours": FullNeighbours,
+    "sparse-neighbours": SparseNeighbours,
     "lp": LpNorm,
     "l1": L1,
     "l2-ball": L2Ball,
@@ -55,12 +60,15 @@ __all__ = [
     "BestSingle",
     "ElasticNetNorm",
     "FeatureCorrelation",
+    "FullNeighbours",
     "HierarchicalNorm",
     "JointWeighting",
     "L2Ball",
     "LeaveOneOut",
     "LpNorm",
     "NonIsotropicNorm",
+    "SparseNeighbours",
+    "Statis",
     "Uniform",
     "Weighting",
     "as_weighting",

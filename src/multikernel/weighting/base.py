@@ -24,6 +24,8 @@ class Weighting(BaseEstimator):  # type: ignore[misc]
     signed_weights: bool = False
     #: Whether the p x p inner products of the kernels are needed.
     needs_products: bool = False
+    #: Whether the weights depend on the target; rules without this serve samples without labels.
+    needs_target: bool = True
     #: Whether the weights depend on the learner and its C or alpha.
     needs_learner: bool = False
     #: Whether the weights depend on `Grams.summary`.

@@ -27,6 +27,8 @@ class Uniform(Weighting):
     array([0.5, 0.5])
     """
 
+    needs_target = False
+
     def start(
         self, grams: Grams, target: Target, learner: Learner, summary: Summary | None = None
     ) -> np.ndarray:
