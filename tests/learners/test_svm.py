@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import SVC
 
 import multikernel as mk
@@ -345,3 +348,19 @@ def test_polish_keeps_the_better_solution():
     before = svm_gap(K, start, rough.intercept_[0], y, C)
     assert before > 1e-5
     assert svm_gap(K, better.alpha * y, better.intercept, y, C) <= before
+
+
+@pytest.mark.parametrize("C", [1e-12, 1e-6, 1.0, 1e6, 1e9, 1e12])
+@pytest.mark.parametrize("width", [0.001, 0.5, 50.0])
+def test_a_gap_above_tol_is_never_silent(C, width):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((80, 3))
+    y = np.where(rng.random(80) < 0.5, 1.0, -1.0)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = machine(gaussian(X, width), y, C)
+    assert 0 <= found.gap <= 1 + 1e-9
+    said = [w for w in caught if issubclass(w.category, ConvergenceWarning)]
+    assert bool(said) == (found.gap > 1e-3)
+    if said:
+        assert "lower it" in str(said[0].message) or "Raise max_iter" in str(said[0].message)

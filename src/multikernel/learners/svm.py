@@ -112,11 +112,19 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         known = [one.values for one in solved if one.values is not None]
         values = np.column_stack(known) if len(known) == len(solved) else gram.matvec(coef)
         machine = certified(self, values, coef, target, max(one.steps for one in solved))
-        if not all(one.finished for one in solved) and machine.gap > self.tol:
+        finished = all(one.finished for one in solved)
+        if machine.gap > self.tol and (self.exact or not finished):
+            stopped = f"stopped after max_iter={self.max_iter} iterations"
+            advice = "Raise max_iter, or standardise the data."
+            if finished:
+                stopped = "ended"
+                advice = (
+                    f"C = {fixed_cost(self.C):g} is so large for these kernels that rounding "
+                    "decides; lower it."
+                )
             warnings.warn(
-                f"The SVM stopped after max_iter={self.max_iter} iterations with a relative "
-                f"duality gap of {machine.gap:.2g}, above tol={self.tol:g}. Raise max_iter, or "
-                "standardise the data.",
+                f"The SVM {stopped} with a relative duality gap of {machine.gap:.2g}, above "
+                f"tol={self.tol:g}. {advice}",
                 ConvergenceWarning,
                 stacklevel=2,
             )
