@@ -722,9 +722,21 @@ def test_stored_files_go_on_loading(path):
     if "decision_function" in expected:
         values = model.decision_function(X)
         np.testing.assert_allclose(values, expected["decision_function"], rtol=1e-8, atol=1e-10)
+    for name in ("predict_proba", "predict_interval"):
+        if name in expected:
+            np.testing.assert_allclose(getattr(model, name)(X), expected[name], rtol=1e-8)
     if "kernel_weights" in expected:
         weights = (model.estimator if isinstance(model, TableModel) else model).kernel_weights_
         np.testing.assert_array_equal(weights, expected["kernel_weights"])
+
+
+def test_files_from_before_probabilities_and_intervals_say_what_to_do():
+    expected = json.loads((STORED / "format-1-classifier.json").read_text())
+    with pytest.raises(NotFittedError, match="Fit it again to get them"):
+        mk.load(STORED / "format-1-classifier.skops").predict_proba(np.array(expected["X"]))
+    expected = json.loads((STORED / "format-1-regressor.json").read_text())
+    with pytest.raises(NotFittedError, match="Fit it again to get them"):
+        mk.load(STORED / "format-1-regressor.skops").predict_interval(np.array(expected["X"]))
 
 
 @pytest.mark.parametrize("path", sorted(STORED.glob("format-1-voted*.skops")), ids=lambda p: p.stem)

@@ -66,6 +66,8 @@ def models():
         "views": (mk.MultiKernelClassifier(views, mk.LpNorm(p=2)), X, y),
         "per-class": (mk.MultiKernelClassifier(gaussians, "l1", multiclass="per_class"), X, y),
         "given": (mk.MultiKernelClassifier(matrices), mk.sample_ids(60), few),
+        "probabilities": (mk.MultiKernelClassifier(gaussians, calibration="isotonic"), X, y),
+        "intervals": (mk.MultiKernelRegressor(gaussians), R, t),
     }
 
 
@@ -102,6 +104,10 @@ def store(name, model, rows):
         expected["kernel_weights"] = estimator.kernel_weights_.tolist()
     if hasattr(model, "decision_function"):
         expected["decision_function"] = model.decision_function(rows).tolist()
+    if hasattr(model, "predict_proba"):
+        expected["predict_proba"] = model.predict_proba(rows).tolist()
+    if hasattr(model, "predict_interval"):
+        expected["predict_interval"] = np.array(model.predict_interval(rows)).tolist()
     path.with_suffix(".json").write_text(json.dumps(expected) + "\n")
     print(f"{path.name}: {path.stat().st_size:,} bytes")
 

@@ -33,7 +33,8 @@ from .base import Learner
 
 #: Smallest number of samples of each class in a part of the sample, if the class has so many.
 MIN_CLASS_SAMPLES = 50
-#: Multipliers this close to zero or to their bound, relative to the bound, count as equal to it.
+#: Multipliers closer than this to zero or to their bound are there, relative to the largest one and
+#: to the bound.
 BOUND_TOLERANCE = 1e-8
 #: Added to the diagonal of the matrix of free support vectors, relative to its largest entry; the
 #: next value is tried if the matrix is not positive definite.
@@ -194,11 +195,12 @@ def span_rule(
     n_copies = np.bincount(group, omega, n_groups)
     remaining = bound * np.maximum(0.0, 1.0 - 1.0 / n_copies)
     removed = np.maximum(0.0, alpha - remaining)
-    tolerance = BOUND_TOLERANCE * bound
-    free = np.flatnonzero((alpha > tolerance) & (alpha < bound - tolerance))
+    # With large kernels all multipliers are far below their bounds.
+    zero = BOUND_TOLERANCE * np.minimum(bound, alpha.max())
+    free = np.flatnonzero((alpha > zero) & (alpha < bound * (1.0 - BOUND_TOLERANCE)))
     asked = np.zeros(n_groups, dtype=bool)
     asked[group[rows]] = True
-    moved = np.flatnonzero(asked & (removed > tolerance))
+    moved = np.flatnonzero(asked & (removed > zero))
     change = np.zeros(n_groups)
     change[moved] = removed[moved] * squared_spans(
         gram, first, free, moved, fit_intercept=fit_intercept
