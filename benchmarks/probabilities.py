@@ -44,7 +44,7 @@ N_BINS = 10
 
 CLASSIFIERS: dict[str, Callable[[], Any]] = {
     "hinge": lambda: mk.MultiKernelClassifier(),
-    "hinge, loo weights": lambda: mk.MultiKernelClassifier(weighting="loo"),
+    "hinge, alignf weights": lambda: mk.MultiKernelClassifier(weighting="alignf"),
     "squared": lambda: mk.MultiKernelClassifier(loss="squared"),
     "logistic": lambda: mk.MultiKernelClassifier(loss="logistic"),
     "logistic, sigmoid": lambda: mk.MultiKernelClassifier(loss="logistic", calibration="sigmoid"),
@@ -58,7 +58,10 @@ CLASSIFIERS: dict[str, Callable[[], Any]] = {
 }
 REGRESSORS: dict[str, tuple[Callable[[], Any], str]] = {
     "jackknife+": (lambda: mk.MultiKernelRegressor(), "jackknife+"),
-    "jackknife+, loo weights": (lambda: mk.MultiKernelRegressor(weighting="loo"), "jackknife+"),
+    "jackknife+, alignf weights": (
+        lambda: mk.MultiKernelRegressor(weighting="alignf"),
+        "jackknife+",
+    ),
     "cv+": (lambda: mk.MultiKernelRegressor(), "cv+"),
     "cv+, SVR": (lambda: mk.MultiKernelRegressor(loss="epsilon_insensitive", alpha=0.1), "cv+"),
     "split": (lambda: mk.MultiKernelRegressor(), "split"),
@@ -168,7 +171,7 @@ def draw(pairs: dict[str, list[np.ndarray]]) -> None:
     plt.rcParams["svg.hashsalt"] = "multikernel"
     shown = {
         "hinge": "MultiKernelClassifier()",
-        "hinge, loo weights": 'MultiKernelClassifier(weighting="loo")',
+        "hinge, alignf weights": 'MultiKernelClassifier(weighting="alignf")',
         "CalibratedClassifierCV(SVC)": "CalibratedClassifierCV(SVC())",
     }
     figure, axes = plt.subplots(figsize=(5.2, 4.6), layout="constrained")

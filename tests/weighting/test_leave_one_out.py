@@ -162,7 +162,7 @@ def test_several_starts_are_no_worse_than_one():
     target = Target(y[:, None], "regression")
     options = {"tol": 1e-6, "max_iter": 60, "seed": 0}
     many = minimise(SizedKernels(grams, target, True), **options)
-    one = minimise(SizedKernels(grams, target, True), several=False, **options)
+    one = minimise(SizedKernels(grams, target, True), rough=True, **options)
     assert many.error <= one.error * (1 + 1e-3)
 
 

@@ -16,11 +16,14 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.optimize import minimize
 
+from .._threads import one_blas_thread
 from ..grams.protocol import Grams
 from ..learners.leave_one_out import LeaveOneOutFit, LeaveOneOutProblem, leave_one_out
 from ..problem import Target
 from .alignment import alignf
 
+#: All kernel matrices of a sample are held if they take no more than this.
+MAX_STACK_BYTES = 100e6
 #: Starts are compared on at most this many samples.
 MAX_START_SAMPLES = 400
 #: Factorisations of one run of the minimisation, on a part of the sample.
@@ -97,7 +100,30 @@ class SizedKernels:
         return np.where(self.usable, sizes / self.unit, 0.0)
 
     def matrix(self, sizes: np.ndarray) -> np.ndarray:
-        return self.grams.combine(self.weights(sizes)).dense()
+        return self.combine(self.weights(sizes))
+
+    @cached_property
+    def stack(self) -> np.ndarray | None:
+        """All kernel matrices, one a row, if they take little memory: passes over them are faster."""
+        n = self.grams.n
+        if 8 * self.p * n**2 > MAX_STACK_BYTES:
+            return None
+        return self.grams.block(slice(0, n)).reshape(self.p, n**2).astype(np.float64, copy=False)
+
+    def combine(self, kernel_weights: np.ndarray) -> np.ndarray:
+        """The weighted sum of the kernel matrices."""
+        if self.stack is None:
+            return self.grams.combine(kernel_weights).dense()
+        n = self.grams.n
+        with one_blas_thread():
+            return np.asarray(kernel_weights @ self.stack).reshape(n, n)
+
+    def inner_products(self, G: np.ndarray) -> np.ndarray:
+        """``<G, K_k>`` for all kernels."""
+        if self.stack is None:
+            return self.grams.inner_products(G)
+        with one_blas_thread():
+            return np.asarray(self.stack @ G.ravel())
 
     def fit(self, sizes: np.ndarray) -> LeaveOneOutFit:
         self.factorisations += 1
@@ -133,6 +159,8 @@ class LooMinimum:
     projected_gradient : float
     factorisations : int
         Of the whole matrix.
+    rough : bool
+        See `minimise`.
     """
 
     sample: SizedKernels
@@ -142,6 +170,7 @@ class LooMinimum:
     error: float
     projected_gradient: float
     factorisations: int
+    rough: bool
 
     @cached_property
     def uniform(self) -> np.ndarray:
@@ -149,6 +178,8 @@ class LooMinimum:
         sizes = self.uniform_start
         if self.part is not self.sample:
             sizes = with_best_total(self.sample, sizes, 0.5)[0]
+        if self.rough:
+            return sizes
         return no_larger_than_needed(self.part, sizes, self.sample.n_counted)
 
     def shrunken_sizes(self, share: float) -> np.ndarray:
@@ -159,14 +190,14 @@ class LooMinimum:
 
 
 def minimise(
-    sample: SizedKernels, *, tol: float, max_iter: int, seed: Any, several: bool = True
+    sample: SizedKernels, *, tol: float, max_iter: int, seed: Any, rough: bool = False
 ) -> LooMinimum:
     """Minimise the criterion: starts on a part of the sample, then the whole sample.
 
-    Without ``several``, the uniform start is the only one.
+    A rough minimum has equal sizes as its only start, and its total may be larger than needed.
     """
     part = sample.part(some_rows(sample.target, MAX_START_SAMPLES, seed))
-    uniform, starts = find_starts(part, several)
+    uniform, starts = find_starts(part, several=not rough)
     runs = []
     for start in starts:
         with suppress(LinAlgError):
@@ -174,7 +205,8 @@ def minimise(
     if not runs:
         raise LinAlgError("No start has a positive definite matrix.")
     best = without_unneeded(part, min(runs, key=lambda run: run[1])[0], sample.n_counted)
-    best = no_larger_than_needed(part, best, sample.n_counted)
+    if not rough:
+        best = no_larger_than_needed(part, best, sample.n_counted)
     before = sample.factorisations if part is not sample else 0
     sizes, error, gradient = descend(sample, best, max_iter, tol)
     return LooMinimum(
@@ -185,6 +217,7 @@ def minimise(
         sample.relative(error),
         gradient,
         sample.factorisations - before,
+        rough,
     )
 
 
@@ -369,7 +402,7 @@ class Trace:
             fit = self.sample.fit(sizes)
         except LinAlgError:
             return 1e10, np.zeros(len(x))
-        products = self.sample.grams.inner_products(fit.gradient())
+        products = self.sample.inner_products(fit.gradient())
         slope = (self.sample.weights(sizes) * products)[self.usable]
         slope /= fit.error + self.sample.floor
         if fit.error < self.best[1]:

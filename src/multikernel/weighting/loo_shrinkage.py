@@ -24,7 +24,7 @@ def choose_shrinkage(sample: SizedKernels, tol: float, seed: int) -> float:
     for train, test in folds_of_distinct_samples(sample, seed):
         part = sample.part(train)
         try:
-            found = minimise(part, tol=10 * tol, max_iter=MAX_START_STEPS, seed=seed, several=False)
+            found = minimise(part, tol=10 * tol, max_iter=MAX_START_STEPS, seed=seed, rough=True)
         except LinAlgError:
             continue  # a fold that says nothing
         target = sample.target.take(test)
@@ -32,7 +32,7 @@ def choose_shrinkage(sample: SizedKernels, tol: float, seed: int) -> float:
         for row, share in enumerate(SHRINKAGES):
             kernel_weights = part.weights(found.shrunken_sizes(share))
             kernel_weights[sample.usable] *= rescale
-            K = sample.grams.combine(kernel_weights).dense()
+            K = sample.combine(kernel_weights)
             fit = leave_one_out(K[np.ix_(train, train)], part.problem)
             residual = part.problem.Y - K[np.ix_(train, train)] @ fit.coef
             c = part.problem.costs
