@@ -104,7 +104,7 @@ class SizedKernels:
 
     @cached_property
     def stack(self) -> np.ndarray | None:
-        """All kernel matrices, one a row, if they take little memory: passes over them are faster."""
+        """All kernel matrices, one a row, if they take little memory: passes are faster then."""
         n = self.grams.n
         if 8 * self.p * n**2 > MAX_STACK_BYTES:
             return None
