@@ -175,6 +175,9 @@ REASON = "'lopsided' was given with symmetric=False.*needed here.*VotedKernelCla
         mk.SpectralKernelClassifier(bank(), family="convex"),
         mk.ParzenClassifier(bank()),
         mk.ParzenRegressor(bank()),
+        mk.ConsensusKernel(bank()),
+        mk.KernelClustering(2, bank()),
+        mk.KernelFeatures(mk.MultiKernelClassifier(bank(), "uniform")),
     ],
     ids=lambda model: type(model).__name__,
 )

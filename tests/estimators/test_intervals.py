@@ -23,6 +23,7 @@ REGRESSORS = {
     "alpha loo": mk.MultiKernelRegressor(alpha="loo"),
     "joint": mk.MultiKernelRegressor(weighting=mk.LpNorm(p=2)),
     "no intercept": mk.MultiKernelRegressor(fit_intercept=False),
+    "neither": mk.MultiKernelRegressor(fit_intercept=False, center=False),
     "spherical": mk.MultiKernelRegressor(normalize="spherical"),
     "not centred": mk.MultiKernelRegressor(center=False),
     "linear": mk.MultiKernelRegressor(mk.per_feature(mk.Linear())),
@@ -51,7 +52,7 @@ def test_every_regressor_has_intervals_of_about_the_asked_coverage(name):
     assert std.shape == (400,) and 0.65 < np.sqrt(np.mean(((truth - mean) / std) ** 2)) < 1.3
 
 
-@pytest.mark.parametrize("name", ["ridge", "no intercept", "spherical", "not centred", "linear"])
+@pytest.mark.parametrize("name", ["ridge", "neither", "spherical", "not centred", "linear"])
 def test_jackknife_is_that_of_refits_with_the_same_kernel(name):
     n = 30
     model = copy.deepcopy(REGRESSORS[name]).set_params(weighting="uniform").fit(X[:n], Y[:n])

@@ -147,12 +147,12 @@ def test_classes_with_one_member(name):
 def test_kernel_values_and_rows_on_demand():
     X, y, new, _ = halves(3)
     bank = [mk.Gaussian(0.1), mk.Gaussian(1.0)]
-    model = mk.MultiKernelClassifier(bank).fit(X, y)
+    model = mk.MultiKernelClassifier(bank, "alignf").fit(X, y)
     given = np.stack([kernel(X) for kernel in bank], axis=-1)
-    other = mk.MultiKernelClassifier("precomputed").fit(given, y)
+    other = mk.MultiKernelClassifier("precomputed", "alignf").fit(given, y)
     seen = np.stack([kernel(new, X) for kernel in bank], axis=-1)
     np.testing.assert_allclose(other.predict_proba(seen), model.predict_proba(new), atol=1e-6)
-    tight = mk.MultiKernelClassifier(bank, memory_budget=20_000).fit(X, y)
+    tight = mk.MultiKernelClassifier(bank, "alignf", memory_budget=20_000).fit(X, y)
     np.testing.assert_allclose(tight.predict_proba(new), model.predict_proba(new), atol=0.02)
 
 
@@ -162,12 +162,14 @@ def test_probabilities_are_calibrated_on_noisy_data():
     X = rng.normal(size=(6400, 2))
     truth = expit(2.0 * X[:, 0] + np.sin(2.0 * X[:, 1]))
     y = (rng.random(6400) < truth).astype(int)
-    for model in (mk.MultiKernelClassifier(), mk.MultiKernelClassifier(loss="squared")):
+    # Support vector machines look for the boundary, and know less about probabilities elsewhere.
+    for loss, far in (("hinge", 0.15), ("squared", 0.11)):
+        model = mk.MultiKernelClassifier(loss=loss)
         p = model.fit(X[:400], y[:400]).predict_proba(X[400:])[:, 1]
         bins = np.clip((10 * p).astype(int), 0, 9)
         gaps = [abs(np.sum((y[400:] - p)[bins == b])) for b in range(10)]
         assert np.sum(gaps) / len(p) < 0.06
-        assert np.sqrt(np.mean((p - truth[400:]) ** 2)) < 0.13
+        assert np.sqrt(np.mean((p - truth[400:]) ** 2)) < far
 
 
 @pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score", "roc_auc_ovr"])

@@ -29,7 +29,7 @@ BANKS = {
     "views": mk.per_view({"a": (mk.Gaussian(0.1), [0, 1]), "b": (mk.Linear(), [2, 3])}),
     "composed": [mk.Gaussian(0.1) * mk.Linear(), mk.Gaussian(0.2) + mk.Polynomial(2)],
     "mixed": mk.gaussians([0.1]) + mk.per_feature(mk.Linear()) + [mk.Linear() * mk.Gaussian(0.1)],
-    "default": None,
+    "smooth": mk.default_bank(X, kind="gaussians"),
     "tables": [k for k in mk.default_bank(X, kind="tables") if not reads_ranks(k)],
 }
 
@@ -49,7 +49,7 @@ def test_closed_forms_and_central_differences(name, normalize, fit_intercept):
 
 
 def test_predictions_are_what_is_differentiated():
-    model = mk.MultiKernelRegressor().fit(X, y)
+    model = mk.MultiKernelRegressor(mk.default_bank(X, kind="gaussians"), "alignf").fit(X, y)
     found = model._expansion.gradients(NEW, STEPS)[:, :, 0]
     for j in range(4):
         step = np.zeros(4)
@@ -60,7 +60,8 @@ def test_predictions_are_what_is_differentiated():
 
 def test_outputs_with_weights_of_their_own():
     labels = (y > 1).astype(int) + (y > 3)
-    model = mk.MultiKernelClassifier(multiclass="per_class").fit(X, labels)
+    bank = mk.default_bank(X, kind="gaussians")
+    model = mk.MultiKernelClassifier(bank, multiclass="per_class").fit(X, labels)
     found = model._expansion.gradients(NEW, STEPS)
     assert found.shape == (20, 4, 3)
     expected = Expansion.gradients(model._expansion, NEW, STEPS)
@@ -125,10 +126,12 @@ def test_many_rows_are_read_in_blocks():
 
 
 def test_single_precision():
-    wide = mk.MultiKernelRegressor().fit(X, y)._expansion
+    options = {"kernels": mk.default_bank(X, kind="gaussians"), "weighting": "alignf"}
+    wide = mk.MultiKernelRegressor(**options).fit(X, y)._expansion
     for normalize, rtol in (("multiplicative", 1e-4), ("spherical", 2e-3)):
-        double = mk.MultiKernelRegressor(normalize=normalize).fit(X, y)
-        single = mk.MultiKernelRegressor(normalize=normalize, dtype="float32").fit(X, y)
+        double = mk.MultiKernelRegressor(normalize=normalize, **options).fit(X, y)
+        single = mk.MultiKernelRegressor(normalize=normalize, dtype="float32", **options)
+        single.fit(X, y)
         found = column_sensitivities(single._expansion, X, relative_step=5e-3)
         np.testing.assert_allclose(found, column_sensitivities(double._expansion, X), rtol=rtol)
     assert np.all(column_sensitivities(wide, X) > 0)

@@ -262,3 +262,15 @@ def test_the_seed_of_the_estimator_is_that_of_the_rule():
     by_rule = mk.MultiKernelRegressor(weighting=mk.LeaveOneOut(random_state=7)).fit(X, y)
     np.testing.assert_array_equal(by_name.kernel_weights_, by_rule.kernel_weights_)
     mk.MultiKernelRegressor(random_state=np.random.RandomState(7)).fit(X, y)
+
+
+@pytest.mark.parametrize("options", [{}, {"weighting": "uniform", "alpha": "loo"}])
+def test_centring_does_not_give_left_out_targets_away(options):
+    """Without an intercept, centred functions sum to zero: one target follows from the rest."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    y = np.sin(X[:, 0]) + rng.normal(size=200)
+    y -= y[:100].mean()
+    model = mk.MultiKernelRegressor(fit_intercept=False, **options).fit(X[:100], y[:100])
+    free = mk.MultiKernelRegressor(**options).fit(X[:100], y[:100])
+    assert model.score(X[100:], y[100:]) > free.score(X[100:], y[100:]) - 0.05

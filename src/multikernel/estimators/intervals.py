@@ -211,7 +211,11 @@ class IntervalMixin:
 
     def _has_jackknife(self, sample: TrainingSample) -> bool:
         """Whether functions without each sample have a closed form that fits in memory."""
-        return bool(self._one_kernel_ridge and sample.n <= MAX_JACKKNIFE_SAMPLES)
+        this: Any = self
+        # Centred functions sum to zero over the sample: without an intercept the others would give
+        # the target of every left-out sample away.
+        honest = this.fit_intercept or not this.center
+        return bool(self._one_kernel_ridge and honest and sample.n <= MAX_JACKKNIFE_SAMPLES)
 
     def _jackknife(self, sample: TrainingSample) -> ClosedForm:
         if "jackknife" not in sample.found:
@@ -256,9 +260,11 @@ class IntervalMixin:
         if not self._has_jackknife(sample):
             raise ValueError(
                 "method='jackknife+' has a closed form for ridge regression with one learned "
-                f"kernel and up to {MAX_JACKKNIFE_SAMPLES} samples; this is "
-                f"{type(self).__name__} with loss={getattr(self, 'loss', None)!r} and "
-                f"{sample.n} samples. Use method='cv+' or 'split'."
+                f"kernel, an intercept (or center=False) and up to {MAX_JACKKNIFE_SAMPLES} "
+                f"samples; this is {type(self).__name__} with "
+                f"loss={getattr(self, 'loss', None)!r}, "
+                f"fit_intercept={getattr(self, 'fit_intercept', None)!r} and {sample.n} samples. "
+                "Use method='cv+' or 'split'."
             )
         known = self._jackknife(sample)
         X = self._check_X(X, reset=False)  # type: ignore[attr-defined]

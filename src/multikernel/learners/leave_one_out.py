@@ -33,6 +33,8 @@ from ..problem import Target
 
 #: Ridge constants that are searched, relative to the mean diagonal of the kernel.
 SMALLEST_RIDGE, LARGEST_RIDGE = 1e-7, 1e4
+#: Row sums below this part of n times the mean diagonal are those of a centred kernel.
+CENTRED_SUM = 1e-6
 #: The search begins with at most this many samples.
 MAX_SEARCH_SAMPLES = 500
 
@@ -181,7 +183,9 @@ def best_ridge(
     """The ridge constant with the smallest leave-one-out error, and the fit with it.
 
     The search is over the logarithm of the constant, relative to the mean diagonal of the kernel:
-    first on a part of the sample, then near the value found there.
+    first on a part of the sample, then near the value found there. For a centred kernel it is that
+    with a free intercept: centred functions sum to zero over the sample, so that without one the
+    others would give every left-out target away.
     """
     if "dense" not in gram.offers:
         raise ValueError(
@@ -189,18 +193,19 @@ def best_ridge(
             "is no room. Raise memory_budget, or give a number instead of 'loo'."
         )
     K = gram.dense()
-    problem = LeaveOneOutProblem.of(target, fit_intercept)
     unit = float(np.mean(gram.diagonal()))
     unit = unit if unit > 0 else 1.0
+    centred = np.abs(K.sum(axis=1)).max() <= CENTRED_SUM * gram.n * unit
+    problem = LeaveOneOutProblem.of(target, fit_intercept or bool(centred))
     low, high = np.log(SMALLEST_RIDGE), np.log(LARGEST_RIDGE)
     rows = np.arange(gram.n)
     if gram.n > MAX_SEARCH_SAMPLES:
         rows = np.random.default_rng(0).permutation(gram.n)[:MAX_SEARCH_SAMPLES]
-        part = LeaveOneOutProblem.of(target.take(rows), fit_intercept)
+        part = LeaveOneOutProblem.of(target.take(rows), problem.fit_intercept)
         near = _search(K[np.ix_(rows, rows)] / unit, part, low, high, 0.3)
         low, high = max(low, near - 1.5), min(high, near + 1.5)
     alpha = unit * float(np.exp(_search(K / unit, problem, low, high, 0.1)))
-    return alpha, leave_one_out(K / alpha, problem)
+    return alpha, leave_one_out(K / alpha, LeaveOneOutProblem.of(target, fit_intercept))
 
 
 def _search(

@@ -58,7 +58,10 @@ class SizedKernels:
     factorisations: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        self.problem = LeaveOneOutProblem.of(self.target, self.fit_intercept)
+        # Centred functions sum to zero over the sample, so that without an intercept the others
+        # would give every left-out target away.
+        free = self.fit_intercept or self.grams.center
+        self.problem = LeaveOneOutProblem.of(self.target, free)
         self.usable = ~self.grams.degenerate
         omega = np.ones(self.grams.n)
         if self.target.sample_weight is not None:
