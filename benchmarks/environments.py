@@ -26,6 +26,13 @@ PINS: dict[str, tuple[str, ...]] = {
     "himalaya": ("himalaya==0.4.11", "packaging==26.3", *SHARED),
     "multimodal": ("scikit-multimodallearn==0.1.0", "cvxopt==1.3.3", *SHARED),
     "mklaren": ("mklaren==1.2", "cvxopt==1.3.3", *SHARED),
+    # The library runs beside these (benchmarks.accuracy): its dependencies are added. Wheels of
+    # XGBoost without CUDA exist for Linux and Windows.
+    "boosters": (
+        *("lightgbm==4.7.0", "catboost==1.2.10"),
+        "xgboost-cpu==3.2.0; platform_system != 'Darwin'",
+        "xgboost==3.2.0; platform_system == 'Darwin'",
+    ),
 }
 #: Runners that use the environment of the library itself.
 OWN = ("ours", "sklearn", "numpy")
@@ -52,7 +59,9 @@ def own_pins() -> tuple[str, ...]:
 def python(peer: str) -> Path:
     """The interpreter that runs a peer, in an environment that is made if it is not there."""
     peer = "own" if peer in OWN else peer
-    pins = own_pins() if peer == "own" else PINS[peer]
+    pins = () if peer == "own" else PINS[peer]
+    if peer in ("own", "boosters"):
+        pins = (*pins, *own_pins())
     folder = cache() / peer
     interpreter, stamp = folder / "bin" / "python", folder / "pins.txt"
     wanted = "\n".join(pins)
