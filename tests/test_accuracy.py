@@ -183,6 +183,14 @@ def test_the_default_is_what_has_been_run():
     assert "## defaults" in table.whole(found)
 
 
+def test_a_method_that_has_just_begun_does_not_shrink_the_table():
+    found = three_methods()
+    begun = [{**row, "method": "CatBoost"} for row in found if row["set"] == "a"]
+    assert "CatBoost" not in table.groups(found + begun)["defaults"]
+    all_sets = [{**row, "method": "CatBoost"} for row in found if row["method"] == "linear"]
+    assert "CatBoost" in table.groups(found + all_sets)["defaults"]
+
+
 def test_blocks_of_the_page_are_replaced_and_missing_ones_named():
     text = "Hand.\n<!-- begin a -->\nold\n<!-- end a -->\nMore.\n"
     once = page.filled(text, {"a": lambda: r"new \1"})
@@ -193,6 +201,7 @@ def test_blocks_of_the_page_are_replaced_and_missing_ones_named():
 
 
 def test_the_page_is_what_the_kept_rows_say(tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
     kept = page.PAGE.read_text()
     monkeypatch.setattr(page, "PAGE", tmp_path / "accuracy.md")
     monkeypatch.setattr(page, "PICTURE", tmp_path / "ranks.svg")

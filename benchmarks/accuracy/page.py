@@ -84,7 +84,7 @@ def several_views(found: Sequence[Row]) -> str:
 
 
 def versions(found: Sequence[Row]) -> str:
-    packages = sorted({row["version"] for row in found if row.get("version")})
+    packages = sorted({row["version"] for row in found if " " in row.get("version", "")})
     return f"Versions: {', '.join(packages)}."
 
 

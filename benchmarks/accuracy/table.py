@@ -18,6 +18,9 @@ REFERENCE = "HistGradientBoosting"
 #: The method that is asked about, the first of these that has been run. The second is the rule
 #: that the first uses, by its name.
 DEFAULTS = ("default", "loo")
+#: A method is compared if it has finished this share of the sets that the default has. A run that
+#: is under way would otherwise leave few sets that all methods have.
+MIN_COVERAGE = 0.75
 
 
 def default_of(rows: Sequence[Row]) -> str:
@@ -35,7 +38,12 @@ def groups(rows: Sequence[Row]) -> dict[str, list[str]]:
         "losses": [mine, *(m for m in OURS if "loss" in m)],
         "tuned": [mine, "RBF machine, tuned", *SPACES, *TUNED],
     }
-    run = {row["method"] for row in rows}
+    sets: dict[str, set[str]] = {}
+    for row in rows:
+        if row.get("error") is not None:
+            sets.setdefault(row["method"], set()).add(row["set"])
+    least = MIN_COVERAGE * len(sets.get(mine, ()))
+    run = {method for method, finished in sets.items() if len(finished) >= least}
     found = {name: [m for m in methods if m in run] for name, methods in wanted.items()}
     if not run & set(TUNED):
         found["tuned"] = []
@@ -121,23 +129,24 @@ def p_text(p: float) -> str:
 
 
 def duel_table(rows: Sequence[Row], methods: Sequence[str], mine: str) -> str:
-    """One method against each of the others, over sets and on single sets."""
+    """One method against each of the others, on all sets and splits that the two have finished."""
     others = [method for method in methods if method != mine]
-    errors = Errors.of(rows, methods)
-    pairs = [ranks.compare(errors.column(mine), errors.column(other)) for other in others]
+    errors = [Errors.of(rows, [mine, other]) for other in others]
+    pairs = [ranks.compare(*found.means.T) for found in errors]
     signs = ranks.holm([pair.p_sign for pair in pairs])
     sums = ranks.holm([pair.p_wilcoxon for pair in pairs])
     lines = [
-        f"| {mine} against | won, tied, lost | error relative to it | p (signs) | p (Wilcoxon) "
-        "| significantly better on | worse on |",
-        "|---|---|---|---|---|---|---|",
+        f"| {mine} against | splits | won, tied, lost | error relative to it | p (signs) "
+        "| p (Wilcoxon) | significantly better on | worse on |",
+        "|---|---|---|---|---|---|---|---|",
     ]
-    for other, pair, sign, summed in zip(others, pairs, signs, sums, strict=True):
-        better = len(ranks.significant(errors, other, mine))
-        worse = len(ranks.significant(errors, mine, other))
+    for other, found, pair, sign, summed in zip(others, errors, pairs, signs, sums, strict=True):
+        better = len(ranks.significant(found, other, mine))
+        worse = len(ranks.significant(found, mine, other))
         lines.append(
-            f"| {other} | {pair.wins}, {pair.ties}, {pair.losses} | {pair.relative_error:.3f} | "
-            f"{p_text(float(sign))} | {p_text(float(summed))} | {better} | {worse} |"
+            f"| {other} | {found.splits[0]} | {pair.wins}, {pair.ties}, {pair.losses} | "
+            f"{pair.relative_error:.3f} | {p_text(float(sign))} | {p_text(float(summed))} | "
+            f"{better} | {worse} |"
         )
     return "\n".join(lines)
 
