@@ -180,7 +180,7 @@ def test_the_default_is_what_has_been_run():
     more = [{**row, "method": "default"} for row in found if row["method"] == "loo"]
     assert table.default_of(found + more) == "default"
     assert table.groups(found + more)["defaults"][0] == "default"
-    assert "## defaults" in table.whole(found)
+    assert "## defaults" in table.whole(found, table.groups)
 
 
 def test_a_method_that_has_just_begun_does_not_shrink_the_table():
@@ -322,6 +322,14 @@ def test_methods_for_views_find_the_view_that_matters(method):
     found = measure.run(method, views.METHODS[method], tiny())
     assert found is not None and "failed" not in found, found
     assert found["error"] < 0.5
+
+
+def test_views_have_a_table_of_their_own():
+    errors = {"per view, loo": [0.1, 0.1], "concatenation, linear": [0.2, 0.3]}
+    found = made_rows({"a": errors, "b": errors})
+    text = table.whole(found, views.groups)
+    assert "## several views" in text and "| per view, loo | 1.00 | 1.000 |" in text
+    assert "| concatenation, linear | 25.0 ± 7.1 | 25.0 ± 7.1 | 1.0 |" in page.several_views(found)
 
 
 # -- rows on disk ---------------------------------------------------------------------------------

@@ -115,7 +115,7 @@ def main() -> None:
     path = rows.path(options.max_train, quick=options.quick, views=options.views)
     found = rows.read(path)
     if found:
-        text = table.whole(found)
+        text = table.whole(found, views.groups if options.views else table.groups)
         path.with_suffix(".md").write_text(text)
         print(text)
 

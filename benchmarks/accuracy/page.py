@@ -62,7 +62,7 @@ def single_sets(found: Sequence[Row]) -> str:
 
 def several_views(found: Sequence[Row]) -> str:
     """Mean error of every method on every set of views, and its CPU seconds."""
-    methods = [m for m in views.METHODS if any(row["method"] == m for row in found)]
+    methods = views.groups(found)["several views"]
     if not usable(found, methods):
         return NOT_RUN
     errors = Errors.of(found, methods)

@@ -218,7 +218,7 @@ def failures(rows: Sequence[Row]) -> str:
 
 def whole(
     rows: Sequence[Row],
-    grouped: Callable[[Sequence[Row]], Mapping[str, Sequence[str]]] = groups,
+    grouped: Callable[[Sequence[Row]], Mapping[str, Sequence[str]]],
 ) -> str:
     """Every group of methods as a section of one page."""
     parts = [section(rows, title, methods) for title, methods in grouped(rows).items()]

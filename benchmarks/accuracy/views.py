@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ import multikernel as mk
 from . import methods
 from .methods import Maker, WithBank
 from .problems import Split
+from .rows import Row
 
 #: Cost of the support vector machines that are stacked, one for each view.
 STACKED_COST = 10.0
@@ -103,3 +105,9 @@ METHODS: dict[str, Maker] = {
     "best view, RBF machine, tuned": best_view,
     "stacking of RBF machines": stacking,
 }
+
+
+def groups(rows: Sequence[Row]) -> dict[str, list[str]]:
+    """The methods that have been run, as one group."""
+    run = {row["method"] for row in rows}
+    return {"several views": [method for method in METHODS if method in run]}
