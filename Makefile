@@ -84,7 +84,8 @@ bench-parts: install
 	@set -e; for file in $(wildcard benchmarks/bench_*.py); do \
 	  echo "== $$file"; $(BIN)/python $$file; done
 
-# A run that was stopped goes on where it was; ARGS=--quick for minutes instead of hours.
+# A run that was stopped goes on where it was; ARGS=--quick for minutes instead of hours. LightGBM,
+# XGBoost and CatBoost are installed into an environment of their own, beside those of `make bench`.
 bench-accuracy: install
 	@$(BIN)/python -m benchmarks.accuracy $(ARGS)
 

@@ -28,6 +28,13 @@ PINS: dict[str, tuple[str, ...]] = {
     # It calls scikit-learn by a keyword that versions from 1.8 on do not know.
     "snfpy": ("snfpy==0.2.2", "scikit-learn==1.5.2"),
     "mklaren": ("mklaren==1.2", "cvxopt==1.3.3", *SHARED),
+    # The library runs beside these (benchmarks.accuracy): its dependencies are added. Wheels of
+    # XGBoost without CUDA exist for Linux and Windows.
+    "boosters": (
+        *("lightgbm==4.7.0", "catboost==1.2.10"),
+        "xgboost-cpu==3.2.0; platform_system != 'Darwin'",
+        "xgboost==3.2.0; platform_system == 'Darwin'",
+    ),
 }
 #: Runners that use the environment of the library itself.
 OWN = ("ours", "sklearn", "numpy")
@@ -54,7 +61,9 @@ def own_pins() -> tuple[str, ...]:
 def python(peer: str) -> Path:
     """The interpreter that runs a peer, in an environment that is made if it is not there."""
     peer = "own" if peer in OWN else peer
-    pins = own_pins() if peer == "own" else PINS[peer]
+    pins = () if peer == "own" else PINS[peer]
+    if peer in ("own", "boosters"):
+        pins = (*pins, *own_pins())
     folder = cache() / peer
     interpreter, stamp = folder / "bin" / "python", folder / "pins.txt"
     wanted = "\n".join(pins)

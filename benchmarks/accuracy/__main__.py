@@ -1,90 +1,121 @@
 """How well defaults predict.
 
     python -m benchmarks.accuracy [--quick] [--splits N] [--sets ...] [--methods ...]
+    python -m benchmarks.accuracy --views        sets of several views
     python -m benchmarks.accuracy --table        the table of what has been run
+    python -m benchmarks.accuracy --docs         numbers and picture of docs/accuracy.md
 
 Every finished (set, split, method) is a line of benchmarks/results/accuracy.jsonl (another file for
 another --max-train), so that a run that was stopped goes on where it was. LightGBM, XGBoost and
-CatBoost take part where they are installed (pip install lightgbm xgboost catboost).
+CatBoost are installed into an environment of their own, in which all methods run; with --here they
+take part where they are installed.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import time
-import warnings
-from pathlib import Path
-from typing import Any
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
 
 from rich.progress import track
 
-from . import methods, problems, table
+from benchmarks import environments
 
-RESULTS = Path(__file__).parent.parent / "results"
+from . import measure, methods, page, problems, rows, table, tuned, views
+from .methods import Maker
 
-
-def run_one(name: str, split: int, method: str, max_train: int) -> dict[str, Any] | None:
-    """Error and seconds of one method on one split; None where the method does not apply."""
-    data = problems.load(name, split, max_train)
-    model = methods.METHODS[method](data.regression)
-    if model is None:
-        return None
-    started = time.perf_counter()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        predicted = model.fit(data.X, data.y).predict(data.X_new)
-    seconds = time.perf_counter() - started
-    return {
-        "set": name,
-        "split": split,
-        "method": method,
-        "train": len(data.y),
-        "error": data.error(predicted),
-        "seconds": seconds,
-    }
+#: Splits of every set, in a quick run and otherwise.
+QUICK_SPLITS, SPLITS = 3, 10
+#: What --methods understands besides names of methods.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "ours": tuple(methods.OURS),
+    "peers": tuple(methods.PEERS),
+    "tuned": tuple(tuned.TUNED),
+}
+TABLES: dict[str, Maker] = {**methods.OURS, **methods.PEERS, **tuned.TUNED}
 
 
-def read(path: Path) -> list[dict[str, Any]]:
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines() if line]
+def chosen(named: list[str] | None, known: Mapping[str, Maker]) -> list[str]:
+    """The methods that --methods names, by themselves or as a group; all by default."""
+    if not named:
+        return list(known)
+    names = [name for one in named for name in GROUPS.get(one, (one,))]
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        sys.exit(
+            f"--methods: {unknown[0]!r} is not known. "
+            f"Groups: {', '.join(GROUPS)}. Methods: {', '.join(map(repr, known))}."
+        )
+    return names
+
+
+def run(options: argparse.Namespace) -> None:
+    """Measure whatever has no row yet."""
+    path = rows.path(options.max_train, quick=options.quick, views=options.views)
+    known = views.METHODS if options.views else TABLES
+    if options.views:
+        sets: tuple[str, ...] = problems.VIEWS
+    else:
+        sets = problems.QUICK if options.quick else problems.TABLES
+    named = options.methods
+    if options.quick and not named and not options.views:
+        named = list(methods.QUICK)
+    splits = options.splits or (QUICK_SPLITS if options.quick else SPLITS)
+    work = rows.missing(rows.read(path), options.sets or sets, chosen(named, known), splits)
+    for split, name, method in track(work, description="fits"):
+        found = measure.run(method, known[method], problems.load(name, split, options.max_train))
+        if found is not None:
+            rows.append(path, {"set": name, "split": split, "method": method, **found})
+
+
+def in_environment(arguments: list[str]) -> int:
+    """Run this program again, in the environment that has the boosters."""
+    root = environments.ROOT
+    try:
+        python = environments.python("boosters")
+    except environments.InstallationError as reason:
+        print(f"The boosters could not be installed ({reason}); running without them.")
+        return subprocess.call([sys.executable, "-m", __package__, "--here", *arguments], cwd=root)
+    searched = os.pathsep.join([str(root / "src"), str(root)])
+    return subprocess.call(
+        [str(python), "-m", __package__, "--here", *arguments],
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": searched},
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.accuracy",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--quick", action="store_true", help="eight small sets, four methods")
-    parser.add_argument("--splits", type=int, help="splits of every set (10, quick: 3)")
+    parser.add_argument("--views", action="store_true", help="the sets of several views")
+    parser.add_argument("--splits", type=int, help=f"splits of every set ({SPLITS}, quick: 3)")
     parser.add_argument("--sets", nargs="+", help="only these sets")
-    parser.add_argument("--methods", nargs="+", help="only these methods")
+    parser.add_argument(
+        "--methods", nargs="+", help=f"only these methods, or groups: {', '.join(GROUPS)}"
+    )
     parser.add_argument("--max-train", type=int, default=problems.MAX_TRAIN)
     parser.add_argument("--table", action="store_true", help="print the table, run nothing")
+    parser.add_argument("--docs", action="store_true", help="write docs/accuracy.md, run nothing")
+    parser.add_argument("--here", action="store_true", help="use this interpreter's packages")
     options = parser.parse_args()
-    # Results with other sizes of the training part are another table.
-    size = "" if options.max_train == problems.MAX_TRAIN else f"-{options.max_train}"
-    path = RESULTS / f"accuracy{'-quick' if options.quick else ''}{size}.jsonl"
-    rows = read(path)
+    if options.docs:
+        for made in page.write():
+            print(f"Written: {made}")
+        return
     if not options.table:
-        sets = options.sets or (problems.QUICK if options.quick else problems.TABLES)
-        chosen = options.methods or (methods.QUICK if options.quick else methods.METHODS)
-        splits = options.splits or (3 if options.quick else 10)
-        done = {(row["set"], row["split"], row["method"]) for row in rows}
-        # All sets have their first split before any has its second.
-        work = [
-            (name, split, method)
-            for split in range(splits)
-            for name in sets
-            for method in chosen
-            if (name, split, method) not in done
-        ]
-        for name, split, method in track(work, description="fits"):
-            found = run_one(name, split, method, options.max_train)
-            if found is not None:
-                rows.append(found)
-                with path.open("a") as file:
-                    file.write(json.dumps(found) + "\n")
-    if rows:
-        text = table.markdown(rows)
+        if not options.here:
+            sys.exit(in_environment(sys.argv[1:]))
+        run(options)
+    path = rows.path(options.max_train, quick=options.quick, views=options.views)
+    found = rows.read(path)
+    if found:
+        text = table.whole(found, views.groups if options.views else table.groups)
         path.with_suffix(".md").write_text(text)
         print(text)
 
