@@ -175,3 +175,17 @@ def test_before_fit():
 
     with pytest.raises(NotFittedError):
         mk.MultiKernelRegressor().column_importance_
+
+
+def test_counts_are_never_made_negative_and_wide_models_are_saved_without_differences(tmp_path):
+    counts = np.random.default_rng(0).poisson(0.5, (60, 80)).astype(float)
+    labels = (counts[:, 3] + counts[:, 4] > 1).astype(int)
+    model = mk.MultiKernelClassifier([mk.Tanimoto(), mk.MinMax()], "uniform").fit(counts, labels)
+    mk.save(model, tmp_path / "before.skops")
+    with pytest.raises(AttributeError, match="Ask for it before the model is saved"):
+        _ = mk.load(tmp_path / "before.skops").column_importance_
+    importance = model.column_importance_
+    assert importance.shape == (80,) and importance.sum() == pytest.approx(1.0)
+    assert set(np.argsort(importance)[-2:]) == {3, 4}
+    mk.save(model, tmp_path / "after.skops")
+    np.testing.assert_array_equal(mk.load(tmp_path / "after.skops").column_importance_, importance)

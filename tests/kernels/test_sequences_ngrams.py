@@ -116,7 +116,7 @@ def test_bank_of_ngrams_is_a_value():
     assert bank == per_ngram(2, top=10) and hash(bank) == hash(per_ngram(2, top=10))
     assert bank != per_ngram(3, top=10)
     assert clone(mk.MultiKernelClassifier(bank)).kernels is bank
-    with pytest.raises(TypeError, match=r"bank\.plan\(X\) says which"):
+    with pytest.raises(TypeError, match=r"which bank\.plan\(X\) shows"):
         len(bank)
 
 

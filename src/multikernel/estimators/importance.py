@@ -14,7 +14,7 @@ from ..grams.protocol import Expansion
 from ..grams.sensitivity import column_sensitivities
 from ..kernels.algebra import Composite, Power, Scaled
 from ..kernels.base import Kernel
-from ..kernels.derivatives import reads_ranks
+from ..kernels.derivatives import has_derivative, reads_ranks
 from ..kernels.scaling import SLOPE_WINDOW
 from ..kernels.vectors import VectorKernel
 from .checks import check_dtype
@@ -22,6 +22,8 @@ from .checks import check_dtype
 #: Training samples over which derivatives are averaged: at most so many, and so many bytes.
 MAX_SAMPLES = 1000
 MAX_SAMPLE_BYTES = 2**24
+#: Where derivatives are found by moving columns, files hold the importance of at most so many.
+MAX_MOVED_COLUMNS = 50
 
 
 class ColumnImportance:
@@ -65,7 +67,8 @@ class ColumnImportance:
         if kept is None:
             raise AttributeError(
                 f"This {name} has no column_importance_: it comes from a model file that does not "
-                "hold it, or this kind of estimator does not keep what it needs."
+                "hold it, or this kind of estimator does not keep what it needs. Ask for it before "
+                "the model is saved, and the file holds it."
             )
         X, sample_weight = kept
         step = float(np.finfo(check_dtype(self.dtype) or X.dtype).eps ** (1 / 3))
@@ -87,9 +90,17 @@ class ColumnImportance:
         weights = None if sample_weight is None else sample_weight[rows]
         self._importance_sample = (X[rows], weights)
 
+    def _importance_is_cheap(self) -> bool:
+        """Whether derivatives are known, or few columns have to be moved to find them."""
+        kernels = [kernel for part in self.grams_.parts for kernel in part.kernels]
+        known = all(has_derivative(kernel) for kernel in kernels)
+        spherical = getattr(self, "normalize", None) == "spherical"
+        few = self._importance_sample[0].shape[1] <= MAX_MOVED_COLUMNS
+        return few or (known and not spherical)
+
     def _stored_attributes(self) -> dict[str, Any]:
         """The attributes for a model file, with the importance and without training samples."""
-        if self.__dict__.get("_importance_sample") is not None:
+        if self.__dict__.get("_importance_sample") is not None and self._importance_is_cheap():
             with suppress(AttributeError):  # kernels without columns
                 self._column_importance = self.column_importance_
         return {**vars(self), "_importance_sample": None}

@@ -315,12 +315,14 @@ class Expansion(Stateful, ABC):
         predictions for every column; a step of zero leaves the column out. Implementations that
         know their derivatives have no use for the steps.
         """
+        from ..kernels.derivatives import stepped_down
+
         X = np.array(X.toarray() if sp.issparse(X) else X, dtype=np.float64)
         out: np.ndarray | None = None
         for j in range(X.shape[1]):
             up, down = X.copy(), X.copy()
             up[:, j] += steps[j]
-            down[:, j] -= steps[j]
+            down[:, j] = stepped_down(X[:, j], steps[j])
             change = self.values(self.encode(up)) - self.values(self.encode(down))
             if out is None:
                 out = np.zeros((*X.shape, change.shape[1]))

@@ -213,10 +213,24 @@ def central_differences(
         if steps[j] > 0:
             up, down = X.copy(), X.copy()
             up[:, j] += steps[j]
-            down[:, j] -= steps[j]
+            down[:, j] = stepped_down(X[:, j], steps[j])
             change = np.asarray(kernel(up, Z) - kernel(down, Z), dtype=np.float64)
             out[:, j] = np.einsum("mn,mn->m", A, change) / (up[:, j] - down[:, j])
     return out
+
+
+def stepped_down(x: np.ndarray, step: float) -> np.ndarray:
+    """``x - step``, but x where that would make counts negative."""
+    return np.where((x >= 0) & (x < step), x, x - step)
+
+
+def has_derivative(kernel: Kernel) -> bool:
+    """Whether `weighted_gradient` of a kernel needs no differences."""
+    if isinstance(kernel, (Sum, Product)):
+        return all(has_derivative(part) for part in kernel.parts)
+    if isinstance(kernel, (Scaled, Power)):
+        return has_derivative(kernel.kernel)
+    return type(kernel) in BASES or type(kernel) is AdditiveChiSquared
 
 
 def scaling_slopes(kernel: VectorKernel, X: Any) -> np.ndarray | float:
