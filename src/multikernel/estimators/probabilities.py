@@ -66,15 +66,15 @@ class ProbabilityMixin:
         if calibration is None:
             raise NotFittedError(
                 f"This {type(self).__name__} has no probabilities: it comes from a model file of "
-                "a version without them, or its fit was interrupted. Fit it again to get them; "
-                "decision_function and predict work as before."
+                "a version without them, its fit was interrupted, or its learner has no method "
+                "left_out. Fit it again to get them; decision_function and predict work as before."
             )
         return calibration
 
     def _samples_to_leave_out(self, target: Target, learner: Any) -> np.ndarray | None:
         """The samples whose held-out decision values calibrate; None if none are needed."""
-        if self._has_own_probabilities(target):
-            return None
+        if self._has_own_probabilities(target) or not hasattr(learner, "left_out"):
+            return None  # a learner of another package may know nothing about left-out samples
         return chosen_samples(target, learner.max_left_out)[0]
 
     def _has_own_probabilities(self, target: Target) -> bool:

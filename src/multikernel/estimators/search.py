@@ -334,7 +334,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
     ) -> Calibration | None:
         rows = self._samples_to_leave_out(target, learner)
         held_out = None if rows is None else learner.left_out(gram, target, machine, rows)
-        return self._make_calibration(target, held_out, learner.max_left_out)
+        return self._make_calibration(target, held_out, getattr(learner, "max_left_out", None))
 
     def _score_fold(
         self,
