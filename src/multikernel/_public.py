@@ -13,6 +13,7 @@ from .estimators import (
     MultiKernelRegressorCV,
     ParzenClassifier,
     ParzenRegressor,
+    TableCodes,
     VotedKernelClassifier,
     VotedKernelClassifierCV,
 )
@@ -147,6 +148,7 @@ __all__ = [
     "SpectralKernelClassifier",
     "Statis",
     "Subsequence",
+    "TableCodes",
     "Transducer",
     "Uniform",
     "VotedKernelClassifier",
