@@ -41,7 +41,7 @@ def kernel_names() -> dict[str, Any]:
         for name in (
             *("Linear", "Gaussian", "Laplacian", "Polynomial", "Sigmoid", "Exponential", "Matern"),
             *("ChiSquared", "AdditiveChiSquared", "HistogramIntersection", "Tanimoto", "MinMax"),
-            *("Cosine", "RationalQuadratic", "Periodic"),
+            *("Cosine", "RationalQuadratic", "Periodic", "Overlap"),
             *("gaussians", "polynomials", "per_feature"),
         )
     }

@@ -2,6 +2,7 @@
 
 from .classifier import MultiKernelClassifier
 from .clustering import KernelClustering
+from .codes import TableCodes
 from .consensus import ConsensusKernel
 from .ensemble import KernelEnsembleClassifier, KernelEnsembleRegressor
 from .features import KernelFeatures
@@ -29,6 +30,7 @@ __all__ = [
     "ParzenClassifier",
     "ParzenRegressor",
     "SpectralKernelClassifier",
+    "TableCodes",
     "VotedKernelClassifier",
     "VotedKernelClassifierCV",
 ]

@@ -15,8 +15,9 @@ from sklearn.utils.validation import (
 from ..kernels.sequences.table import Table
 
 ENCODE = (
-    "Encode text and categories first, for example with sklearn.preprocessing.OneHotEncoder, or "
-    "give text to kernels on sequences such as Spectrum(3, columns=...)."
+    "Encode text and categories first, for example with TableCodes or "
+    "sklearn.preprocessing.OneHotEncoder, or give text to kernels on sequences such as "
+    "Spectrum(3, columns=...)."
 )
 
 

@@ -15,6 +15,7 @@ from ..grams.sensitivity import column_sensitivities
 from ..kernels.algebra import Composite, Power, Scaled
 from ..kernels.base import Kernel
 from ..kernels.derivatives import has_derivative, reads_ranks
+from ..kernels.overlap import Overlap
 from ..kernels.scaling import SLOPE_WINDOW
 from ..kernels.vectors import VectorKernel
 from .checks import check_dtype
@@ -112,4 +113,5 @@ def sees_columns(kernel: Kernel) -> bool:
         return all(sees_columns(part) for part in kernel.parts)
     if isinstance(kernel, (Scaled, Power)):
         return sees_columns(kernel.kernel)
-    return isinstance(kernel, VectorKernel)
+    # Codes of categories are no quantities: there is no small step from one to another.
+    return isinstance(kernel, VectorKernel) and not isinstance(kernel, Overlap)

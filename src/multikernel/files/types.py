@@ -31,6 +31,7 @@ from ..kernels.columns import ColumnSlice, Standardization
 from ..kernels.distances import Exponential, Matern, Periodic, RationalQuadratic
 from ..kernels.histograms import AdditiveChiSquared, ChiSquared
 from ..kernels.learned_scales import LearnedScales
+from ..kernels.overlap import LevelCosts, Overlap
 from ..kernels.precomputed import AsymmetricPrecomputed, Precomputed
 from ..kernels.scaling import QuantileScaling
 from ..kernels.sequences import (
@@ -86,6 +87,7 @@ KERNELS: tuple[type, ...] = (
     *(ChiSquared, AdditiveChiSquared, Sum, Product, Scaled, Power),
     *(KernelBank, LearnedScales, PerFeature, Precomputed, AsymmetricPrecomputed, Absent),
     *(Spectrum, Mismatch, Subsequence, WeightedDegree, LocalityImproved, Oligo),
+    *(Overlap, LevelCosts),
     *(EditSimilarity, Repaired, Rational, Transducer, PerNgram, Ngrams, Sequences, Table),
 )
 

@@ -6,6 +6,7 @@ from .default_bank import default_bank
 from .distances import Exponential, Matern, Periodic, RationalQuadratic
 from .histograms import AdditiveChiSquared, ChiSquared
 from .make_banks import gaussians, per_feature, per_view, polynomials
+from .overlap import Overlap
 from .precomputed import precomputed, sample_ids
 from .similarities import Cosine, HistogramIntersection, MinMax, Tanimoto
 from .vectors import Callable, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
@@ -25,6 +26,7 @@ __all__ = [
     "Linear",
     "Matern",
     "MinMax",
+    "Overlap",
     "Periodic",
     "Polynomial",
     "RationalQuadratic",

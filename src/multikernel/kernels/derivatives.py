@@ -28,6 +28,7 @@ from .base import Kernel
 from .columns import Columns
 from .distances import Exponential, Matern
 from .histograms import AdditiveChiSquared, ChiSquared, chi_squared_distances
+from .overlap import Overlap
 from .scaling import QuantileScaling
 from .vectors import (
     Gaussian,
@@ -95,7 +96,7 @@ def weighted_gradient(
             [kernel], np.ones(1), dense(kernel.select(X)), kernel.select(Z), A[None]
         )
         return to_inputs(own, kernel.columns, scaling_slopes(kernel, X), X.shape[1])[:, :, 0]
-    if isinstance(kernel, VectorKernel):
+    if isinstance(kernel, VectorKernel) and not isinstance(kernel, Overlap):
         return central_differences(kernel, X, Z, A, steps)
     raise TypeError(
         f"Kernel {kernel!r} is no function of columns of numbers: it has no derivatives."

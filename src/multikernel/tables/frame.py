@@ -111,7 +111,7 @@ def as_column(values: Any) -> np.ndarray:
         return array.astype(np.float64)
     if array.dtype.kind in "mM":
         raise DataError("Dates and times cannot be used as they are; turn them into numbers.")
-    items = [_item(value) for value in array.tolist()]
+    items = [present(value) for value in array.tolist()]
     if all(value is None or isinstance(value, (int, float)) for value in items) and any(
         value is not None for value in items
     ):
@@ -126,7 +126,8 @@ def as_texts(items: Sequence[Any]) -> np.ndarray:
     return out
 
 
-def _item(value: Any) -> Any:
+def present(value: Any) -> Any:
+    """The value itself, or None for any of the marks of a missing one."""
     if value is None or (isinstance(value, float) and value != value):
         return None
     if type(value).__name__ in ("NAType", "NaTType"):

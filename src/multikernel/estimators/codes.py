@@ -1,0 +1,298 @@
+"""Data frames of numbers and categories as the arrays of numbers that kernels read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..kernels.bank import KernelBank
+from ..kernels.mixed_bank import mixed_columns_bank
+from ..tables.encoding import MOST_LEVELS
+from ..tables.frame import as_column, is_text, present
+
+#: Codes of entries that are no level of the training sample.
+UNSEEN = -1.0
+MISSING = -2.0
+
+
+class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Numbers as they are, categories as codes: an array for kernels on named columns.
+
+    Columns of numbers (nullable ones and booleans included) keep their values. Columns of texts,
+    and those of a categorical type whatever they hold, become codes 0, 1, 2, ..., of which only
+    equality matters: they are for :class:`Overlap`. An ordered categorical column of pandas becomes
+    the place of each entry in the order, a number like others. At prediction a level that the
+    training sample does not have is -1, and so are all other such levels of the column. A missing
+    entry of a category is -2, a level of its own; missing numbers are refused.
+
+    A column of one level says nothing: kernels do not see a difference in it between training
+    samples.
+
+    Parameters
+    ----------
+    categories : sequence of str, default=()
+        Columns of numbers that are categories, such as postcodes.
+
+    Attributes
+    ----------
+    levels_ : dict of str to tuple of str
+        The levels of each column of categories, in the order of their codes.
+    numeric_columns_ : list of int
+        Where the numbers are, ordered categories included.
+    categorical_columns_ : list of int
+        Where the codes are.
+    feature_names_in_ : array of str
+    n_features_in_ : int
+
+    Examples
+    --------
+    >>> import multikernel as mk
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"age": [31, 45, 27, 52], "job": ["nurse", "clerk", "clerk", None]})
+    >>> codes = mk.TableCodes().fit(frame)
+    >>> codes.transform(frame)
+    array([[31.,  1.],
+           [45.,  0.],
+           [27.,  0.],
+           [52., -2.]])
+    >>> codes.transform(pd.DataFrame({"job": ["pilot"], "age": [40]}))
+    array([[40., -1.]])
+    """
+
+    levels_: dict[str, tuple[str, ...]]
+    _orders: dict[str, tuple[str, ...]]
+
+    def __init__(self, categories: Sequence[str] = ()) -> None:
+        self.categories = categories
+
+    def fit(self, X: Any, y: Any = None) -> TableCodes:
+        """Learn which columns are categories, and their levels.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars
+        y : ignored
+
+        Returns
+        -------
+        self
+        """
+        found = read_columns(X)
+        if not found or len(found[0].cells) == 0:
+            raise ValueError("TableCodes: X must have at least one column and one row.")
+        if isinstance(self.categories, str):
+            raise TypeError(
+                f"TableCodes: categories must be a list of names; got the text {self.categories!r}."
+            )
+        names = [column.name for column in found]
+        unknown = [str(name) for name in self.categories if str(name) not in names]
+        if unknown:
+            raise ValueError(f"TableCodes: categories names columns that X lacks: {unknown}.")
+        declared = {str(name) for name in self.categories}
+        self.levels_, self._orders = {}, {}
+        for column in found:
+            if column.name in declared or column.declared:
+                self.levels_[column.name] = column.levels()
+            elif column.order is not None:
+                self._orders[column.name] = column.order
+            elif is_text(as_column(column.cells)):
+                self.levels_[column.name] = self._levels_of_texts(column)
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
+        self.categorical_columns_ = [j for j, name in enumerate(names) if name in self.levels_]
+        self.numeric_columns_ = [j for j, name in enumerate(names) if name not in self.levels_]
+        self._encode(found)  # numbers that are missing are an error now, not in predictions
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """The columns of the training sample, by name, as numbers and codes.
+
+        Parameters
+        ----------
+        X : DataFrame of pandas or polars
+            With the columns of the training sample, in any order.
+
+        Returns
+        -------
+        array of shape (n_samples, n_features), float64
+        """
+        check_is_fitted(self)
+        by_name = {column.name: column for column in read_columns(X)}
+        expected = self.feature_names_in_.tolist()
+        absent = [name for name in expected if name not in by_name]
+        strange = [name for name in by_name if name not in set(expected)]
+        if absent or strange:
+            raise ValueError(
+                "TableCodes: X must have the columns of the training sample. "
+                + (f"It lacks {_listed(absent)}. " if absent else "")
+                + (f"It also has {_listed(strange)}; leave them out." if strange else "")
+            )
+        return self._encode([by_name[name] for name in expected])
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of the result, which are those of X."""
+        check_is_fitted(self)
+        return self.feature_names_in_
+
+    def bank(self) -> KernelBank:
+        """Kernels for the columns that were found: of numbers, of categories, and of both.
+
+        Widths and scales are learned from the training sample when a model is fitted.
+        """
+        check_is_fitted(self)
+        return mixed_columns_bank(self.numeric_columns_, self.categorical_columns_)
+
+    def _encode(self, columns: list[FrameColumn]) -> np.ndarray:
+        out = np.empty((len(columns[0].cells), len(columns)))
+        gaps: dict[str, int] = {}
+        for j, column in enumerate(columns):
+            if column.name in self.levels_:
+                place = {level: float(c) for c, level in enumerate(self.levels_[column.name])}
+                words = column.words()
+                out[:, j] = [MISSING if w is None else place.get(w, UNSEEN) for w in words]
+                continue
+            if column.name in self._orders:
+                out[:, j] = _places(column, self._orders[column.name])
+            else:
+                out[:, j] = _numbers(column)
+            count = int(np.isnan(out[:, j]).sum())
+            if count:
+                gaps[column.name] = count
+        if gaps:
+            listed = ", ".join(f"{name!r} {count}" for name, count in list(gaps.items())[:20])
+            raise ValueError(
+                f"TableCodes: missing values in columns of numbers: {listed}. Fill them, for "
+                "example with sklearn.impute.SimpleImputer, or leave the columns out. (In columns "
+                "of categories they are a level of their own.)"
+            )
+        return out
+
+    def _levels_of_texts(self, column: FrameColumn) -> tuple[str, ...]:
+        levels, rows = column.levels(), len(column.cells)
+        if not levels:
+            raise ValueError(f"TableCodes: column {column.name!r} is empty. Leave it out.")
+        if len(levels) > MOST_LEVELS or len(levels) > max(rows / 2, 2):
+            raise ValueError(
+                f"TableCodes: column {column.name!r} holds {len(levels)} different texts in {rows} "
+                f"rows, such as {levels[0][:40]!r}: too many for a category. Leave it out, give it "
+                "to a kernel on sequences, or name it in categories=... if it is one."
+            )
+        return levels
+
+
+@dataclass(frozen=True)
+class FrameColumn:
+    """One column of a data frame.
+
+    Attributes
+    ----------
+    name : str
+    cells : array of objects, shape (n,)
+    declared : bool
+        Whether its type says that it is a category without an order.
+    order : tuple of str or None
+        The levels of an ordered category.
+    """
+
+    name: str
+    cells: np.ndarray
+    declared: bool
+    order: tuple[str, ...] | None
+
+    def words(self) -> list[str | None]:
+        """The entries as texts, None where one is missing."""
+        return [_word(cell) for cell in self.cells]
+
+    def levels(self) -> tuple[str, ...]:
+        return tuple(sorted({word for word in self.words() if word is not None}))
+
+
+def read_columns(X: Any) -> list[FrameColumn]:
+    """The columns of a data frame of pandas, polars, or anything with the same few methods."""
+    if not (hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "__getitem__")):
+        raise TypeError(
+            "TableCodes reads data frames, whose columns have names and types; got "
+            f"{type(X).__name__}. Estimators take arrays of numbers as they are."
+        )
+    names = [str(name) for name in X.columns]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ValueError(f"TableCodes: X has more than one column {_listed(twice)}.")
+    out = []
+    for j, (key, kind) in enumerate(zip(X.columns, X.dtypes, strict=True)):
+        series = X.iloc[:, j] if hasattr(X, "iloc") else X[key]
+        text = str(kind)  # types of polars have names only
+        if getattr(kind, "kind", "") in tuple("mMc") or text.startswith(
+            ("Date", "Time", "Duration", "List", "Struct", "Array")
+        ):
+            raise ValueError(
+                f"TableCodes: column {names[j]!r} is of type {text}, which is neither a number nor "
+                "a category. Make numbers of it, or leave it out."
+            )
+        ordered = bool(getattr(kind, "ordered", False))
+        declared = text == "category" or text.startswith(("Categorical", "Enum"))
+        order = None
+        if declared and ordered:
+            order = tuple(str(_word(level)) for level in kind.categories)
+        cells = _cells(names[j], series.to_list())
+        out.append(FrameColumn(names[j], cells, declared and not ordered, order))
+    return out
+
+
+def _cells(name: str, values: list[Any]) -> np.ndarray:
+    out = np.empty(len(values), dtype=object)
+    for i, value in enumerate(values):
+        if isinstance(value, (list, tuple, dict, set, np.ndarray)):
+            raise ValueError(
+                f"TableCodes: column {name!r} holds {value!r}; a cell must be a number or a text."
+            )
+        out[i] = value
+    return out
+
+
+def _word(cell: Any) -> str | None:
+    """A level as a text: 3 and 3.0 are one level."""
+    cell = present(cell)
+    if cell is None:
+        return None
+    if isinstance(cell, (float, np.floating)) and float(cell).is_integer():
+        return str(int(cell))
+    return str(cell)
+
+
+def _numbers(column: FrameColumn) -> np.ndarray:
+    values = as_column(column.cells)
+    if is_text(values):
+        if all(cell is None for cell in values):
+            return np.full(len(values), np.nan)
+        strange = next(cell for cell in values if cell is not None)
+        raise ValueError(
+            f"TableCodes: column {column.name!r} must hold numbers, as in the training sample; it "
+            f"holds {strange!r}."
+        )
+    if np.isinf(values).any():
+        raise ValueError(f"TableCodes: column {column.name!r} holds infinite values.")
+    return values
+
+
+def _places(column: FrameColumn, order: tuple[str, ...]) -> np.ndarray:
+    """Places in the order of the training sample; NaN where an entry is missing."""
+    place = {level: float(c) for c, level in enumerate(order)}
+    words = column.words()
+    strange = sorted({word for word in words if word is not None and word not in place})
+    if strange:
+        raise ValueError(
+            f"TableCodes: the ordered column {column.name!r} holds {_listed(strange)}, without a "
+            f"place in the order of the training sample: {', '.join(map(repr, order))}."
+        )
+    return np.array([np.nan if word is None else place[word] for word in words])
+
+
+def _listed(names: list[str]) -> str:
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return ", ".join(map(repr, names[:5])) + more
