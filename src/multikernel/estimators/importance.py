@@ -15,6 +15,7 @@ from ..grams.sensitivity import column_sensitivities
 from ..kernels.algebra import Composite, Power, Scaled
 from ..kernels.base import Kernel
 from ..kernels.derivatives import reads_ranks
+from ..kernels.observed import Observed
 from ..kernels.scaling import SLOPE_WINDOW
 from ..kernels.vectors import VectorKernel
 from .checks import check_dtype
@@ -99,6 +100,6 @@ def sees_columns(kernel: Kernel) -> bool:
     """Whether a kernel, however composed, is a function of columns of numbers."""
     if isinstance(kernel, Composite):
         return all(sees_columns(part) for part in kernel.parts)
-    if isinstance(kernel, (Scaled, Power)):
+    if isinstance(kernel, (Scaled, Power, Observed)):
         return sees_columns(kernel.kernel)
     return isinstance(kernel, VectorKernel)
