@@ -22,7 +22,7 @@ import multikernel as mk
 
 SHARES = (0.1, 0.4, 0.8)
 RULES = ("uniform", "loo")
-MAX_TEST_SAMPLES = 300
+MAX_TEST_SAMPLES = 500
 
 
 def remove(X: np.ndarray, views: dict[str, slice], share: float, seed: int) -> np.ndarray:
