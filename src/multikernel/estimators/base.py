@@ -32,6 +32,7 @@ from ..solvers.joint.learn import Interrupted, learn
 from ..weighting import BestSingle, JointWeighting, LeaveOneOut, Weighting, as_weighting
 from .checks import check_dtype, check_table, refuse_matrices, refuse_text
 from .importance import ColumnImportance
+from .missing import MissingMixin
 from .notebook import WeightsInNotebook
 from .progress import ProgressLine
 from .scales import learn_in_fit
@@ -39,7 +40,7 @@ from .scales import learn_in_fit
 logger = logging.getLogger("multikernel")
 
 
-class MultiKernelEstimator(ColumnImportance, WeightsInNotebook, BaseEstimator):  # type: ignore[misc]
+class MultiKernelEstimator(MissingMixin, ColumnImportance, WeightsInNotebook, BaseEstimator):  # type: ignore[misc]
     """Common ground of the multiple-kernel estimators; see them for the parameters."""
 
     _parameter_constraints: dict[str, Any] = {
@@ -82,7 +83,8 @@ class MultiKernelEstimator(ColumnImportance, WeightsInNotebook, BaseEstimator): 
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self._is_precomputed
         tags.input_tags.three_d_array = self._is_precomputed
-        tags.input_tags.sparse = not self._is_precomputed
+        tags.input_tags.sparse = not self._is_precomputed and not self._ignores_missing
+        tags.input_tags.allow_nan = self._ignores_missing
         return tags
 
     # -- input ------------------------------------------------------------------------------------
@@ -93,6 +95,11 @@ class MultiKernelEstimator(ColumnImportance, WeightsInNotebook, BaseEstimator): 
 
     def _check_X(self, X: Any, y: Any = "no_validation", *, reset: bool, **y_options: Any) -> Any:
         """Validated X (and y): float arrays, CSR matrices, tables, or (n, n, p) kernel arrays."""
+        if self._ignores_missing and (self._is_precomputed or reads_sequences(self.kernels)):
+            raise ValueError(
+                "missing='ignore' is for kernels on columns of numbers, in which NaN marks missing "
+                f"values; got kernels={self.kernels!r}. Use missing='error'."
+            )
         if reads_sequences(self.kernels):
             return check_table(self, X, y, reset, **y_options)
         refuse_text(X)
@@ -105,13 +112,18 @@ class MultiKernelEstimator(ColumnImportance, WeightsInNotebook, BaseEstimator): 
         if self._is_precomputed:
             options |= {"allow_nd": True, "ensure_2d": False}
         else:
-            options |= {"accept_sparse": "csr"}
+            options |= {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
         if isinstance(y, str) and y == "no_validation":
             checked = validate_data(self, X, **options)
-            return self._check_kernel_array(checked, reset) if self._is_precomputed else checked
+            if self._is_precomputed:
+                return self._check_kernel_array(checked, reset)
+            self._check_missing(checked)
+            return checked
         checked, y = validate_data(self, X, y, **options, **y_options)
         if self._is_precomputed:
             checked = self._check_kernel_array(checked, reset)
+        else:
+            self._check_missing(checked)
         if checked.shape[0] < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 samples; got n_samples = "
@@ -172,13 +184,17 @@ class MultiKernelEstimator(ColumnImportance, WeightsInNotebook, BaseEstimator): 
         """
         budget = MemoryBudget.of(self.memory_budget)
         rows: np.ndarray | None = None
+        complete = X
+        self.__dict__.pop("presence_", None)  # of an earlier fit
         if self._is_precomputed:
             self.bank_ = None
             self.grams_ = assign(plan_matrices(len(keep), X.shape[2]), self.engine)
             rows = keep  # the array is read in place
         else:
-            X = X if len(keep) == X.shape[0] else X[keep]
-            if self.kernels is None:
+            X = complete = X if len(keep) == X.shape[0] else X[keep]
+            if self._ignores_missing:
+                self.bank_, complete = self._observe(X, keep, weights)
+            elif self.kernels is None:
                 self.bank_ = default_bank(X, kind=self._bank_kind, sample_weight=weights)
             else:
                 names = getattr(self, "feature_names_in_", None)
@@ -187,7 +203,7 @@ class MultiKernelEstimator(ColumnImportance, WeightsInNotebook, BaseEstimator): 
                     bank = self._learn_scales(bank, X, target, budget)
                 self.bank_ = bank.adapt(X, weights, names)
             self.grams_ = self._make_plan(self.bank_, X, budget)
-        self._keep_for_importance(X, weights)
+        self._keep_for_importance(complete, weights)
         return build(
             self.grams_,
             X,

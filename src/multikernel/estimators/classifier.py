@@ -18,6 +18,7 @@ from ..learners.svm import SVM
 from ..problem import Target
 from ..weighting import LeaveOneOut
 from .base import MultiKernelEstimator
+from .missing import MISSING
 from .probabilities import CALIBRATIONS, ProbabilityMixin
 
 
@@ -181,6 +182,11 @@ class MultiKernelClassifier(ClassifierCommon):
         Tolerance of the SVM solver.
     max_iter : int, default=-1
         Limit on the SVM solver's iterations, -1 for none.
+    missing : {"error", "ignore"}, default="error"
+        What NaN in X means. ``"error"`` refuses it. With ``"ignore"`` a sample takes part through
+        the kernels whose columns it has: for a kernel whose columns are all NaN it is at the
+        centre of the samples that have them, and single values are filled with column means.
+        All kernel matrices are then held in memory.
     dtype : {"float32", "float64"} or None, default=None
         Precision of Gram entries; None follows X. Sums are float64 in any case.
     memory_budget : int, str or None, default=None
@@ -236,6 +242,11 @@ class MultiKernelClassifier(ClassifierCommon):
     bank_ : KernelBank or None
         The bank that was used; None for ``kernels="precomputed"``.
     classes_ : array of shape (n_classes,)
+    presence_ : array of shape (n_kernels,)
+        With ``missing="ignore"``: the share of the training samples that have a value in the
+        columns of each kernel.
+    view_presence_ : dict
+        The same by the names of views (:func:`multikernel.per_view`).
     n_features_in_ : int
     feature_names_in_ : array of str
         When X has column names.
@@ -258,6 +269,7 @@ class MultiKernelClassifier(ClassifierCommon):
         "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
         "multiclass": [StrOptions({"shared", "per_class"})],
         "warm_start": ["boolean"],
+        "missing": [MISSING],
     }
 
     def __init__(
@@ -275,6 +287,7 @@ class MultiKernelClassifier(ClassifierCommon):
         calibration: str = "auto",
         tol: float = 1e-3,
         max_iter: int = -1,
+        missing: str = "error",
         dtype: Any = None,
         memory_budget: Any = None,
         n_jobs: int | None = None,
@@ -295,6 +308,7 @@ class MultiKernelClassifier(ClassifierCommon):
         self.calibration = calibration
         self.tol = tol
         self.max_iter = max_iter
+        self.missing = missing
         self.dtype = dtype
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs

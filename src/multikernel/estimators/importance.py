@@ -15,6 +15,7 @@ from ..grams.sensitivity import column_sensitivities
 from ..kernels.algebra import Composite, Power, Scaled
 from ..kernels.base import Kernel
 from ..kernels.derivatives import has_derivative, reads_ranks
+from ..kernels.observed import Observed
 from ..kernels.overlap import Overlap
 from ..kernels.scaling import SLOPE_WINDOW
 from ..kernels.vectors import VectorKernel
@@ -111,7 +112,7 @@ def sees_columns(kernel: Kernel) -> bool:
     """Whether a kernel, however composed, is a function of columns of numbers."""
     if isinstance(kernel, Composite):
         return all(sees_columns(part) for part in kernel.parts)
-    if isinstance(kernel, (Scaled, Power)):
+    if isinstance(kernel, (Scaled, Power, Observed)):
         return sees_columns(kernel.kernel)
     # Codes of categories are no quantities: there is no small step from one to another.
     return isinstance(kernel, VectorKernel) and not isinstance(kernel, Overlap)

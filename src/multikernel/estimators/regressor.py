@@ -16,6 +16,7 @@ from ..problem import Target
 from ..weighting import LeaveOneOut
 from .base import MultiKernelEstimator
 from .intervals import IntervalMixin
+from .missing import MISSING
 
 
 class RegressorCommon(IntervalMixin, RegressorMixin, MultiKernelEstimator):  # type: ignore[misc]
@@ -160,6 +161,11 @@ class MultiKernelRegressor(RegressorCommon):
         most ``tol``.
     max_iter : int, default=1000
         Limit on conjugate-gradient steps.
+    missing : {"error", "ignore"}, default="error"
+        What NaN in X means. ``"error"`` refuses it. With ``"ignore"`` a sample takes part through
+        the kernels whose columns it has: for a kernel whose columns are all NaN it is at the
+        centre of the samples that have them, and single values are filled with column means.
+        All kernel matrices are then held in memory.
     dtype : {"float32", "float64"} or None, default=None
         Precision of Gram entries; None follows X. Sums are float64 in any case.
     memory_budget : int, str or None, default=None
@@ -212,6 +218,11 @@ class MultiKernelRegressor(RegressorCommon):
         Which implementation served which kernels; print it. ``grams_`` is another name for it.
     bank_ : KernelBank or None
         The bank that was used; None for ``kernels="precomputed"``.
+    presence_ : array of shape (n_kernels,)
+        With ``missing="ignore"``: the share of the training samples that have a value in the
+        columns of each kernel.
+    view_presence_ : dict
+        The same by the names of views (:func:`multikernel.per_view`).
     n_features_in_ : int
     feature_names_in_ : array of str
         When X has column names.
@@ -231,6 +242,7 @@ class MultiKernelRegressor(RegressorCommon):
         **RegressorCommon._parameter_constraints,
         "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
         "warm_start": ["boolean"],
+        "missing": [MISSING],
     }
 
     def __init__(
@@ -247,6 +259,7 @@ class MultiKernelRegressor(RegressorCommon):
         solver: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 1000,
+        missing: str = "error",
         dtype: Any = None,
         memory_budget: Any = None,
         n_jobs: int | None = None,
@@ -266,6 +279,7 @@ class MultiKernelRegressor(RegressorCommon):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.missing = missing
         self.dtype = dtype
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs

@@ -34,6 +34,7 @@ from ..weighting.joint import JointWeighting
 from .base import MultiKernelEstimator
 from .classifier import ClassifierCommon
 from .folds import FoldClassifier, FoldRegressor, Splits, kept_splits, score_fold
+from .missing import MISSING
 from .regressor import RegressorCommon
 
 #: A predictor of one fold: learner, combined kernel, and what was learned.
@@ -191,6 +192,7 @@ _SEARCH_CONSTRAINTS: dict[str, list[Any]] = {
     "weighting": [str, Weighting, list, tuple],
     "cv": ["cv_object"],
     "scoring": [str, callable, None],
+    "missing": [MISSING],
 }
 
 
@@ -209,8 +211,8 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         Folds; None for 5, stratified.
     scoring : str, callable or None, default=None
         What to maximise; accuracy by default.
-    loss, fit_intercept, center, normalize, class_weight, calibration, tol, max_iter, dtype, \
-    memory_budget, n_jobs, random_state, engine, verbose
+    loss, fit_intercept, center, normalize, class_weight, calibration, tol, max_iter, missing, \
+    dtype, memory_budget, n_jobs, random_state, engine, verbose
         As in :class:`MultiKernelClassifier`.
 
     Attributes
@@ -261,6 +263,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         calibration: str = "auto",
         tol: float = 1e-3,
         max_iter: int = -1,
+        missing: str = "error",
         dtype: Any = None,
         memory_budget: Any = None,
         n_jobs: int | None = None,
@@ -281,6 +284,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         self.calibration = calibration
         self.tol = tol
         self.max_iter = max_iter
+        self.missing = missing
         self.dtype = dtype
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
@@ -363,7 +367,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         Folds; None for 5.
     scoring : str, callable or None, default=None
         What to maximise; R^2 by default.
-    loss, epsilon, fit_intercept, center, normalize, solver, tol, max_iter, dtype, \
+    loss, epsilon, fit_intercept, center, normalize, solver, tol, max_iter, missing, dtype, \
     memory_budget, n_jobs, random_state, engine, verbose
         As in :class:`MultiKernelRegressor`.
 
@@ -415,6 +419,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         solver: str = "auto",
         tol: float = 1e-6,
         max_iter: int = 1000,
+        missing: str = "error",
         dtype: Any = None,
         memory_budget: Any = None,
         n_jobs: int | None = None,
@@ -435,6 +440,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         self.solver = solver
         self.tol = tol
         self.max_iter = max_iter
+        self.missing = missing
         self.dtype = dtype
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs

@@ -31,6 +31,7 @@ from ..kernels.columns import ColumnSlice, Standardization
 from ..kernels.distances import Exponential, Matern, Periodic, RationalQuadratic
 from ..kernels.histograms import AdditiveChiSquared, ChiSquared
 from ..kernels.learned_scales import LearnedScales
+from ..kernels.observed import Observed
 from ..kernels.overlap import LevelCosts, Overlap
 from ..kernels.precomputed import AsymmetricPrecomputed, Precomputed
 from ..kernels.scaling import QuantileScaling
@@ -84,7 +85,7 @@ KERNELS: tuple[type, ...] = (
     *(Linear, Polynomial, Gaussian, Laplacian, Sigmoid, Exponential, Matern),
     *(Standardization, QuantileScaling, AtDistance, ColumnSlice),
     *(RationalQuadratic, Periodic, Tanimoto, MinMax, HistogramIntersection, Cosine),
-    *(ChiSquared, AdditiveChiSquared, Sum, Product, Scaled, Power),
+    *(ChiSquared, AdditiveChiSquared, Sum, Product, Scaled, Power, Observed),
     *(KernelBank, LearnedScales, PerFeature, Precomputed, AsymmetricPrecomputed, Absent),
     *(Spectrum, Mismatch, Subsequence, WeightedDegree, LocalityImproved, Oligo),
     *(Overlap, LevelCosts),

@@ -28,6 +28,7 @@ from .base import Kernel
 from .columns import Columns
 from .distances import Exponential, Matern
 from .histograms import AdditiveChiSquared, ChiSquared, chi_squared_distances
+from .observed import Observed
 from .overlap import Overlap
 from .scaling import QuantileScaling
 from .vectors import (
@@ -90,6 +91,8 @@ def weighted_gradient(
             others = np.prod([v for i, v in enumerate(values) if i != k], axis=0)
             each.append(weighted_gradient(part, X, Z, A * others, steps))
         return sum_arrays(each)
+    if isinstance(kernel, Observed):
+        return _observed_gradient(kernel, X, Z, A, steps)
     if type(kernel) in BASES or type(kernel) is AdditiveChiSquared:
         assert isinstance(kernel, VectorKernel)
         own = gradient_of_sum(
@@ -101,6 +104,21 @@ def weighted_gradient(
     raise TypeError(
         f"Kernel {kernel!r} is no function of columns of numbers: it has no derivatives."
     )
+
+
+def _observed_gradient(
+    kernel: Observed, X: Any, Z: Any, A: np.ndarray, steps: np.ndarray
+) -> np.ndarray:
+    """`weighted_gradient` with values of absent samples as means over the reference samples."""
+    U, _ = kernel.read(X)
+    V, also = kernel.read(Z)
+    index = np.asarray(kernel.columns, dtype=np.intp)
+    own = weighted_gradient(kernel.kernel, U, V[also], A[:, also], steps[index])
+    at_mean = A[:, ~also].sum(axis=1)[:, None] * kernel.shares
+    own = own + weighted_gradient(kernel.kernel, U, kernel.reference, at_mean, steps[index])
+    out = np.zeros(X.shape)
+    out[:, index] = np.where(np.isnan(X[:, index]), 0.0, own)  # nothing moves what is filled in
+    return out
 
 
 def gradient_of_sum(
@@ -261,7 +279,7 @@ def reads_ranks(kernel: Kernel) -> bool:
     """Whether a kernel, however composed, maps columns to ranks."""
     if isinstance(kernel, (Sum, Product)):
         return any(reads_ranks(part) for part in kernel.parts)
-    if isinstance(kernel, (Scaled, Power)):
+    if isinstance(kernel, (Scaled, Power, Observed)):
         return reads_ranks(kernel.kernel)
     return isinstance(getattr(kernel, "scaling", None), QuantileScaling)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -137,6 +138,17 @@ def per_view(views: Mapping[str, Any]) -> KernelBank:
             kernels.append(placed)
             names.append(f"{view}: {kernel!r}")
     return KernelBank(kernels, distinct(names))
+
+
+def view_name(name: str, entry: Any) -> str | None:
+    """The view of a kernel, from its name in a bank of `per_view`; None for other names."""
+    if getattr(entry, "columns", None) is None or not isinstance(entry, Kernel):
+        return None
+    own = f": {_with_columns(entry, None)!r}"
+    for ending in (name, re.sub(r" #\d+$", "", name)):  # repeated names have a number
+        if ending.endswith(own) and len(ending) > len(own):
+            return ending[: -len(own)]
+    return None
 
 
 def _with_columns(kernel: Any, columns: Any) -> Any:

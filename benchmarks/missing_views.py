@@ -1,0 +1,92 @@
+"""Test error with part of the views removed: ignoring, mean filling, or dropping samples.
+
+    python -m benchmarks.missing_views [--sets NAME ...] [--samples N] [--splits N]
+
+Of every (sample, view) pair the given share is removed at random, in training and test samples
+alike; every sample keeps at least one view. Compared are ``missing="ignore"``, column means in
+place of missing values (``SimpleImputer``) before the same kernels, and training on complete
+samples alone (test samples are then filled with the means of these). Kernels are two Gaussians per
+view, with one and two median distances as their widths.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+
+import numpy as np
+from sklearn.impute import SimpleImputer
+from sklearn.pipeline import make_pipeline
+
+import multikernel as mk
+
+SHARES = (0.1, 0.4, 0.8)
+RULES = ("uniform", "loo")
+MAX_TEST_SAMPLES = 500
+
+
+def remove(X: np.ndarray, views: dict[str, slice], share: float, seed: int) -> np.ndarray:
+    """X with this share of its (sample, view) pairs removed; one view of a sample stays."""
+    rng = np.random.default_rng(seed)
+    gone = rng.random((len(X), len(views))) < share
+    gone[np.arange(len(X)), rng.integers(len(views), size=len(X))] &= ~gone.all(axis=1)
+    out = X.copy()
+    for lost, columns in zip(gone.T, views.values(), strict=True):
+        out[lost, columns] = np.nan
+    return out
+
+
+def errors(
+    X: np.ndarray, y: np.ndarray, n: int, views: dict[str, slice], rule: str
+) -> dict[str, float]:
+    """Test errors by method, the first n samples being the training sample."""
+    widths = mk.at_distances(mk.Gaussian(), [1.0, 2.0])
+    bank = mk.per_view({name: (widths, columns) for name, columns in views.items()})
+
+    def model(missing: str = "error") -> mk.MultiKernelClassifier:
+        return mk.MultiKernelClassifier(bank, rule, "loo", loss="squared", missing=missing)
+
+    def test(fitted: object) -> float:
+        return float(1.0 - fitted.score(X[n:], y[n:]))  # type: ignore[attr-defined]
+
+    found = {"ignored": test(model("ignore").fit(X[:n], y[:n]))}
+    filled = make_pipeline(SimpleImputer(keep_empty_features=True), model())
+    found["mean filled"] = test(filled.fit(X[:n], y[:n]))
+    complete = np.flatnonzero(~np.isnan(X[:n]).any(axis=1))
+    found["incomplete samples dropped"] = np.nan
+    if len(complete) >= 10 and len(np.unique(y[complete])) > 1:
+        dropped = make_pipeline(SimpleImputer(keep_empty_features=True), model())
+        found["incomplete samples dropped"] = test(dropped.fit(X[complete], y[complete]))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("--sets", nargs="+", default=["mfeat", "proteinfold"])
+    parser.add_argument("--samples", type=int, default=200, help="training samples")
+    parser.add_argument("--splits", type=int, default=3)
+    options = parser.parse_args()
+    print("| set | removed | weighting | ignored | mean filled | incomplete samples dropped |")
+    print("|---|---|---|---|---|---|", flush=True)
+    for rule, share, name in itertools.product(RULES, SHARES, options.sets):
+        data = mk.datasets.load(name)
+        y, results = np.asarray(data.target), []
+        for split in range(options.splits):
+            order = np.random.default_rng(split).permutation(len(y))
+            rows = order[: options.samples + MAX_TEST_SAMPLES]
+            X = remove(data.data[rows].astype(float), data.views, share, split)
+            results.append(errors(X, y[rows], options.samples, data.views, rule))
+        cells = [[one[method] for one in results] for method in results[0]]
+        shown = " | ".join(_cell(np.array(values)) for values in cells)
+        print(f"| {name} | {share:.0%} | {rule} | {shown} |", flush=True)
+
+
+def _cell(values: np.ndarray) -> str:
+    """Mean and standard deviation in per cent; a dash where too few samples were left."""
+    if np.isnan(values).any():
+        return "–"
+    return f"{100 * values.mean():.1f} ± {100 * values.std():.1f}"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,152 @@
+"""Missing values in X: an error that says where they are, or kernels that do without them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils._param_validation import StrOptions
+
+from ..kernels.bank import KernelBank, as_bank
+from ..kernels.base import Kernel
+from ..kernels.default_bank import default_bank
+from ..kernels.make_banks import view_name
+from ..kernels.observed import column_means, columns_read, name_columns, observe
+
+#: What the parameter ``missing`` may be.
+MISSING = StrOptions({"error", "ignore"})
+#: Rows and views that a message names before it says that there are more.
+MAX_NAMED = 5
+
+
+class MissingMixin:
+    """Mixin: the parameter ``missing``, and how present each kernel and view was in fit."""
+
+    kernels: Any
+    bank_: Any
+    #: estimators without the parameter refuse NaN
+    missing: str = "error"
+    _bank_kind: str
+    _is_precomputed: bool
+    presence_: np.ndarray
+
+    @property
+    def _ignores_missing(self) -> bool:
+        return self.missing == "ignore"
+
+    @property
+    def view_presence_(self) -> dict[str, float]:
+        """Share of the training samples that have each view, by name.
+
+        A kernel that belongs to no view of :func:`multikernel.per_view` stands by its own name.
+        """
+        if "presence_" not in self.__dict__:
+            raise AttributeError(
+                f"This {type(self).__name__} has no view_presence_: it is there after fit with "
+                "missing='ignore'."
+            )
+        shares = zip(self.bank_, self.bank_.names, self.presence_, strict=True)
+        return {kernel.view or name: float(share) for kernel, name, share in shares}
+
+    def _check_missing(self, X: Any) -> None:
+        """Refuse NaN in X, or an X in which it cannot be ignored."""
+        if not self._ignores_missing:
+            refuse_missing(self, X)
+        elif sp.issparse(X):
+            raise ValueError(
+                "missing='ignore' needs a dense X, in which NaN marks missing values; got a "
+                "sparse one. Use X.toarray(), or missing='error'."
+            )
+
+    def _observe(
+        self, X: np.ndarray, keep: np.ndarray, sample_weight: np.ndarray | None
+    ) -> tuple[KernelBank, np.ndarray]:
+        """The bank for a sample with missing values, and the sample with all of them filled in.
+
+        ``keep`` are the numbers that the user knows the rows by.
+        """
+        omega = np.ones(len(X)) if sample_weight is None else sample_weight
+        filled = np.where(np.isnan(X), column_means(X, omega).astype(X.dtype), X)
+        if self.kernels is None:
+            bank = default_bank(filled, kind=self._bank_kind, sample_weight=sample_weight)
+        else:
+            bank = as_bank(self.kernels)
+        bank, absent = observe(bank, X, sample_weight, getattr(self, "feature_names_in_", None))
+        without = np.flatnonzero(absent.all(axis=0))
+        if len(without):
+            raise ValueError(
+                f"{type(self).__name__}: {_count(len(without), 'sample')} of X without any view: "
+                f"every column that a kernel reads is NaN in row{'s' * (len(without) > 1)} "
+                f"{_some(keep[without])}. Drop these samples."
+            )
+        self.presence_ = (~absent) @ omega / omega.sum()
+        return bank, filled
+
+
+def refuse_missing(estimator: Any, X: Any) -> None:
+    """Raise an error that names columns, views and rows with NaN; do nothing if there is none."""
+    if sp.issparse(X):
+        if not np.isnan(X.data).any():
+            return
+        entries = X.tocoo()
+        bad = np.isnan(entries.data)
+        rows, columns = entries.row[bad], entries.col[bad]
+    else:
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not np.isnan(X.sum()):
+                return
+        rows, columns = np.nonzero(np.isnan(X))
+        if not len(rows):
+            return
+    which = np.unique(columns)
+    names = getattr(estimator, "feature_names_in_", None)
+    owner = type(estimator).__name__
+    message = (
+        f"Input X contains NaN: {_count(len(rows), 'missing value')} in "
+        f"{_count(len(which), 'column')} ({name_columns(which.tolist(), names)}), first in row"
+        f"{'s' * (len(np.unique(rows)) > 1)} {_some(np.unique(rows))}."
+    )
+    if not sp.issparse(X):
+        message += _views_with_gaps(estimator, X, names)
+    advice = "Fill them in, for example with make_pipeline(SimpleImputer(), ...)."
+    if "missing" in estimator.get_params(deep=False):
+        advice = (
+            "Use missing='ignore', with which a sample takes part through the kernels whose "
+            f"columns it has; or fill them in with make_pipeline(SimpleImputer(), {owner}(...))."
+        )
+    raise ValueError(f"{message} {advice}")
+
+
+def _views_with_gaps(estimator: Any, X: np.ndarray, names: Sequence[str] | None) -> str:
+    """Which views of the bank lack values, and for how many samples they lack all."""
+    kernels = getattr(estimator, "kernels", None)
+    if not isinstance(kernels, KernelBank) or kernels._names is None:
+        return ""
+    views: dict[str, Any] = {}
+    for entry, name in zip(kernels.entries, kernels._names, strict=True):
+        view = view_name(name, entry)
+        if view is not None and view not in views and isinstance(entry, Kernel):
+            views[view] = entry
+    found = []
+    for view, kernel in views.items():
+        placed = kernel.resolve(X.shape[1], None if names is None else list(names))
+        gaps = np.isnan(X[:, sorted(columns_read(placed, X.shape[1]))])
+        if gaps.any():
+            lost, some = gaps.all(axis=1).sum(), gaps.any(axis=1).sum()
+            found.append(f"{view!r} ({_count(some, 'sample')}, {lost} of them without any value)")
+    if not found:
+        return ""
+    more = f" and {len(found) - MAX_NAMED} more" if len(found) > MAX_NAMED else ""
+    return f" Incomplete views: {', '.join(found[:MAX_NAMED])}{more}."
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
+
+
+def _some(rows: np.ndarray) -> str:
+    return ", ".join(map(str, rows[:MAX_NAMED].tolist())) + (
+        ", ..." if len(rows) > MAX_NAMED else ""
+    )
