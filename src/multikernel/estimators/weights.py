@@ -7,11 +7,7 @@ from typing import Any
 
 import numpy as np
 
-
-def view_of(name: str) -> str:
-    """The view that a kernel belongs to: what stands before the colon in its name."""
-    view, colon, _ = name.partition(": ")
-    return view if colon else ""
+from ..kernels.bank import view_of
 
 
 def is_weighted(estimator: Any) -> bool:
