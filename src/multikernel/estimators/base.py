@@ -35,11 +35,12 @@ from .importance import ColumnImportance
 from .notebook import WeightsInNotebook
 from .progress import ProgressLine
 from .scales import learn_in_fit
+from .weights import ViewWeights
 
 logger = logging.getLogger("multikernel")
 
 
-class MultiKernelEstimator(ColumnImportance, WeightsInNotebook, BaseEstimator):  # type: ignore[misc]
+class MultiKernelEstimator(ColumnImportance, ViewWeights, WeightsInNotebook, BaseEstimator):  # type: ignore[misc]
     """Common ground of the multiple-kernel estimators; see them for the parameters."""
 
     _parameter_constraints: dict[str, Any] = {
