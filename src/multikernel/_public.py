@@ -73,6 +73,7 @@ from .kernels.sequences import (
 )
 from .study import alignment_study
 from .study_norms import norm_study
+from .tables.join import join_views
 from .weighting import (
     L1,
     Align,
@@ -162,6 +163,7 @@ __all__ = [
     "centered_alignment",
     "default_bank",
     "gaussians",
+    "join_views",
     "learned_scales",
     "load",
     "norm_study",

@@ -7,7 +7,6 @@ import pytest
 
 import multikernel as mk
 from multikernel.kernels.derivatives import weighted_gradient
-from multikernel.kernels.make_banks import view_name
 from multikernel.kernels.observed import Observed, column_means, observe
 
 NAN = np.nan
@@ -189,19 +188,6 @@ def test_gradient_by_differences(kernel):
         step[j] = 1e-5
         slope = np.sum(A * (bank[0](X + step, Z) - bank[0](X - step, Z)), axis=1) / 2e-5
         np.testing.assert_allclose(found[:, j], slope, atol=2e-6)
-
-
-def test_names_of_views_are_read_from_banks_of_views():
-    bank = mk.per_view(
-        {
-            "a: b": ([mk.Gaussian(0.1), mk.Gaussian(0.1)], [0, 1]),
-            "c": (mk.at_distances(mk.Gaussian(), [1.0]), [2]),
-        }
-    )
-    found = [view_name(name, entry) for name, entry in zip(bank.names, bank, strict=True)]
-    assert found == ["a: b", "a: b", "c"]
-    assert view_name("anything", mk.Gaussian(0.1, columns=[0])) is None
-    assert view_name("c: Gaussian(gamma=0.1)", mk.Gaussian(0.1)) is None
 
 
 def test_errors_name_what_is_missing():

@@ -76,7 +76,7 @@ class Shares:
         intercepts: np.ndarray,
         kernels: dict[str, np.ndarray],
     ) -> None:
-        from ..estimators.weights import view_of
+        from ..kernels.bank import view_of
 
         self.answers, self.values, self.intercepts = answers, values, intercepts
         self.kernels = kernels

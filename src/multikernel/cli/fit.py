@@ -184,7 +184,7 @@ def folds_for(y: Any, classifies: bool, folds: int, seed: int) -> Any:
 
 def facts(estimator: Any) -> dict[str, Any]:
     """What a fitted estimator says about itself, for machines."""
-    from ..estimators.weights import view_of
+    from ..kernels.bank import view_of
 
     rows = kernel_rows(estimator)
     views: dict[str, float] = {}

@@ -36,11 +36,14 @@ from .missing import MissingMixin
 from .notebook import WeightsInNotebook
 from .progress import ProgressLine
 from .scales import learn_in_fit
+from .weights import ViewWeights
 
 logger = logging.getLogger("multikernel")
 
 
-class MultiKernelEstimator(MissingMixin, ColumnImportance, WeightsInNotebook, BaseEstimator):  # type: ignore[misc]
+class MultiKernelEstimator(  # type: ignore[misc]
+    MissingMixin, ColumnImportance, ViewWeights, WeightsInNotebook, BaseEstimator
+):
     """Common ground of the multiple-kernel estimators; see them for the parameters."""
 
     _parameter_constraints: dict[str, Any] = {

@@ -213,6 +213,9 @@ class MultiKernelClassifier(ClassifierCommon):
         except for ``"loo"``, whose weights include the choice of C.
         Shape (n_classes, n_kernels) with ``multiclass="per_class"``.
     kernel_names_ : list of str
+    view_weights_ : dict of str to float
+        For banks of :func:`multikernel.per_view`: the share of each view in the sum of the weights;
+        arrays of shape (n_classes,) with ``multiclass="per_class"``.
     alignment_ : float
         Centred alignment of the learned kernel with the labels.
     kernel_alignments_ : array of shape (n_kernels,)

@@ -9,10 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils._param_validation import StrOptions
 
-from ..kernels.bank import KernelBank, as_bank
+from ..kernels.bank import KernelBank, as_bank, view_of
 from ..kernels.base import Kernel
 from ..kernels.default_bank import default_bank
-from ..kernels.make_banks import view_name
 from ..kernels.observed import column_means, columns_read, name_columns, observe
 
 #: What the parameter ``missing`` may be.
@@ -29,8 +28,11 @@ class MissingMixin:
     #: estimators without the parameter refuse NaN
     missing: str = "error"
     _bank_kind: str
-    _is_precomputed: bool
     presence_: np.ndarray
+
+    @property
+    def _is_precomputed(self) -> bool:
+        raise NotImplementedError
 
     @property
     def _ignores_missing(self) -> bool:
@@ -126,8 +128,8 @@ def _views_with_gaps(estimator: Any, X: np.ndarray, names: Sequence[str] | None)
         return ""
     views: dict[str, Any] = {}
     for entry, name in zip(kernels.entries, kernels._names, strict=True):
-        view = view_name(name, entry)
-        if view is not None and view not in views and isinstance(entry, Kernel):
+        view = view_of(name)
+        if view and view not in views and isinstance(entry, Kernel):
             views[view] = entry
     found = []
     for view, kernel in views.items():

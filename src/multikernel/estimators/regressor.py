@@ -191,6 +191,8 @@ class MultiKernelRegressor(RegressorCommon):
         The numbers that multiply the normalised kernels. Those of two-stage rules sum to one,
         except for ``"loo"``, whose weights include the choice of alpha.
     kernel_names_ : list of str
+    view_weights_ : dict of str to float
+        For banks of :func:`multikernel.per_view`: the share of each view in the sum of the weights.
     alignment_ : float
         Centred alignment of the learned kernel with the outputs.
     kernel_alignments_ : array of shape (n_kernels,)

@@ -6,12 +6,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-
-def view_of(name: str) -> str:
-    """The view that a kernel belongs to: what stands before the colon in its name."""
-    view, colon, _ = name.partition(": ")
-    return view if colon else ""
+from ..kernels.bank import view_of
 
 
 def is_weighted(estimator: Any) -> bool:
@@ -69,13 +66,29 @@ class Weights:
     @property
     def views(self) -> dict[str, float]:
         """The share of every view, largest first; empty where kernels belong to none."""
+        if not self.has_views:
+            return {}
         parts: dict[str, float] = {}
         for name, share in zip(self.names, self.shares, strict=True):
-            parts[view_of(name)] = parts.get(view_of(name), 0.0) + float(share)
-        if set(parts) == {""}:
-            return {}
-        named = {view or "(no view)": share for view, share in parts.items()}
-        return dict(sorted(named.items(), key=lambda item: -item[1]))
+            view = view_of(name) or "(no view)"
+            parts[view] = parts.get(view, 0.0) + float(share)
+        return dict(sorted(parts.items(), key=lambda item: -item[1]))
+
+    @property
+    def has_views(self) -> bool:
+        return any(view_of(name) for name in self.names)
+
+    @property
+    def machine_views(self) -> dict[str, np.ndarray]:
+        """The share of every view for each machine, shape (t,); other kernels by their names."""
+        sizes = np.abs(self.values)
+        total = sizes.sum(axis=1, keepdims=True)
+        shares = np.divide(sizes, total, out=np.zeros_like(sizes), where=total > 0)
+        parts: dict[str, np.ndarray] = {}
+        for name, share in zip(self.names, shares.T, strict=True):
+            view = view_of(name) or name
+            parts[view] = parts.get(view, 0.0) + share
+        return parts
 
     @classmethod
     def of(cls, estimator: Any) -> Weights:
@@ -97,3 +110,33 @@ class Weights:
             classes = getattr(estimator, "classes_", range(len(values)))
             machines = [str(label) for label in classes]
         return cls(list(names), np.atleast_2d(values), machines, "weight")
+
+
+class ViewWeights:
+    """Mixin: the attribute ``view_weights_`` of fitted models."""
+
+    @property
+    def view_weights_(self) -> dict[str, Any]:
+        """The share of each view in the sum of the kernel weights, in the order of the bank.
+
+        Shares are parts of one: the absolute weights of a view's kernels over those of all kernels.
+        Where every class has weights of its own, there is an array of shape (n_classes,) for each
+        view, whose entries are parts of the weights of that class. A kernel that belongs to no view
+        is listed under its own name.
+        """
+        check_is_fitted(self)
+        if not is_weighted(self):
+            raise AttributeError(
+                f"{type(self).__name__} has no view_weights_: it weights no kernels."
+            )
+        weights = Weights.of(self)
+        if not weights.has_views:
+            raise AttributeError(
+                f"This {type(self).__name__} has no view_weights_: its kernels belong to no views. "
+                "Make the bank with mk.per_view({name: columns}), or give kernels names such as "
+                "'view: kernel' in mk.KernelBank(kernels, names=...). kernel_weights_ has the "
+                "weights of single kernels."
+            )
+        if weights.machines:
+            return weights.machine_views
+        return {view: float(share[0]) for view, share in weights.machine_views.items()}

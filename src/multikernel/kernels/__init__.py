@@ -5,11 +5,12 @@ from .base import Kernel
 from .default_bank import default_bank
 from .distances import Exponential, Matern, Periodic, RationalQuadratic
 from .histograms import AdditiveChiSquared, ChiSquared
-from .make_banks import gaussians, per_feature, per_view, polynomials
+from .make_banks import gaussians, per_feature, polynomials
 from .overlap import Overlap
 from .precomputed import precomputed, sample_ids
 from .similarities import Cosine, HistogramIntersection, MinMax, Tanimoto
 from .vectors import Callable, Gaussian, Laplacian, Linear, Polynomial, Sigmoid
+from .views import per_view
 from .widths import at_distances
 
 __all__ = [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import add
@@ -13,7 +14,7 @@ import numpy as np
 
 from .algebra import Composite, Power, Scaled
 from .base import Kernel
-from .columns import Columns, resolve_columns
+from .columns import Columns, UnknownColumn, resolve_columns
 from .vectors import VectorKernel
 
 if TYPE_CHECKING:
@@ -188,7 +189,10 @@ class KernelBank(Sequence[Kernel]):
 
         ``feature_names`` are the names of the columns of X, if X itself does not have them.
         """
-        entries = [adapt(entry, X, sample_weight, feature_names) for entry in self.entries]
+        entries = []
+        for entry, name in zip(self.entries, self._entry_names(), strict=True):
+            with naming_view(name):
+                entries.append(adapt(entry, X, sample_weight, feature_names))
         if all(new is old for new, old in zip(entries, self.entries, strict=True)):
             return self
         return KernelBank(entries, self._names)
@@ -235,6 +239,23 @@ def adapt(
         kernel = adapt(entry.kernel, X, sample_weight, feature_names)
         return entry if kernel is entry.kernel else replace(entry, kernel=kernel)
     return entry
+
+
+def view_of(name: str) -> str:
+    """The view that a kernel belongs to: what stands before the colon in its name."""
+    view, colon, _ = name.partition(": ")
+    return view if colon else ""
+
+
+@contextmanager
+def naming_view(name: str) -> Iterator[None]:
+    """Say which view an unknown column was asked for, if the kernel of this name has one."""
+    try:
+        yield
+    except UnknownColumn as error:
+        if not view_of(name):
+            raise
+        raise UnknownColumn(f"View {view_of(name)!r}: {error}") from None
 
 
 def distinct(names: Sequence[str]) -> list[str]:

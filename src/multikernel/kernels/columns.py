@@ -1,8 +1,8 @@
 """Which columns of X a kernel sees, as hashable values.
 
-A kernel may look at all of X (``columns=None``) or at some of it: names, indices, a boolean mask
-or a slice. Whatever the user wrote becomes a hashable value here, so that kernels compare, hash
-and can be grouped by the columns they share.
+A kernel may look at all of X (``columns=None``) or at some of it: names, patterns of names such as
+``"gene_*"``, indices, a boolean mask or a slice. Whatever the user wrote becomes a hashable value
+here, so that kernels compare, hash and can be grouped by the columns they share.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,9 @@ class ColumnSlice:
         step = "" if self.step is None else f", {self.step}"
         return f"slice({self.start}, {self.stop}{step})"
 
+
+#: Characters that make a name a pattern, as in the names of files.
+WILDCARDS = frozenset("*?[")
 
 Columns = ColumnSlice | tuple[int | str, ...] | None
 
@@ -64,19 +68,25 @@ def freeze_columns(columns: Any) -> Columns:
     return tuple(c if isinstance(c, str) else int(c) for c in items)
 
 
+class UnknownColumn(ValueError):
+    """X has no column of this name or position, or none that matches this pattern."""
+
+
 def resolve_columns(
     columns: Columns, n_features: int, feature_names: Sequence[str] | None, who: str
 ) -> Columns:
-    """Replace names, negative indices and slices by plain indices into X.
+    """Replace names, patterns, negative indices and slices by plain indices into X.
 
-    ``None`` stays ``None``: "all columns" needs no copy.
+    ``None`` stays ``None``: "all columns" needs no copy. A column of exactly this name comes before
+    a pattern; the columns that match a pattern come in the order of X, without those that were
+    listed before.
     """
     if columns is None:
         return None
     if isinstance(columns, ColumnSlice):
         span = range(*slice(columns.start, columns.stop, columns.step).indices(n_features))
         if len(span) == 0:
-            raise ValueError(
+            raise UnknownColumn(
                 f"Kernel {who}: columns={columns!r} selects none of the {n_features} columns of X."
             )
         return None if span == range(n_features) else tuple(span)
@@ -85,20 +95,29 @@ def resolve_columns(
     for c in columns:
         if isinstance(c, str):
             if names is None:
-                raise ValueError(
+                raise UnknownColumn(
                     f"Kernel {who} selects column {c!r} by name, but X has no column names. "
                     "Pass a pandas DataFrame, or select by index."
                 )
+            if c not in names and WILDCARDS.intersection(c):
+                matches = [i for name, i in names.items() if fnmatchcase(name, c)]
+                if not matches:
+                    raise UnknownColumn(
+                        f"Kernel {who}: none of the {len(names)} columns of X matches {c!r}."
+                        + _nearest_columns(c, names)
+                    )
+                taken = set(out)
+                out += [i for i in matches if i not in taken]
+                continue
             if c not in names:
-                close = difflib.get_close_matches(c, list(names), n=3)
-                hint = f" Did you mean {', '.join(map(repr, close))}?" if close else ""
-                raise ValueError(
-                    f"Kernel {who}: X has no column {c!r} (it has {len(names)} columns).{hint}"
+                raise UnknownColumn(
+                    f"Kernel {who}: X has no column {c!r} (it has {len(names)} columns)."
+                    + _nearest_columns(c, names)
                 )
             out.append(names[c])
         else:
             if not -n_features <= c < n_features:
-                raise ValueError(
+                raise UnknownColumn(
                     f"Kernel {who}: column index {c} is out of range for X with "
                     f"{n_features} columns."
                 )
@@ -106,6 +125,15 @@ def resolve_columns(
     if out == list(range(n_features)):
         return None
     return tuple(out)
+
+
+def _nearest_columns(wanted: str, names: Iterable[str]) -> str:
+    """A hint with the names most like a name or pattern; empty if none is like it."""
+    plain = "".join(c for c in wanted if c not in WILDCARDS and c != "]")
+    # A pattern is shorter than the names that it was meant to match.
+    cutoff = 0.6 if plain == wanted else 0.4
+    close = difflib.get_close_matches(plain, list(names), n=3, cutoff=cutoff)
+    return f" Did you mean {', '.join(map(repr, close))}?" if close else ""
 
 
 def take_columns(X: Any, columns: Columns) -> Any:

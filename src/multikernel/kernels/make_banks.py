@@ -1,14 +1,11 @@
-"""Banks by family: grids of widths or degrees, one kernel per column, kernels per view."""
+"""Banks by family: grids of widths or degrees, one kernel per column."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable
 from typing import Any
 
-from .bank import KernelBank, PerFeature, as_bank, distinct
-from .base import Kernel
+from .bank import KernelBank, PerFeature
 from .columns import freeze_columns
 from .vectors import Gaussian, Linear, Polynomial, VectorKernel
 
@@ -85,71 +82,3 @@ def per_feature(kernel: VectorKernel | None = None, *, columns: Any = None) -> K
             "Use per_feature(kernel, columns=...)."
         )
     return KernelBank([PerFeature(kernel, freeze_columns(columns))])
-
-
-def per_view(views: Mapping[str, Any]) -> KernelBank:
-    """Kernels for several views of the same samples, named after the views.
-
-    Parameters
-    ----------
-    views : mapping of name to ``(kernel or kernels, columns)``
-        The columns of X that make up the view, and what to compute on them.
-
-    Examples
-    --------
-    >>> import multikernel as mk
-    >>> bank = mk.per_view({
-    ...     "expression": (mk.gaussians([0.01, 0.1]), slice(0, 100)),
-    ...     "clinical": (mk.Linear(), ["age", "stage"]),
-    ... })
-    >>> bank.names
-    ['expression: Gaussian(gamma=0.01)', 'expression: Gaussian(gamma=0.1)', 'clinical: Linear()']
-    """
-    kernels: list[Kernel] = []
-    names: list[str] = []
-    if not isinstance(views, Mapping) or not views:
-        raise TypeError(
-            "per_view takes a mapping with at least one entry, name to (kernel or kernels, "
-            f"columns); got {views!r}."
-        )
-    for view, value in views.items():
-        try:
-            given, columns = value
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"View {view!r} must be a pair (kernel or kernels, columns); got {value!r}."
-            ) from None
-        try:
-            bank, columns = as_bank(given), freeze_columns(columns)
-        except (TypeError, ValueError) as error:
-            raise type(error)(f"View {view!r}: {error}") from None
-        if bank.is_open:
-            raise ValueError(
-                f"View {view!r}: per_feature(...) chooses its own columns. Use "
-                "mk.per_feature(kernel, columns=...) and add the banks with +."
-            )
-        for kernel in bank:
-            if not hasattr(kernel, "columns") or kernel.columns is not None:
-                raise ValueError(
-                    f"View {view!r}: {kernel!r} cannot be given columns; use kernels on vectors "
-                    "or sequences that do not select their own."
-                )
-            placed = _with_columns(kernel, columns)
-            kernels.append(placed)
-            names.append(f"{view}: {kernel!r}")
-    return KernelBank(kernels, distinct(names))
-
-
-def view_name(name: str, entry: Any) -> str | None:
-    """The view of a kernel, from its name in a bank of `per_view`; None for other names."""
-    if getattr(entry, "columns", None) is None or not isinstance(entry, Kernel):
-        return None
-    own = f": {_with_columns(entry, None)!r}"
-    for ending in (name, re.sub(r" #\d+$", "", name)):  # repeated names have a number
-        if ending.endswith(own) and len(ending) > len(own):
-            return ending[: -len(own)]
-    return None
-
-
-def _with_columns(kernel: Any, columns: Any) -> Any:
-    return replace(kernel, columns=freeze_columns(columns))

@@ -25,10 +25,9 @@ from typing import Any
 import numpy as np
 
 from .algebra import Composite, Power, Scaled
-from .bank import KernelBank, PerFeature, adapt
+from .bank import KernelBank, PerFeature, adapt, view_of
 from .base import Kernel
 from .columns import take_columns
-from .make_banks import view_name
 from .vectors import VectorKernel
 
 #: Kernel values against the reference samples are computed for so many rows at a time.
@@ -190,7 +189,7 @@ def observe(
                 continue
             placed = kernel.resolve(X.shape[1], names)
             columns = tuple(sorted(columns_read(placed, X.shape[1])))
-            view = None if given is None else view_name(given, entry)
+            view = None if given is None else view_of(given) or None
             owner = f"Kernel {given or kernel.name!r}" if view is None else f"View {view!r}"
             lost, filling, reference, shares = select(columns, owner)
             weights = None if sample_weight is None else omega[~lost]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .bank import KernelBank, PerFeature, distinct
+from .bank import KernelBank, PerFeature, distinct, naming_view
 from .base import Kernel
 from .columns import resolve_columns
 from .sequences.ngrams import Ngrams
@@ -66,7 +66,8 @@ def place(
         else:
             assert isinstance(entry, Kernel)  # every other entry was adapted to the sample
             names.append(name)
-            kernel = entry.resolve(n_features, feature_names)
+            with naming_view(name):
+                kernel = entry.resolve(n_features, feature_names)
             placed.append(_place_one(kernel, start, n_features))
     return distinct(names), placed
 

@@ -71,7 +71,7 @@ def weights(estimator: Any, ax: Any = None, *, most: int = MAX_KERNELS_SHOWN) ->
     >>> plots.weights(model).get_xlabel()
     'weight'
     """
-    from ..estimators.weights import view_of
+    from ..kernels.bank import view_of
 
     found = Weights.of(estimator)
     shown = [int(k) for k in found.order[:most]]

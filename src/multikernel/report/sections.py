@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators.weights import Weights, view_of
+from ..estimators.weights import Weights
+from ..kernels.bank import view_of
 from . import svg
 from .findings import (
     effective_rank,
