@@ -256,7 +256,18 @@ class MultiKernelEstimator(  # type: ignore[misc]
         seeded = self.random_state is not None  # else the rule's own seed, as in mk.BestSingle()
         if isinstance(weighting, str) and isinstance(rule, (BestSingle, LeaveOneOut)) and seeded:
             rule.random_state = self.random_state
+        if isinstance(weighting, str) and isinstance(rule, LeaveOneOut) and self._has_gaps:
+            # Over the samples that have a view its functions sum to zero, and they are zero for
+            # the others: the others give the target of every left-out sample away. Learned
+            # weights would go for that; equal weights of a learned total hardly can.
+            rule.shrinkage = 1.0
         return rule
+
+    @property
+    def _has_gaps(self) -> bool:
+        """Whether some training samples lack the columns of some kernels."""
+        presence = self.__dict__.get("presence_")
+        return presence is not None and bool(np.any(presence < 1))
 
     def _fit(
         self,
