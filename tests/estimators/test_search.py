@@ -500,6 +500,7 @@ def test_the_refit_is_the_plain_classifier_with_the_choice(bank):
         "weighting_",
         "best_score_",
         "best_index_",
+        "cv_indices_",
         "cv_results_",
         "n_splits_",
     }

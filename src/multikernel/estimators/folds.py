@@ -9,20 +9,25 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
+from sklearn.utils import column_or_1d
 
 from .classifier import class_index
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
 
 
-def kept_splits(cv: Any, y: np.ndarray, keep: np.ndarray, *, classifier: bool) -> Splits:
+def kept_splits(
+    cv: Any, y: np.ndarray, keep: np.ndarray, *, classifier: bool, groups: Any = None
+) -> Splits:
     """Folds of the points that count; explicit splits name points as they were given."""
     split = check_cv(cv, y[keep], classifier=classifier)
     explicit = cv is not None and not isinstance(cv, Integral) and not hasattr(cv, "split")
+    if groups is not None:
+        groups = _check_groups(groups, len(y), cv, explicit)[keep]
     if not explicit or len(keep) == len(y):
         return [
             (_indices(train), _indices(test))
-            for train, test in split.split(np.zeros((len(keep), 1)), y[keep])
+            for train, test in split.split(np.zeros((len(keep), 1)), y[keep], groups)
         ]
     place = np.full(len(y), -1)
     place[keep] = np.arange(len(keep))
@@ -30,6 +35,22 @@ def kept_splits(cv: Any, y: np.ndarray, keep: np.ndarray, *, classifier: bool) -
         (place[train][place[train] >= 0], place[test][place[test] >= 0])
         for train, test in split.split()
     ]
+
+
+def _check_groups(groups: Any, n_samples: int, cv: Any, explicit: bool) -> np.ndarray:
+    """One group per sample, and folds that heed them: others would split groups silently."""
+    groups = column_or_1d(groups)
+    if len(groups) != n_samples:
+        raise ValueError(
+            f"groups must name one group per sample; got {len(groups)} for {n_samples} samples."
+        )
+    if explicit or cv is None or isinstance(cv, Integral):
+        given = "explicit splits" if explicit else f"cv={cv!r}"
+        raise ValueError(
+            f"groups came with {given}, which would not keep groups together. Use a splitter that "
+            "does, such as cv=sklearn.model_selection.GroupKFold(5)."
+        )
+    return groups
 
 
 def _indices(rows: Any) -> np.ndarray:

@@ -225,6 +225,8 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         One entry per (weighting, C): ``weighting``, ``C``, mean, standard deviation and rank of
         the scores, and the score of every split.
     n_splits_ : int
+    cv_indices_ : list of (train, test)
+        The samples of every split, as row numbers of X; those of weight zero are in none.
     best_index_ : int
 
     All fitted attributes of :class:`MultiKernelClassifier` are there as well, from a last fit on
@@ -293,7 +295,9 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiKernelClassifierCV:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None
+    ) -> MultiKernelClassifierCV:
         """Search, then fit the choice on the whole sample.
 
         Parameters
@@ -302,6 +306,9 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
             How often each point counts, in fitting and in scoring.
+        groups : array of shape (n_samples,), optional
+            Passed to ``cv``, which must be a splitter for groups such as
+            ``sklearn.model_selection.GroupKFold``.
 
         Returns
         -------
@@ -317,9 +324,10 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         def learner(C: float) -> Learner:
             return self._make_learner(C, grams)
 
-        splits = kept_splits(self.cv, y, keep, classifier=True)
+        splits = kept_splits(self.cv, y, keep, classifier=True, groups=groups)
         self.weighting_, self.C_ = self._search(grams, target, y[keep], splits, learner, Cs, "C")
         rule = self._as_weighting(clone(self.weighting_, safe=False))
+        self.cv_indices_ = [(keep[train], keep[test]) for train, test in splits]
         self._fit(grams, target, rule, learner(self.C_), keep)
         return self
 
@@ -381,6 +389,8 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         One entry per (weighting, alpha): ``weighting``, ``alpha``, mean, standard deviation and
         rank of the scores, and the score of every split.
     n_splits_ : int
+    cv_indices_ : list of (train, test)
+        The samples of every split, as row numbers of X; those of weight zero are in none.
     best_index_ : int
 
     All fitted attributes of :class:`MultiKernelRegressor` are there as well, from a last fit on
@@ -453,7 +463,9 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         return self.loss == "squared"
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiKernelRegressorCV:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None
+    ) -> MultiKernelRegressorCV:
         """Search, then fit the choice on the whole sample.
 
         Parameters
@@ -462,6 +474,9 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         y : array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array of shape (n_samples,), optional
             How often each point counts, in fitting and in scoring.
+        groups : array of shape (n_samples,), optional
+            Passed to ``cv``, which must be a splitter for groups such as
+            ``sklearn.model_selection.GroupKFold``.
 
         Returns
         -------
@@ -476,11 +491,12 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         def learner(alpha: float) -> Learner:
             return self._make_learner(alpha)
 
-        splits = kept_splits(self.cv, y, keep, classifier=False)
+        splits = kept_splits(self.cv, y, keep, classifier=False, groups=groups)
         self.weighting_, self.alpha_ = self._search(
             grams, target, y[keep], splits, learner, alphas, "alpha"
         )
         rule = self._as_weighting(clone(self.weighting_, safe=False))
+        self.cv_indices_ = [(keep[train], keep[test]) for train, test in splits]
         self._fit(grams, target, rule, learner(self.alpha_), keep)
         self._keep_sample(X, target, keep)
         return self

@@ -73,6 +73,8 @@ class VotedKernelClassifierCV(VotedCommon):
     best_index_ : int
         Position of the chosen setting in ``cv_results_``.
     n_splits_ : int
+    cv_indices_ : list of (train, test)
+        The samples of every split, as row numbers of X; those of weight zero are in none.
         Number of folds.
 
     All fitted attributes of :class:`VotedKernelClassifier` are set as well, by a fit of the chosen
@@ -140,7 +142,9 @@ class VotedKernelClassifierCV(VotedCommon):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> VotedKernelClassifierCV:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None
+    ) -> VotedKernelClassifierCV:
         """Search, then fit the chosen setting to the whole sample.
 
         Parameters
@@ -149,6 +153,9 @@ class VotedKernelClassifierCV(VotedCommon):
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
             How often each sample counts, in fitting and in scoring.
+        groups : array of shape (n_samples,), optional
+            Passed to ``cv``, which must be a splitter for groups such as
+            ``sklearn.model_selection.GroupKFold``.
 
         Returns
         -------
@@ -160,7 +167,8 @@ class VotedKernelClassifierCV(VotedCommon):
         sample_weight, keep = self._sample_weights(sample_weight, X)
         target = self._encode_labels(y, keep, sample_weight)
         columns = self._make_columns(X, keep, sample_weight)
-        splits = kept_splits(self.cv, y, keep, classifier=True)
+        splits = kept_splits(self.cv, y, keep, classifier=True, groups=groups)
+        self.cv_indices_ = [(keep[train], keep[test]) for train, test in splits]
         radius, lam, beta = self._search(columns, target, y[keep], splits, settings)
         self.complexity_penalty_, self.sparsity_penalty_ = lam, beta
         self.__dict__.pop("local_radius_", None)  # from an earlier fit
