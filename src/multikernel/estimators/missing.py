@@ -29,7 +29,6 @@ class MissingMixin:
     #: estimators without the parameter refuse NaN
     missing: str = "error"
     _bank_kind: str
-    _is_precomputed: bool
     presence_: np.ndarray
 
     @property
