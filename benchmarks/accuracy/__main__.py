@@ -18,10 +18,12 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 from rich.progress import track
 
 from benchmarks import environments
+from benchmarks.runner import THREADS
 
 from . import measure, methods, page, problems, rows, table, tuned, views
 from .methods import Maker
@@ -77,13 +79,12 @@ def in_environment(arguments: list[str]) -> int:
         python = environments.python("boosters")
     except environments.InstallationError as reason:
         print(f"The boosters could not be installed ({reason}); running without them.")
-        return subprocess.call([sys.executable, "-m", __package__, "--here", *arguments], cwd=root)
+        python = Path(sys.executable)
     searched = os.pathsep.join([str(root / "src"), str(root)])
-    return subprocess.call(
-        [str(python), "-m", __package__, "--here", *arguments],
-        cwd=root,
-        env={**os.environ, "PYTHONPATH": searched},
-    )
+    # On one thread, unless the environment says otherwise, seconds of methods are comparable.
+    single = {**dict.fromkeys(THREADS, "1"), **os.environ, "PYTHONPATH": searched}
+    command = [str(python), "-m", __package__, "--here", *arguments]
+    return subprocess.call(command, cwd=root, env=single)
 
 
 def main() -> None:
