@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from joblib import effective_n_jobs
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
@@ -256,11 +256,11 @@ class MultiKernelEstimator(  # type: ignore[misc]
         seeded = self.random_state is not None  # else the rule's own seed, as in mk.BestSingle()
         if isinstance(weighting, str) and isinstance(rule, (BestSingle, LeaveOneOut)) and seeded:
             rule.random_state = self.random_state
-        if isinstance(weighting, str) and isinstance(rule, LeaveOneOut) and self._has_gaps:
+        if isinstance(rule, LeaveOneOut) and rule.shrinkage == "auto" and self._has_gaps:
             # Over the samples that have a view its functions sum to zero, and they are zero for
             # the others: the others give the target of every left-out sample away. Learned
             # weights would go for that; equal weights of a learned total hardly can.
-            rule.shrinkage = 1.0
+            rule = clone(rule).set_params(shrinkage=1.0)
         return rule
 
     @property
