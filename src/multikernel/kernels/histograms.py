@@ -46,7 +46,19 @@ class ChiSquared(Gaussian):
 
 
 @dataclass(frozen=True, repr=False)
-class AdditiveChiSquared(VectorKernel):
+class CountKernel(VectorKernel):
+    """A positive semidefinite kernel on columns without negative values."""
+
+    @property
+    def is_psd(self) -> bool:
+        return True
+
+    def select(self, X: Any) -> Any:
+        return require_nonnegative_columns(self, X, super().select(X))
+
+
+@dataclass(frozen=True, repr=False)
+class AdditiveChiSquared(CountKernel):
     """The additive chi-squared kernel ``K(x, z) = sum_c 2 x_c z_c / (x_c + z_c)``.
 
     For histograms, counts and other columns without negative values. It is half of
@@ -65,13 +77,6 @@ class AdditiveChiSquared(VectorKernel):
     >>> mk.AdditiveChiSquared()([[1.0, 0.0, 3.0]], [[3.0, 0.0, 3.0]])
     array([[4.5]])
     """
-
-    @property
-    def is_psd(self) -> bool:
-        return True
-
-    def select(self, X: Any) -> Any:
-        return require_nonnegative_columns(self, X, super().select(X))
 
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
         sums = self._diag(X)[:, None] + self._diag(Z)

@@ -10,12 +10,12 @@ import scipy.sparse as sp
 from sklearn.metrics.pairwise import manhattan_distances
 from sklearn.utils.extmath import row_norms
 
-from .histograms import require_nonnegative_columns
+from .histograms import CountKernel
 from .vectors import VectorKernel, _dot
 
 
 @dataclass(frozen=True, repr=False)
-class Tanimoto(VectorKernel):
+class Tanimoto(CountKernel):
     """The Tanimoto kernel ``K(x, z) = <x, z> / (<x, x> + <z, z> - <x, z>)``.
 
     On fingerprints of zeros and ones it is Jaccard's similarity, the number of ones that two
@@ -34,13 +34,6 @@ class Tanimoto(VectorKernel):
     array([[0.6667]])
     """
 
-    @property
-    def is_psd(self) -> bool:
-        return True
-
-    def select(self, X: Any) -> Any:
-        return require_nonnegative_columns(self, X, super().select(X))
-
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
         products = _dot(X, Z)
         either = row_norms(X, squared=True)[:, None] + row_norms(Z, squared=True) - products
@@ -51,7 +44,7 @@ class Tanimoto(VectorKernel):
 
 
 @dataclass(frozen=True, repr=False)
-class MinMax(VectorKernel):
+class MinMax(CountKernel):
     """The kernel ``K(x, z) = sum_c min(x_c, z_c) / sum_c max(x_c, z_c)``.
 
     For counts and other values that are not negative; on zeros and ones it is the Tanimoto kernel.
@@ -69,13 +62,6 @@ class MinMax(VectorKernel):
     array([[0.6]])
     """
 
-    @property
-    def is_psd(self) -> bool:
-        return True
-
-    def select(self, X: Any) -> Any:
-        return require_nonnegative_columns(self, X, super().select(X))
-
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
         smaller, larger = _minima_and_maxima(X, Z)
         return _ratio(smaller, larger).astype(X.dtype, copy=False)
@@ -85,7 +71,7 @@ class MinMax(VectorKernel):
 
 
 @dataclass(frozen=True, repr=False)
-class HistogramIntersection(VectorKernel):
+class HistogramIntersection(CountKernel):
     """The histogram intersection kernel ``K(x, z) = sum_c min(x_c, z_c)``.
 
     For histograms, counts and other values that are not negative.
@@ -101,13 +87,6 @@ class HistogramIntersection(VectorKernel):
     >>> mk.HistogramIntersection()([[1, 0, 3]], [[2, 0, 2]])
     array([[3.]])
     """
-
-    @property
-    def is_psd(self) -> bool:
-        return True
-
-    def select(self, X: Any) -> Any:
-        return require_nonnegative_columns(self, X, super().select(X))
 
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
         return _minima_and_maxima(X, Z)[0].astype(X.dtype, copy=False)
