@@ -224,7 +224,7 @@ def test_the_demo_does_without_the_report(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_the_whole_demo(tmp_path):
     said = answer("demo", "--out", tmp_path / "demo.html")
-    assert len(said["leaderboard"]["rows"]) == 8
+    assert len(said["leaderboard"]["rows"]) == 9
     assert not [row for row in said["leaderboard"]["rows"] if "error" in row]
 
 
