@@ -2,8 +2,9 @@
 A Gaussian process with a learned kernel
 ========================================
 
-:class:`multikernel.LearnedKernel` hands the kernel of a fitted model to scikit-learn's Gaussian processes. Here a target with two
-scales, a slow wave and a fast one, that no single Gaussian kernel describes well.
+:class:`multikernel.LearnedKernel` hands the kernel of a fitted model to scikit-learn's Gaussian
+processes. Here a target with two scales, a slow wave and a fast one, that no single Gaussian
+kernel describes well.
 """
 
 import matplotlib.pyplot as plt
@@ -26,7 +27,8 @@ y = wave(X[:, 0]) + 0.1 * rng.normal(size=len(X))
 grid = np.linspace(-0.5, 10.5, 600)[:, None]
 
 # %%
-# Ridge regression learns the weights of six widths; the process on the learned kernel learns a factor and the noise.
+# Ridge regression learns the weights of six widths; the process on the learned kernel learns a
+# factor and the noise.
 
 model = mk.MultiKernelRegressor(mk.gaussians(np.geomspace(0.05, 50, 6)), weighting="lp", alpha=0.01)
 model.fit(X, y)

@@ -2,8 +2,9 @@
 Samples that lack a view
 ========================
 
-Some samples were not measured in every way. Dropping them wastes data, and filling the gaps with column means invents it.
-With ``missing="ignore"`` every sample takes part through the views it has.
+Some samples were not measured in every way. Dropping them wastes data, and filling the gaps with
+column means invents it. With ``missing="ignore"`` every sample takes part through the views it
+has.
 """
 
 import matplotlib.pyplot as plt
@@ -18,8 +19,9 @@ plain = mk.MultiKernelClassifier(bank, "uniform")
 ignoring = mk.MultiKernelClassifier(bank, "uniform", missing="ignore")
 
 # %%
-# Three views, each of which says a little about the class. A growing share of the (sample, view) pairs is removed, in training and
-# test samples alike; every sample keeps at least one view. Means over ten draws of 100 training and 400 test samples.
+# Three views, each of which says a little about the class. A growing share of the (sample, view)
+# pairs is removed, in training and test samples alike; every sample keeps at least one view.
+# Means over ten draws of 100 training and 400 test samples.
 
 
 def draw(share):
@@ -49,8 +51,8 @@ for way, scores in zip(ways, means.T, strict=True):
     print(f"{way:<28}", *(f"{score:.3f}" for score in scores))
 
 # %%
-# Ignoring and filling stay close on such simple data. Dropping incomplete samples costs the most: with 60 % of the pairs removed, few
-# training samples are complete.
+# Ignoring and filling stay close on such simple data. Dropping incomplete samples costs the most:
+# with 60 % of the pairs removed, few training samples are complete.
 
 figure, ax = plt.subplots(figsize=(6, 4), layout="constrained")
 for way, scores, error in zip(ways, means.T, errors.T, strict=True):

@@ -2,9 +2,9 @@
 Numbers and categories in one table
 ===================================
 
-One-hot columns put every category at the same distance from every other and hide how often each occurs.
-:class:`multikernel.TableCodes` gives categories kernels of their own, numbers theirs, and products of both, so that the model can
-learn interactions such as "age matters for nurses only".
+One-hot columns put every category at the same distance from every other and hide how often each
+occurs. :class:`multikernel.TableCodes` gives categories kernels of their own, numbers theirs, and
+products of both, so that the model can learn interactions such as "age matters for nurses only".
 """
 
 import matplotlib.pyplot as plt
@@ -30,7 +30,8 @@ frame = pd.DataFrame(
 y = ((frame["age"] > 45) ^ (frame["job"] == "nurse")).astype(int)
 
 # %%
-# Whether a person is in class 1 depends on age, and the other way round for nurses. Income and town are noise.
+# Whether a person is in class 1 depends on age, and the other way round for nurses. Income and
+# town are noise.
 
 codes = mk.TableCodes().fit(frame[:train])
 model = make_pipeline(codes, mk.MultiKernelClassifier(codes.bank())).fit(frame[:train], y[:train])
@@ -43,7 +44,8 @@ print(f"TableCodes and learned weights: {model.score(frame[train:], y[train:]):.
 print(f"one-hot columns and an RBF SVM: {svm.score(frame[train:], y[train:]):.2f}")
 
 # %%
-# Most weight goes to products of a kernel of numbers and a kernel of categories: the interaction was found.
+# Most weight goes to products of a kernel of numbers and a kernel of categories: the interaction
+# was found.
 
 fitted = model[-1]
 figure, ax = plt.subplots(figsize=(8, 4.5), layout="constrained")
