@@ -43,6 +43,7 @@ autosummary_generate = True
 autosummary_imported_members = False
 autodoc_typehints = "none"  # numpydoc's parameter sections say types, and shapes as well
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"  # room for the names of methods at the side
 numpydoc_show_class_members = False  # the class template lists the members itself
 numpydoc_xref_param_type = False
 
@@ -106,8 +107,8 @@ def unlink_sklearn(
 def show_examples(
     app: Any, what: str, name: str, obj: object, options: Any, lines: list[str]
 ) -> None:
-    """End the text of a public class or function with the examples of the gallery that use it."""
-    if what in ("class", "function"):
+    """End the text of a public function with the examples that use it; classes: their template."""
+    if what == "function":
         lines += ["", f".. minigallery:: {name}", "   :add-heading: In the gallery", ""]
 
 
