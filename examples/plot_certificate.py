@@ -2,7 +2,7 @@
 What a fitted model can prove about itself
 ==========================================
 
-A certificate collects what theory says about a fitted model: how its error on new points is
+A certificate collects what theory says about a fitted model: how its error on new samples is
 bounded, at which margin, under which assumptions, and whether the number says anything at all.
 """
 

@@ -4,7 +4,7 @@ One kernel for all, or a vote of many
 
 Kernel learning adds kernels up and trains one machine on the sum. An ensemble trains a machine on
 each kernel and lets them vote. Here both get the same bank, in which some kernels are good, some
-are noise, and one learns its training points by heart.
+are noise, and one learns its training samples by heart.
 """
 
 # %%
@@ -34,7 +34,7 @@ bank = mk.per_view(
 )
 
 # %%
-# Weights of the vote come from predictions of held-out points, so that the last kernel, which makes
+# Weights of the vote come from predictions of held-out samples, so that the last kernel, which makes
 # no error on the points it was trained on, earns nothing.
 
 models = {

@@ -8,7 +8,7 @@ no labels to align kernels with, and none to choose a bandwidth by.
 
 # %%
 # Two clusters, one tight and one wide, and Gaussians of four widths. Without labels there is no
-# cross-validation to choose the width by; new points of both kinds serve us here as a check that
+# cross-validation to choose the width by; new samples of both kinds serve us here as a check that
 # one would not have.
 
 import matplotlib.pyplot as plt
@@ -48,7 +48,7 @@ for name, model in fitted.items():
     )
 
 # %%
-# A wide kernel takes in what lies between the clusters. A narrow one makes an island of every point
+# A wide kernel takes in what lies between the clusters. A narrow one makes an island of every sample
 # and calls much of what is normal strange. The sum of all four stays near what was asked for (one
 # in twenty) and finds the strangers, without anybody having chosen a width.
 

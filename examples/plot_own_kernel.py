@@ -36,7 +36,7 @@ def around_the_clock(X, Z):
 
 # %%
 # ``near`` is positive semidefinite for this width, so the kernel is, too. Had it not been, the fit
-# would have said so: what is checked is the learned combination on the training points.
+# would have said so: what is checked is the learned combination on the training samples.
 # ``psd=True`` would be a promise that saves the check.
 
 print(

@@ -34,7 +34,7 @@ models = {
 
 # %%
 # The bound sqrt(tr K)/(M n) promises least error for the free spectrum, which has the largest
-# margin. The test points disagree.
+# margin. The test samples disagree.
 
 errors: dict[str, list[float]] = {name: [] for name in models}
 limits: dict[str, list[float]] = {name: [] for name in models}
@@ -50,7 +50,7 @@ for name in models:
 
 # %%
 # What was learned in place of the eigenvalues, in the last split. The free spectrum puts its weight
-# on single eigenvectors anywhere, those that happen to separate the labelled points.
+# on single eigenvectors anywhere, those that happen to separate the labelled samples.
 
 figure, axes = plt.subplots(1, 3, figsize=(10, 3), sharex=True, layout="constrained")
 for axis, (name, model) in zip(axes, list(models.items())[:3], strict=True):
