@@ -22,9 +22,9 @@ from ..kernels.sequences.base import readers
 from ..kernels.sequences.table import Table
 from .dense import DenseGrams
 from .linear import LinearGrams
+from .lowrank.products import Products, weighted_products
 from .memory import MemoryBudget
 from .ngrams import NgramGrams
-from .lowrank.products import Products, weighted_products
 from .planning import DEFAULT_ENGINE, Part, Plan
 from .protocol import Grams
 from .rankone import RankOneGrams, take_feature_columns

@@ -85,9 +85,9 @@ class RandomFeatures(Approximation):
     """Features drawn at random, before any sample is seen.
 
     Kernels of ``x - z`` (Gaussian, Laplacian, exponential, Matern, rational quadratic) get cosines
-    and sines of random frequencies, orthogonal to each other where the kernel allows it. Polynomials
-    get tensor sketches. Linear kernels on few columns, and counts of n-grams, stay exact. Other
-    kernels have no such features: use :class:`Nystroem`.
+    and sines of random frequencies, orthogonal to each other where the kernel allows it.
+    Polynomials get tensor sketches. Linear kernels on few columns, and counts of n-grams, stay
+    exact. Other kernels have no such features: use :class:`Nystroem`.
 
     Parameters
     ----------

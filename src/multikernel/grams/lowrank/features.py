@@ -24,7 +24,7 @@ from .parts import ColumnsPart, FeaturePart, FourierPart, LandmarkPart, SinglePa
 CANDIDATES_PER_LANDMARK = 20
 #: Kernels that are their own features may have so many of them in all.
 MAX_EXACT_FEATURES = 8192
-#: The largest width of a kernel is this many times its smallest sum of squares after centring.
+#: Variances of kernels in feature space are at least this part of their mean diagonal.
 SMALLEST_VARIANCE = 1e-10
 
 
@@ -91,8 +91,11 @@ class FeatureMap(Stateful):
         return out, diagonals
 
     def _as_input(self, X: Any) -> Any:
-        text = [k for part in self.parts for k in readers([getattr(part, "kernels", ()),
-                                                            getattr(part, "counts", None)])]
+        text = [
+            k
+            for part in self.parts
+            for k in readers([getattr(part, "kernels", ()), getattr(part, "counts", None)])
+        ]
         return Table.of(X) if text else X
 
     @property
@@ -228,7 +231,7 @@ def _landmark_key(kernel: Kernel) -> Hashable:
 def _landmarks(
     kernels: Sequence[Any], X: Any, rank: int, random: np.random.Generator, shared: bool
 ) -> np.ndarray:
-    """Rows of X, chosen on the sum of the kernels, each divided by its variance in feature space."""
+    """Rows of X, chosen on the sum of the kernels, each divided by its variance."""
     n = X.shape[0]
     candidates = np.arange(n)
     if n > CANDIDATES_PER_LANDMARK * rank:
@@ -237,13 +240,14 @@ def _landmarks(
     factors = 1.0 / _variances(kernels, pool, random)
 
     def columns(index: np.ndarray) -> np.ndarray:
+        each = _evaluate(kernels, pool, pool[index], shared)
         total: Any = 0.0
-        for factor, block in zip(factors, _evaluate(kernels, pool, pool[index], shared), strict=True):
+        for factor, block in zip(factors, each, strict=True):
             total = total + factor * block
         return np.asarray(total)
 
-    diagonal: Any = sum(f * np.asarray(k.diag(pool), float) for f, k in zip(factors, kernels, strict=True))
-    return candidates[pivots(columns, np.asarray(diagonal), rank, random)]
+    diagonals = np.array([np.asarray(kernel.diag(pool), dtype=np.float64) for kernel in kernels])
+    return candidates[pivots(columns, factors @ diagonals, rank, random)]
 
 
 def _evaluate(kernels: Sequence[Any], X: Any, rows: Any, shared: bool) -> Any:

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.linalg.blas import dsyrk
 
 from ..._mirror import mirror
-from ..._threads import one_blas_thread
 
 #: ``products(F, omega)`` is ``F'diag(omega) F``; see `multikernel.grams.engines.register_products`.
 Products = Callable[[np.ndarray, np.ndarray | None], np.ndarray]
@@ -17,9 +16,7 @@ Products = Callable[[np.ndarray, np.ndarray | None], np.ndarray]
 def weighted_products(F: np.ndarray, omega: np.ndarray | None) -> np.ndarray:
     """``F'diag(omega) F`` for F of shape (n, D) and non-negative weights, shape (D, D)."""
     weighted = F if omega is None else np.sqrt(omega)[:, None] * F
-    # One thread: the sum is then the same bits on every machine with the same BLAS.
-    with one_blas_thread():
-        upper = dsyrk(1.0, np.ascontiguousarray(weighted).T, trans=0, lower=0)
+    upper = dsyrk(1.0, np.ascontiguousarray(weighted).T, trans=0, lower=0)
     # BLAS filled the upper triangle in Fortran order, which is the lower one in C order.
     out = np.asarray(upper.T, order="C")
     mirror(out)

@@ -20,7 +20,7 @@ from scipy.linalg import eigh
 from ..._threads import one_blas_thread
 from ..linear import LinearGrams
 from ..memory import MemoryBudget
-from ..protocol import Expansion, Grams, require_sizes
+from ..protocol import Expansion, require_sizes
 from .features import FeatureMap
 from .sums import FeatureSums
 
@@ -77,7 +77,7 @@ class FeatureGrams(LinearGrams):
 
     def take(
         self, rows: np.ndarray, sample_weight: np.ndarray | None = None, *, copy: bool = False
-    ) -> Grams:
+    ) -> FeatureGrams:
         return FeatureGrams(
             self.data[rows],
             self.features_of,

@@ -98,7 +98,7 @@ class SumsOfChunk:
     origin : array of shape (D,)
         Features near the mean, which are subtracted before products are formed.
     encode : callable
-        ``encode(y, n)`` returns targets of shape (n, t) and factors of the sample weights, or None.
+        ``encode(y)`` returns targets of shape (n, t) and factors of the sample weights, or None.
     products : callable
         The products of the engine.
     """
@@ -108,7 +108,8 @@ class SumsOfChunk:
     encode: Callable[[Any], tuple[np.ndarray, np.ndarray | None]]
     products: Products
 
-    def __call__(self, X: Any, y: Any, sample_weight: np.ndarray | None = None) -> FeatureSums:
+    def __call__(self, chunk: Any) -> FeatureSums:
+        X, y, sample_weight = chunk
         Y, factors = self.encode(y)
         omega = combined_weights(sample_weight, factors)
         total = None
