@@ -17,7 +17,7 @@ from ..learners.logistic import LogisticRegression
 from ..learners.ridge import Ridge
 from ..learners.svm import SVM
 from ..problem import Target
-from ..solvers.passes.survey import Survey
+from ..solvers.passes.survey import RowSurvey
 from ..solvers.passes.targets import LabelColumns
 from ..weighting import LeaveOneOut
 from .base import MultiKernelEstimator
@@ -150,7 +150,8 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
-        What to combine; None takes :func:`multikernel.default_bank`. With ``"precomputed"``, X is
+        What to combine; None takes :func:`multikernel.default_bank`, or kernels of numbers, of
+        categories and of both if X is a data frame with categories. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="loo"
         A rule by name, such as ``"loo"`` (:class:`multikernel.LeaveOneOut`), ``"uniform"``,
@@ -263,6 +264,8 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         columns of each kernel.
     view_presence_ : dict
         The same by the names of views (:func:`multikernel.per_view`).
+    codes_ : TableCodes
+        How the columns of a data frame with categories are read; there if X was one.
     n_features_in_ : int
     feature_names_in_ : array of str
         When X has column names.
@@ -408,7 +411,7 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         check_classification_targets(y)
         return X, y
 
-    def _columns_of(self, survey: Survey) -> LabelColumns:
+    def _columns_of(self, survey: RowSurvey) -> LabelColumns:
         assert survey.classes is not None and survey.class_weights is not None
         classes = survey.classes
         known = self.__dict__.pop("_known_classes", None)

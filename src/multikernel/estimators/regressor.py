@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from ..learners.ridge import Ridge
 from ..learners.svr import SVR
 from ..problem import Target
-from ..solvers.passes.survey import Survey
+from ..solvers.passes.survey import RowSurvey
 from ..solvers.passes.targets import OutputColumns
 from ..weighting import LeaveOneOut
 from .base import MultiKernelEstimator
@@ -132,7 +132,8 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
-        What to combine; None takes :func:`multikernel.default_bank`. With ``"precomputed"``, X is
+        What to combine; None takes :func:`multikernel.default_bank`, or kernels of numbers, of
+        categories and of both if X is a data frame with categories. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="loo"
         A rule by name, such as ``"loo"`` (:class:`multikernel.LeaveOneOut`), ``"uniform"``,
@@ -238,6 +239,8 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         columns of each kernel.
     view_presence_ : dict
         The same by the names of views (:func:`multikernel.per_view`).
+    codes_ : TableCodes
+        How the columns of a data frame with categories are read; there if X was one.
     n_features_in_ : int
     feature_names_in_ : array of str
         When X has column names.
@@ -377,7 +380,7 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)[keep]
         self._keep_sample(X, Target(Y, "regression", weights), keep)
 
-    def _columns_of(self, survey: Survey) -> OutputColumns:
+    def _columns_of(self, survey: RowSurvey) -> OutputColumns:
         assert survey.lowest is not None and survey.highest is not None
         self._single_output = survey.y.ndim == 1
         if np.all(survey.lowest == survey.highest):

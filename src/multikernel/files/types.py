@@ -83,6 +83,7 @@ ESTIMATORS: tuple[type, ...] = (
     estimators.ConsensusKernel,
     estimators.KernelClustering,
     estimators.KernelFeatures,
+    estimators.TableCodes,
     TableModel,
 )
 
