@@ -1,18 +1,42 @@
-"""Compiled loops over rows of a matrix, shared by Gram operators and learners."""
+"""Loops over rows of a matrix, shared by Gram operators and learners; compiled for large ones."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import njit
 from numpy.typing import NDArray
+
+from ._small import SMALL_SAMPLES
+from ._threads import one_blas_thread
 
 Array = NDArray[Any]
 
 
-@njit(nogil=True, cache=True)
 def gather(matrix: Array, rows: Array, columns: Array, out: Array) -> None:
     """``out = matrix[rows][:, columns]``."""
+    if matrix.shape[1] <= SMALL_SAMPLES:
+        out[:] = matrix[np.ix_(rows, columns)]
+    else:
+        compiled_gather(matrix, rows, columns, out)
+
+
+def add_rows(matrix: Array, rows: Array, v: Array, out: Array) -> None:
+    """``out += sum_a v_a matrix[rows_a]``, in float64.
+
+    For a symmetric matrix this is the product with a vector whose non-zero entries are v.
+    """
+    if matrix.shape[1] <= SMALL_SAMPLES:
+        with one_blas_thread():
+            out += np.asarray(v, dtype=np.float64) @ matrix[rows].astype(np.float64, copy=False)
+    else:
+        compiled_add_rows(matrix, rows, v, out)
+
+
+@njit(nogil=True, cache=True)
+def compiled_gather(matrix: Array, rows: Array, columns: Array, out: Array) -> None:
+    """`gather` for matrices of any size."""
     for i in range(len(rows)):
         row = matrix[rows[i]]
         for j in range(len(columns)):
@@ -20,11 +44,8 @@ def gather(matrix: Array, rows: Array, columns: Array, out: Array) -> None:
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
-def add_rows(matrix: Array, rows: Array, v: Array, out: Array) -> None:
-    """``out += sum_a v_a matrix[rows_a]``, in float64.
-
-    For a symmetric matrix this is the product with a vector whose non-zero entries are v.
-    """
+def compiled_add_rows(matrix: Array, rows: Array, v: Array, out: Array) -> None:
+    """`add_rows` for matrices of any size."""
     # Four rows in one sweep: the sums in `out` are read and written a quarter as often.
     fours = len(rows) - len(rows) % 4
     for a in range(0, fours, 4):

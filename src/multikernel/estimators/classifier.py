@@ -16,7 +16,7 @@ from ..learners.logistic import LogisticRegression
 from ..learners.ridge import Ridge
 from ..learners.svm import SVM
 from ..problem import Target
-from ..weighting import LeaveOneOut
+from ..weighting import JointWeighting, LeaveOneOut, as_weighting
 from .base import MultiKernelEstimator
 from .missing import MISSING
 from .probabilities import CALIBRATIONS, ProbabilityMixin
@@ -319,6 +319,10 @@ class MultiKernelClassifier(ClassifierCommon):
         self.warm_start = warm_start
         self.engine = engine
         self.verbose = verbose
+
+    @property
+    def _makes_few_passes(self) -> bool:
+        return not isinstance(as_weighting(self.weighting), JointWeighting)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiKernelClassifier:

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from ..learners.ridge import Ridge
 from ..learners.svr import SVR
 from ..problem import Target
-from ..weighting import LeaveOneOut
+from ..weighting import JointWeighting, LeaveOneOut, as_weighting
 from .base import MultiKernelEstimator
 from .intervals import IntervalMixin
 from .missing import MISSING
@@ -293,6 +293,10 @@ class MultiKernelRegressor(RegressorCommon):
     @property
     def _one_kernel_ridge(self) -> bool:  # type: ignore[override]
         return self.loss == "squared"
+
+    @property
+    def _makes_few_passes(self) -> bool:
+        return not isinstance(as_weighting(self.weighting), JointWeighting)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiKernelRegressor:

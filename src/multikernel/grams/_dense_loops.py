@@ -15,6 +15,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from .._small import SMALL_SAMPLES
+
 Array = NDArray[Any]
 
 #: Numbers at the beginning of a row that are called for while the rows before it are read: the
@@ -375,9 +377,18 @@ def support_dots(matrix: Array, rows: Array, v: Array, out: Array) -> None:
         out[a] += column[rows[a]]
 
 
-@njit(nogil=True, cache=True)
 def recentre(matrix: Array, factor: float, means: Array, grand: float) -> None:
     """``factor K[i, j] - (means_i + means_j - grand)`` in place; symmetric to the last bit."""
+    if len(matrix) > SMALL_SAMPLES:
+        compiled_recentre(matrix, factor, means, grand)
+        return
+    matrix *= factor
+    matrix -= np.add.outer(means, means) - grand
+
+
+@njit(nogil=True, cache=True)
+def compiled_recentre(matrix: Array, factor: float, means: Array, grand: float) -> None:
+    """`recentre` for matrices of any size."""
     for i in range(matrix.shape[0]):
         row, own = matrix[i], means[i]
         for j in range(matrix.shape[1]):

@@ -10,6 +10,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigvalsh,
 from scipy.linalg.lapack import spotrf
 
 from .._matrix_loops import gather
+from .._small import SMALL_SAMPLES
 from ._dense_loops import panel_statistics
 from .operators import PSD_TOLERANCE, EigenvalueBounds, extreme_eigenvalues, rayleigh_quotient
 from .protocol import CANCELLATION_LIMIT, CombinedGram, as_positions, centred_square, norm_panels
@@ -125,6 +126,8 @@ class MatrixGram(CombinedGram):
         return EigenvalueBounds(0.0, bound, True)
 
     def centred_norm(self, sample_weight: np.ndarray | None) -> float:
+        if self.n <= SMALL_SAMPLES:
+            return super().centred_norm(sample_weight)
         omega = np.ones(self.n) if sample_weight is None else sample_weight
         row_means, no_target = np.zeros(self.n), np.zeros((1, self.n))
         panels = norm_panels(self.n)

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..grams.protocol import CombinedGram
+from .._small import SMALL_SAMPLES
+from ._plain_steps import PlainResult, plain_steps
+from ._smo_dual import SignedDual
 from .polish import polish
 from .smo import KernelRows, Result, solve
 
@@ -113,7 +116,13 @@ class Source:
             )
 
         first_tol = tol if self.matrix is not None else min(tol, SMO_TOLERANCE_WITHOUT_MATRIX)
-        found = smo(first_tol, start, max_iter)
+        found: Result | PlainResult | None = None
+        if self.matrix is not None and start is None and len(self.matrix) <= SMALL_SAMPLES:
+            dual = SignedDual.of(len(self.matrix), linear, sign, C, delta, intercept)
+            found = plain_steps(dual, self.matrix, tol * unit, max_iter)
+            start = found.alpha
+        if found is None or found.status == "unfinished":
+            found = smo(first_tol, start, max_iter)
         finished = found.status != "max_iter"
         if not exact:
             return Solved(found.alpha, found.n_iter, finished, found.values)
