@@ -19,14 +19,12 @@ with the terms of ``u s'`` and v summed over outputs.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from scipy.linalg import LinAlgError
-from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dlauum, dpotrf, dtrtri
 from scipy.optimize import minimize_scalar
 
+from .. import _cholesky
 from .._mirror import mirror
 from .._threads import one_blas_thread
 from ..grams.protocol import CombinedGram
@@ -85,10 +83,7 @@ class LeaveOneOutFit:
     Attributes
     ----------
     problem : LeaveOneOutProblem
-    root : array of shape (n, n)
-        The inverse of the Cholesky factor L of ``K + diag(1/c) = L L'``.
-    ones : array of shape (n,)
-        ``B 1`` with an intercept, zeros without one.
+    P : array of shape (n, n)
     coef : array of shape (n, t)
         ``s``.
     left : array of shape (n,)
@@ -100,24 +95,11 @@ class LeaveOneOutFit:
     """
 
     problem: LeaveOneOutProblem
-    root: np.ndarray
-    ones: np.ndarray
+    P: np.ndarray
     coef: np.ndarray
     left: np.ndarray
     residuals: np.ndarray
     error: float
-
-    @cached_property
-    def P(self) -> np.ndarray:
-        """Shape (n, n); the residuals do without it, their derivatives do not."""
-        with one_blas_thread(len(self.root)):
-            # B = root' root, in the lower triangle of what is C-ordered here.
-            product, _ = dlauum(self.root.T, lower=0)
-        P = np.ascontiguousarray(product.T)
-        mirror(P)
-        if self.problem.fit_intercept:
-            P -= np.outer(self.ones, self.ones / self.ones.sum())
-        return P
 
     @property
     def predictions(self) -> np.ndarray:
@@ -158,30 +140,22 @@ def leave_one_out(K: np.ndarray, problem: LeaveOneOutProblem) -> LeaveOneOutFit:
     Raises LinAlgError if ``K + diag(1/c)`` is not positive definite in double precision.
     """
     n, c = len(K), problem.costs
-    A = K.copy()
-    A[np.diag_indices(n)] += 1.0 / c
-    with one_blas_thread(n):
-        # LAPACK counts columns first: to it, the lower triangle of A is an upper one.
-        factor, failed = dpotrf(A.T, lower=0, overwrite_a=1, clean=1)
-        if failed:
-            raise LinAlgError("The kernel matrix is not positive definite.")
-        inverse, failed = dtrtri(factor, lower=0, overwrite_c=1)
-        if failed:
-            raise LinAlgError("The kernel matrix is singular.")
-        root = inverse.T
-        diagonal = np.einsum("ij,ij->j", root, root)
-        ones = np.zeros(n)
-        coef = root.T @ (root @ problem.Y)
-        if problem.fit_intercept:
-            ones = root.T @ root.sum(axis=1)
-            coef -= np.outer(ones, ones @ problem.Y / ones.sum())
-            diagonal -= ones**2 / ones.sum()
+    P = np.array(K, order="C")
+    P[np.diag_indices(n)] += 1.0 / c
+    with one_blas_thread(n, 400):
+        _cholesky.factor(P)
+        _cholesky.invert(P)
+    mirror(P)
+    if problem.fit_intercept:
+        ones = P.sum(axis=1)
+        P -= np.outer(ones, ones / ones.sum())
+    coef = P @ problem.Y
     # A diagonal that rounding made negative belongs to a sample that the others do not constrain.
-    diagonal = np.maximum(diagonal, np.finfo(np.float64).eps * c)
+    diagonal = np.maximum(np.diag(P), np.finfo(np.float64).eps * c)
     left = (1.0 - problem.share) * c + problem.share * diagonal
     residuals = coef / left[:, None]
     error = float(c @ np.sum(residuals**2, axis=1))
-    return LeaveOneOutFit(problem, root, ones, coef, left, residuals, error)
+    return LeaveOneOutFit(problem, P, coef, left, residuals, error)
 
 
 def _congruence(P: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -191,8 +165,7 @@ def _congruence(P: np.ndarray, v: np.ndarray) -> np.ndarray:
         chosen = sign * v > 0
         if np.any(chosen):
             half = P[chosen] * np.sqrt(np.abs(v[chosen]))[:, None]
-            # BLAS reads the transpose: half.T half, of which it fills one triangle.
-            out = dsyrk(sign, half.T, trans=0, lower=0, beta=1.0, c=out.T, overwrite_c=1).T
+            _cholesky.add_product(out, half, sign)
     mirror(out)
     return out
 
