@@ -85,3 +85,13 @@ def say_once(reason: Exception) -> None:
         CompileCacheWarning,
         stacklevel=2,
     )
+
+
+def kept_in() -> str | None:
+    """The folder of the compiled files of this process, None if they are not kept."""
+    from .grams import _passes
+
+    cache = _passes.half_panels._cache
+    if _SAID or isinstance(cache, NoCache):
+        return None
+    return str(numba.config.CACHE_DIR or cache.cache_path)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from ._compiling import njit
 from ._small import SMALL_SAMPLES
 
 #: Rows and columns of a square that is transposed in vector registers.
@@ -75,7 +75,7 @@ def mirror(K: np.ndarray) -> None:
 _UPPER = np.triu(np.ones((ROWS, ROWS), dtype=np.bool_), 1)
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def compiled_mirror(K: np.ndarray) -> None:
     """The same, square by square in vector registers."""
     n = len(K)

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
 
+from .._compiling import njit
 from .._small import SMALL_SAMPLES
 
 Array = NDArray[Any]

@@ -224,9 +224,7 @@ def centred_statistics(
     """
     if cache.small:
         return CentredStatistics(
-            *_uncompiled.statistics(
-                cache, targets, weights, products, row_means, grand_means
-            )[2:]
+            *_uncompiled.statistics(cache, targets, weights, products, row_means, grand_means)[2:]
         )
     found = _half_pass(cache, targets, weights, products, row_means, grand_means, n_threads)
     return CentredStatistics(found.a, found.products)

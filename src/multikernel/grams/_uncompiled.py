@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-#: Kernel values up to which the matrices of a small sample are written out: for a fit of few passes,
-#: and for one of many, which earns the time to compile back sooner.
+#: Kernel values up to which the matrices of a small sample are written out: for a fit of few
+#: passes, and for one of many, which earns the time to compile back sooner.
 MAX_VALUES, MAX_VALUES_OF_MANY_PASSES = 1 << 26, 1 << 23
 #: Given kernel values up to which passes over them are left to NumPy.
 MAX_GIVEN_VALUES = 1 << 24
@@ -96,9 +96,7 @@ def evaluate(
         gamma, coef0, degree = family.params[k]
         x = known[group, statistic]
         into = np.empty_like(x) if out is None else out[at]
-        _scalar_function(
-            kind, x, float(gamma), float(coef0), int(degree), bool(shifted[k]), into
-        )
+        _scalar_function(kind, x, float(gamma), float(coef0), int(degree), bool(shifted[k]), into)
         yield into
 
 

@@ -47,7 +47,7 @@ def plain_steps(dual: SignedDual, K: np.ndarray, tol: float, max_iter: int = -1)
     """
     limit = MAX_STEPS if max_iter < 0 else min(max_iter, MAX_STEPS)
     K = np.asarray(K, dtype=np.float64)
-    at = _Iterate(dual, dual.start(None))
+    at = _SmallIterate(dual, dual.start(None))
     with one_blas_thread(), np.errstate(all="ignore"):
         count = (_exchanges if dual.intercept else _singles)(at, K, tol, limit)
         at.g = K @ at.s  # without the rounding errors of the steps
@@ -58,7 +58,7 @@ def plain_steps(dual: SignedDual, K: np.ndarray, tol: float, max_iter: int = -1)
     return PlainResult(alpha, at.g, intercept, count, status)
 
 
-class _Iterate:
+class _SmallIterate:
     """Coefficients, and the offsets of :mod:`multikernel.learners._smo_loops` kept up to date."""
 
     def __init__(self, dual: SignedDual, s: np.ndarray) -> None:
@@ -105,7 +105,7 @@ class _Iterate:
         return x - (0.0 if kinked and end < 0.0 < x else end)
 
 
-def _exchanges(at: _Iterate, K: np.ndarray, tol: float, max_steps: int) -> int:
+def _exchanges(at: _SmallIterate, K: np.ndarray, tol: float, max_steps: int) -> int:
     diagonal = np.ascontiguousarray(np.diagonal(K))
     floor = max(1e-12 * float(np.abs(diagonal).max(initial=0.0)), 1e-100)
     g = K @ at.s
@@ -138,7 +138,7 @@ def _exchanges(at: _Iterate, K: np.ndarray, tol: float, max_steps: int) -> int:
     return max_steps
 
 
-def _singles(at: _Iterate, K: np.ndarray, tol: float, max_steps: int) -> int:
+def _singles(at: _SmallIterate, K: np.ndarray, tol: float, max_steps: int) -> int:
     diagonal = np.ascontiguousarray(np.diagonal(K))
     floor = max(1e-12 * float(np.abs(diagonal).max(initial=0.0)), 1e-100)
     curvature = np.maximum(diagonal, floor)

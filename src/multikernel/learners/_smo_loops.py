@@ -10,8 +10,8 @@ The searches for the next variables are in :mod:`._smo_search`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from .._compiling import njit
 from ._smo_search import (
     LANES,
     partner_vectors,

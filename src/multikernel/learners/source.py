@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..grams.protocol import CombinedGram
 from .._small import SMALL_SAMPLES
+from ..grams.protocol import CombinedGram
 from ._plain_steps import PlainResult, plain_steps
 from ._smo_dual import SignedDual
 from .polish import polish
