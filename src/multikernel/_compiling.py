@@ -9,6 +9,7 @@ function from being compiled, so here it is said once, and work goes on without 
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -94,4 +95,4 @@ def kept_in() -> str | None:
     cache = _passes.half_panels._cache
     if _SAID or isinstance(cache, NoCache):
         return None
-    return str(numba.config.CACHE_DIR or cache.cache_path)
+    return str(os.environ.get("NUMBA_CACHE_DIR") or cache.cache_path)

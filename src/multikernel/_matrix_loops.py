@@ -31,7 +31,7 @@ def add_rows(matrix: Array, rows: Array, v: Array, out: Array) -> None:
         with one_blas_thread():
             out += np.asarray(v, dtype=np.float64) @ matrix[rows].astype(np.float64, copy=False)
     else:
-        compiled_add_rows(matrix, rows, v, out)
+        add_rows_between(matrix, rows, v, out, 0, len(out))
 
 
 @njit(nogil=True, cache=True)
@@ -44,19 +44,21 @@ def compiled_gather(matrix: Array, rows: Array, columns: Array, out: Array) -> N
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
-def compiled_add_rows(matrix: Array, rows: Array, v: Array, out: Array) -> None:
-    """`add_rows` for matrices of any size."""
+def add_rows_between(
+    matrix: Array, rows: Array, v: Array, out: Array, start: int, stop: int
+) -> None:
+    """`add_rows` for the entries from ``start`` to ``stop``; they do not depend on these."""
     # Four rows in one sweep: the sums in `out` are read and written a quarter as often.
     fours = len(rows) - len(rows) % 4
     for a in range(0, fours, 4):
         first, second = matrix[rows[a]], matrix[rows[a + 1]]
         third, fourth = matrix[rows[a + 2]], matrix[rows[a + 3]]
-        for j in range(len(out)):
+        for j in range(start, stop):
             out[j] += (v[a] * first[j] + v[a + 1] * second[j]) + (
                 v[a + 2] * third[j] + v[a + 3] * fourth[j]
             )
     for a in range(fours, len(rows)):
         row = matrix[rows[a]]
         weight = v[a]
-        for j in range(len(out)):
+        for j in range(start, stop):
             out[j] += weight * row[j]
