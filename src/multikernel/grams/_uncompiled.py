@@ -185,10 +185,11 @@ def _squares_by_products(U: Floats, V: Floats) -> Floats:
 
 
 def values_of(family: KernelFamily) -> Floats:
-    """All kernel matrices of a family, shape (p, n, n), float64."""
+    """All kernel matrices of a family, (p, n, n): numbers of its precision, as float64."""
     out = np.empty((family.p, family.n, family.n))
-    for _ in evaluate(family, range(family.p), family.Z, family.Z, out):
-        pass
+    for K in evaluate(family, range(family.p), family.Z, family.Z, out):
+        if family.dtype != np.float64:
+            K[:] = K.astype(family.dtype)
     return out
 
 
