@@ -19,7 +19,7 @@ from ..learners.svm import SVM
 from ..problem import Target
 from ..solvers.passes.survey import RowSurvey
 from ..solvers.passes.targets import LabelColumns
-from ..weighting import LeaveOneOut
+from ..weighting import JointWeighting, LeaveOneOut, as_weighting
 from .base import MultiKernelEstimator
 from .large import APPROXIMATIONS, LargeSampleMixin, has_approximation
 from .missing import MISSING
@@ -340,6 +340,10 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         self.warm_start = warm_start
         self.engine = engine
         self.verbose = verbose
+
+    @property
+    def _makes_few_passes(self) -> bool:
+        return not isinstance(as_weighting(self.weighting), JointWeighting)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultiKernelClassifier:

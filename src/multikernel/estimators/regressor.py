@@ -16,7 +16,7 @@ from ..learners.svr import SVR
 from ..problem import Target
 from ..solvers.passes.survey import RowSurvey
 from ..solvers.passes.targets import OutputColumns
-from ..weighting import LeaveOneOut
+from ..weighting import JointWeighting, LeaveOneOut, as_weighting
 from .base import MultiKernelEstimator
 from .intervals import IntervalMixin
 from .large import APPROXIMATIONS, LargeSampleMixin, has_approximation
@@ -314,6 +314,10 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
     @property
     def _one_kernel_ridge(self) -> bool:  # type: ignore[override]
         return self.loss == "squared" and self.approximation is None
+
+    @property
+    def _makes_few_passes(self) -> bool:
+        return not isinstance(as_weighting(self.weighting), JointWeighting)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultiKernelRegressor:
