@@ -1,6 +1,6 @@
 """Machines on large kernels: block steps against SMO, and ridge with and without preconditioner.
 
-    python benchmarks/bench_blocks.py [--n 10000 20000] [--C 0.1 1 10] [--threads 1 2] [--ridge 6000]
+    python benchmarks/bench_blocks.py [--n 10000 20000] [--C 0.1 1 10] [--threads 1 2]
 
 *Block steps*: one support vector machine on a Gaussian kernel matrix in memory (the data of
 `bench_smo.py`), to a violation of 1e-3 of the optimality conditions, by SMO (one thread) and by
