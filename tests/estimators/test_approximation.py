@@ -285,3 +285,14 @@ def test_intervals_train_on_parts(data):
     model = regressor(weighting="uniform").fit(X, y)
     low, high = model.predict_interval(X[:50], method="split")
     assert np.all(low < high)
+
+
+def test_other_rules_and_constants_take_no_pass(data):
+    X, y, _ = data
+    model = regressor().fit(open_rows(X, y))
+    for change in ({"alpha": 10.0}, {"weighting": "lp"}, {"weighting": "uniform", "alpha": 0.1}):
+        model.set_params(**change).refit()
+        fresh = clone(model).fit(open_rows(X, y))
+        assert np.array_equal(model.predict(X), fresh.predict(X))
+    with pytest.raises(ValueError, match="refit learns again"):
+        regressor(approximation=None).fit(X, y).refit()

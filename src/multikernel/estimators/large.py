@@ -246,6 +246,28 @@ class LargeSampleMixin(SumLearner):
         weights, keep = this._sample_weights(sample_weight, X)
         return open_rows(X[keep], y[keep], sample_weight=weights)
 
+    def refit(self) -> Any:
+        """Learn again from the sums of the last fit, with the parameters as they are now.
+
+        For other rules and constants (``weighting``, ``alpha`` or ``C``, ``multiclass``) without
+        another pass over the rows; it needs ``loss="squared"`` and a fit with ``approximation`` in
+        this session. Kernels and features stay those of the fit.
+
+        Returns
+        -------
+        self
+        """
+        this: Any = self
+        if self._stream is None:
+            raise ValueError(
+                "refit learns again from the sums of a fit with approximation=..., and there are "
+                "none: this estimator is exact, not fitted, or comes from a file. Call fit."
+            )
+        if this.loss != "squared":
+            raise ValueError(NEEDS_SQUARED.replace("partial_fit", "refit").format(this.loss))
+        self._learn_rows(self._stream, None)
+        return self
+
     def certify_approximation(
         self, X: Any, y: Any, sample_weight: Any = None
     ) -> ApproximationCertificate:
