@@ -119,22 +119,17 @@ class LargeSampleMixin(SumLearner):
                     "sample_weight= to open_rows, and no y to fit."
                 )
             this.n_features_in_ = X.n_columns
+            this.__dict__.pop("codes_", None)  # of an earlier fit
             this.__dict__.pop("feature_names_in_", None)
             if X.columns != [f"x{j}" for j in range(X.n_columns)]:
                 this.feature_names_in_ = np.asarray(X.columns, dtype=object)
             return X
-        X, y = self._check_for_fit(X, y)
+        X, y = this._check_for_fit(X, y)
         weights, keep = this._sample_weights(sample_weight, X)
-        self._keep_rows(X, y, weights, keep)
+        this._keep_rows(X, y, weights, keep)
         if len(keep) < X.shape[0]:
             X, y = X[keep], y[keep]
         return open_rows(X, y, sample_weight=weights)
-
-    def _check_for_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
-        raise NotImplementedError
-
-    def _keep_rows(self, X: Any, y: Any, weights: np.ndarray | None, keep: np.ndarray) -> None:
-        """Keep rows in memory, for what is computed from them later; nothing is copied."""
 
     def _begin(self, rows: Rows, approximation: Approximation) -> Stream:
         """The survey, the bank on its sample, and the features."""
@@ -148,14 +143,14 @@ class LargeSampleMixin(SumLearner):
                 f"{type(self).__name__} needs at least 2 samples with a positive weight; got "
                 f"{survey.n}."
             )
-        columns = self._columns_of(survey)
+        columns = this._columns_of(survey)
         X = survey.X
         budget = MemoryBudget.of(this.memory_budget)
         names = getattr(this, "feature_names_in_", None)
-        if this.kernels is None:
+        if this.kernels is None and not this._is_coded:
             this.bank_ = default_bank(X, kind=this._bank_kind)
         else:
-            bank = as_bank(this.kernels)
+            bank = this.codes_.bank() if this.kernels is None else as_bank(this.kernels)
             if learns_from_targets(bank):
                 Y = columns(survey.y)[0]
                 kind = "classification" if this._is_classification else "regression"
