@@ -221,7 +221,7 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         As in :class:`MultiKernelClassifier`.
     weighting : str, weighting, or list of them, default="loo"
-        The rules to choose from.
+        The rules to choose from, as in the estimator without search.
     Cs : sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
         The costs to choose from.
     cv : int, splitter or iterable of splits, default=None
@@ -449,7 +449,7 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         As in :class:`MultiKernelRegressor`.
     weighting : str, weighting, or list of them, default="loo"
-        The rules to choose from.
+        The rules to choose from, as in the estimator without search.
     alphas : sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
         The ridges to choose from.
     cv : int, splitter or iterable of splits, default=None
