@@ -53,12 +53,22 @@ class MatrixGram(CombinedGram):
     def submatrix(self, index: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         if self._matrix is None:
             return self._submatrix(index).astype(dtype, copy=False)
-        K, out = self._matrix, np.empty((len(index), len(index)), dtype=dtype)
+        return self._gathered(index, index, dtype)
+
+    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        if self._matrix is None:
+            return super().entries(rows, columns)
+        return self._gathered(rows, columns, np.float64)
+
+    def _gathered(self, rows: np.ndarray, columns: np.ndarray, dtype: Any) -> np.ndarray:
+        """Entries of the matrix, each thread with some of the rows."""
+        K, out = self.dense(), np.empty((len(rows), len(columns)), dtype=dtype)
 
         def copy(part: slice) -> None:
-            gather(K, index[part], index, out[part])
+            gather(K, rows[part], columns, out[part])
 
-        run_in_order(copy, self._parts(len(index), len(index)), self.n_jobs)
+        # Entries that are not side by side take several times as long as those of a row.
+        run_in_order(copy, self._parts(len(rows), 8 * len(columns)), self.n_jobs)
         return out
 
     def partial_matvec(self, index: np.ndarray, V: np.ndarray) -> np.ndarray:
