@@ -127,8 +127,8 @@ def learned_scales(
     weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        keep = np.flatnonzero(weights > 0)
-        X, y, weights = X[keep], np.asarray(y)[keep], weights[keep]
+        counted = np.flatnonzero(weights > 0)
+        X, y, weights = X[counted], np.asarray(y)[counted], weights[counted]
     learned = learn_bank(how, X, make_target(y, task, weights), feature_names=names)
     say(str(learned), verbose)
     return learned.bank

@@ -92,7 +92,7 @@ def learn_bank(
     budget: MemoryBudget | None = None,
     n_jobs: int = 1,
 ) -> ScaledBank:
-    """Kernels on learned scales beside those of round 0, which stay alone if they predict as well."""
+    """The kernels of round 0, and those on learned scales if they predict better."""
     spread = X.max(axis=0) - X.min(axis=0)
     if not (spread.nnz if sp.issparse(spread) else np.any(spread > 0)):
         raise ValueError(
