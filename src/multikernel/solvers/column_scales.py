@@ -22,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError
 
+from .._threads import one_blas_thread
 from ..grams.engines import build
 from ..grams.memory import MemoryBudget
 from ..grams.planning import make_plan
@@ -102,13 +103,20 @@ def learn_bank(
     target = of_unit_variance(target)
     rows = some_rows(target, int(how.max_samples), how.random_state)
     sample = InputsAndTargets(X[rows], target.take(rows), budget or MemoryBudget.of(None), n_jobs)
+    with one_blas_thread():  # the number of threads must not change which scales are kept
+        return learn_from(sample, base, how)
+
+
+def learn_from(sample: InputsAndTargets, base: KernelBank, how: LearnedScales) -> ScaledBank:
+    """The bank that `learn_bank` returns, from the samples that it chose."""
+    none = np.zeros((0, sample.X.shape[1]))
     gain = error = float("nan")
-    if how.validate and len(rows) < MIN_SAMPLES:
-        return ScaledBank(base, np.zeros((0, X.shape[1])), 0.0, 0.0)  # too few to tell
+    if how.validate and sample.X.shape[0] < MIN_SAMPLES:
+        return ScaledBank(base, none, 0.0, 0.0)  # too few to tell
     if how.validate:
         gain, error = validate(base, sample, how)
         if not gain > REQUIRED_STANDARD_ERRORS * error:
-            return ScaledBank(base, np.zeros((0, X.shape[1])), gain, error)
+            return ScaledBank(base, none, gain, error)
     factors = learn_factors(base, sample, int(how.rounds))
     return ScaledBank(with_rounds(base, factors, sample, how.keep), factors, gain, error)
 
