@@ -22,6 +22,7 @@ from ..kernels.sequences.base import readers
 from ..kernels.sequences.table import Table
 from .dense import DenseGrams
 from .linear import LinearGrams
+from .lowrank.products import Products, weighted_products
 from .memory import MemoryBudget
 from .ngrams import NgramGrams
 from .planning import DEFAULT_ENGINE, Part, Plan
@@ -83,12 +84,15 @@ class Engine:
         For kinds of which the engine serves only some kernels.
     falls_back_to : str or None
         The engine that serves all other kernels.
+    products : callable or None
+        The products of the columns of a chunk; see :func:`register_products`.
     """
 
     name: str
     builders: dict[str, Builder] = field(default_factory=dict)
     serves: dict[str, Callable[[Kernel], bool]] = field(default_factory=dict)
     falls_back_to: str | None = None
+    products: Products | None = None
 
 
 _ENGINES: dict[str, Engine] = {}
@@ -128,6 +132,37 @@ def register(
         one.serves[kind] = serves
     if falls_back_to is not None:
         one.falls_back_to = falls_back_to
+
+
+def register_products(engine: str, products: Products) -> None:
+    """Let an engine compute the products of features that passes over rows add up.
+
+    Parameters
+    ----------
+    engine : str
+        The name that users pass as ``engine=``.
+    products : callable
+        ``products(F, omega)`` returns ``F'diag(omega) F`` in float64, shape (D, D), for a chunk F
+        of shape (n, D) in float64 and weights of shape (n,), or None for ones. It must return the
+        same bits for the same input. Processes of a cluster receive it by its name, so it is a
+        function of a module.
+    """
+    _ENGINES.setdefault(engine, Engine(engine)).products = products
+
+
+def find_products(engine: str) -> Products:
+    """The products of an engine, or of the engine that it falls back to."""
+    one: Engine | None = find_engine(engine)
+    seen: list[Engine] = []
+    while one is not None and one not in seen:
+        if one.products is not None:
+            return one.products
+        seen.append(one)
+        one = None if one.falls_back_to is None else find_engine(one.falls_back_to)
+    raise ValueError(
+        f"engine={engine!r} has no products of features, which approximation=... adds up over "
+        f"rows. Use engine={DEFAULT_ENGINE!r}, or register_products({engine!r}, ...)."
+    )
 
 
 def find_engine(name: str) -> Engine:
@@ -347,3 +382,4 @@ register(DEFAULT_ENGINE, "rank-one", _build_rank_one)
 register(DEFAULT_ENGINE, "features", _build_features)
 register(DEFAULT_ENGINE, "dense", _build_dense)
 register(DEFAULT_ENGINE, "given", _build_given)
+register_products(DEFAULT_ENGINE, weighted_products)
