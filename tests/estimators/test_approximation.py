@@ -106,22 +106,23 @@ def test_random_features_are_certified_by_the_pass_alone(data):
 def test_losses_reach_the_optimum_on_the_features(data, loss):
     """The slow twin: the exact estimator on linear kernels of the same features."""
     X, _, labels = data
-    found = classifier(loss=loss, tol=1e-3).fit(X, labels)
-    assert found.duality_gap_ <= 1e-3 or loss == "hinge"
+    found = classifier(loss=loss, tol=3e-3).fit(X, labels)
+    assert found.duality_gap_ <= 3e-3
     Phi = found._expansion.features(X)
     widths = found._expansion.features.starts
     bank = mk.KernelBank([mk.Linear(columns=slice(int(a), int(b))) for a, b in pairwise(widths)])
     slow = mk.MultiKernelClassifier(bank, weighting="alignf", loss=loss).fit(Phi, labels)
     assert np.allclose(slow.kernel_weights_, found.kernel_weights_, atol=1e-5)
-    assert found.objective_ == pytest.approx(slow.objective_, rel=5e-3)
+    assert found.objective_ == pytest.approx(slow.objective_, rel=3e-3)
     gap = np.abs(found.decision_function(X) - slow.decision_function(Phi))
     assert gap.max() < (1e-5 if loss == "squared" else 0.2)
 
 
 def test_joint_rules_with_other_losses(data):
     X, _, labels = data
-    found = classifier(weighting="lp", loss="logistic").fit(X, labels)
-    exact = classifier(weighting="lp", loss="logistic", approximation=None).fit(X, labels)
+    raw = {"weighting": "lp", "loss": "logistic", "normalize": None}  # the same factors for both
+    found = classifier(**raw).fit(X, labels)
+    exact = classifier(**raw, approximation=None).fit(X, labels)
     assert found.duality_gap_ < 1e-3
     assert 0 <= found.objective_ - exact.objective_ <= 0.02 * exact.objective_
 

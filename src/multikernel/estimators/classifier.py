@@ -17,7 +17,7 @@ from ..learners.logistic import LogisticRegression
 from ..learners.ridge import Ridge
 from ..learners.svm import SVM
 from ..problem import Target
-from ..solvers.passes.survey import Survey
+from ..solvers.passes.survey import RowSurvey
 from ..solvers.passes.targets import LabelColumns
 from ..weighting import LeaveOneOut
 from .base import MultiKernelEstimator
@@ -411,7 +411,7 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         check_classification_targets(y)
         return X, y
 
-    def _columns_of(self, survey: Survey) -> LabelColumns:
+    def _columns_of(self, survey: RowSurvey) -> LabelColumns:
         assert survey.classes is not None and survey.class_weights is not None
         classes = survey.classes
         known = self.__dict__.pop("_known_classes", None)

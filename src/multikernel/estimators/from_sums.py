@@ -32,7 +32,7 @@ from ..solvers.passes.learn import (
     values_of_rows_without_them,
     weights_of_sample,
 )
-from ..solvers.passes.survey import Survey
+from ..solvers.passes.survey import RowSurvey
 from ..solvers.passes.targets import LabelColumns, OneColumn, OutputColumns
 from ..weighting import Weighting
 from .progress import ProgressLine
@@ -58,7 +58,7 @@ class Stream:
     Attributes
     ----------
     approximation : Approximation
-    survey : Survey
+    survey : RowSurvey
     columns : LabelColumns or OutputColumns
         Makes columns of numbers from targets.
     features : FeatureMap
@@ -70,7 +70,7 @@ class Stream:
     """
 
     approximation: Approximation
-    survey: Survey
+    survey: RowSurvey
     columns: Columns
     features: FeatureMap
     exact_plan: Plan
@@ -84,7 +84,7 @@ class SumLearner:
     approximation_: ApproximationReport
     _stream: Stream | None = None
 
-    def _columns_of(self, survey: Survey) -> Columns:
+    def _columns_of(self, survey: RowSurvey) -> Columns:
         raise NotImplementedError
 
     def _learner_for_rows(self) -> Any:

@@ -31,7 +31,7 @@ from ..rows import Rows, open_rows
 from ..solvers.passes.errors import ApproximationCertificate
 from ..solvers.passes.exact import certify_with_kernels
 from ..solvers.passes.learn import FeatureProblem
-from ..solvers.passes.survey import Survey, SurveyOfChunk
+from ..solvers.passes.survey import RowSurvey, SurveyOfChunk
 from ..weighting.given import GivenWeights
 from .from_sums import NEEDS_SQUARED, Stream, SumLearner
 
@@ -142,7 +142,7 @@ class LargeSampleMixin(SumLearner):
         count = getattr(approximation, "rank", None) or 0
         size = min(max(MIN_HELD_ROWS, ROWS_PER_LANDMARK * count), MAX_HELD_ROWS)
         size = max(min(size, MAX_HELD_BYTES // (8 * max(rows.n_columns, 1))), count, 100)
-        survey: Survey = self._reduce(rows, SurveyOfChunk(size, this._is_classification))
+        survey: RowSurvey = self._reduce(rows, SurveyOfChunk(size, this._is_classification))
         if survey.n < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 samples with a positive weight; got "

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from ..learners.ridge import Ridge
 from ..learners.svr import SVR
 from ..problem import Target
-from ..solvers.passes.survey import Survey
+from ..solvers.passes.survey import RowSurvey
 from ..solvers.passes.targets import OutputColumns
 from ..weighting import LeaveOneOut
 from .base import MultiKernelEstimator
@@ -380,7 +380,7 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)[keep]
         self._keep_sample(X, Target(Y, "regression", weights), keep)
 
-    def _columns_of(self, survey: Survey) -> OutputColumns:
+    def _columns_of(self, survey: RowSurvey) -> OutputColumns:
         assert survey.lowest is not None and survey.highest is not None
         self._single_output = survey.y.ndim == 1
         if np.all(survey.lowest == survey.highest):

@@ -10,7 +10,6 @@ import pytest
 import multikernel as mk
 from multikernel.grams.lowrank.features import make_features
 from multikernel.grams.lowrank.frequencies import draw, orthogonal_normal, positive_stable
-from multikernel.grams.lowrank.landmarks import pivots
 from multikernel.grams.planning import plan
 
 PSD = [
@@ -31,24 +30,6 @@ def approximated(features, X):
     """K_hat_k of every kernel, the slow way."""
     Phi, starts = features(X), features.starts
     return [Phi[:, a:b] @ Phi[:, a:b].T for a, b in pairwise(starts)]
-
-
-def test_pivots_are_distinct_and_find_the_rank(rng):
-    A = rng.standard_normal((60, 7))
-    K = A @ A.T
-    chosen = pivots(lambda index: K[:, index], np.diag(K), 20, rng)
-    assert len(chosen) == 7 == len(set(chosen.tolist()))
-    rest = K - K[:, chosen] @ np.linalg.pinv(K[np.ix_(chosen, chosen)]) @ K[chosen]
-    assert np.abs(rest).max() < 1e-8 * np.abs(K).max()
-
-
-def test_first_pivot_follows_the_diagonal():
-    diagonal = np.array([1.0, 2.0, 5.0])
-    counts = np.zeros(3)
-    for seed in range(300):
-        random = np.random.default_rng(seed)
-        counts[pivots(lambda index: np.diag(diagonal)[:, index], diagonal, 1, random)] += 1
-    assert np.allclose(counts / 300, diagonal / 8.0, atol=0.1)
 
 
 def test_landmarks_never_exceed_the_kernel(rng):

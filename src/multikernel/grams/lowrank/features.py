@@ -13,15 +13,17 @@ from ...kernels.precomputed import Precomputed
 from ...kernels.sequences.base import readers
 from ...kernels.sequences.table import Table
 from ...kernels.vectors import Linear, Polynomial, VectorKernel
+from ..pivoted_cholesky import pivoted_cholesky
 from ..planning import Part, Plan
 from ..protocol import Stateful, require_sizes
 from .approximations import Approximation, Nystroem, RandomFeatures, default_count
 from .frequencies import draw, has_frequencies, orthogonal_normal
-from .landmarks import pivots
 from .parts import ColumnsPart, FeaturePart, FourierPart, LandmarkPart, SinglePart, SketchPart
 
 #: Landmarks are chosen among at most this many samples for each of them.
 CANDIDATES_PER_LANDMARK = 20
+#: Landmarks that are proposed at once.
+MAX_BLOCK = 64
 #: Kernels that are their own features may have so many of them in all.
 MAX_EXACT_FEATURES = 8192
 #: Variances of kernels in feature space are at least this part of their mean diagonal.
@@ -247,7 +249,10 @@ def _landmarks(
         return np.asarray(total)
 
     diagonals = np.array([np.asarray(kernel.diag(pool), dtype=np.float64) for kernel in kernels])
-    return candidates[pivots(columns, factors @ diagonals, rank, random)]
+    found = pivoted_cholesky(
+        columns, factors @ diagonals, rank, block=min(MAX_BLOCK, max(rank // 4, 1)), seed=random
+    )
+    return candidates[found.pivots]
 
 
 def _evaluate(kernels: Sequence[Any], X: Any, rows: Any, shared: bool) -> Any:

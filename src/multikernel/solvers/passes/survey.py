@@ -19,7 +19,7 @@ from ...kernels.sequences.table import Table
 
 
 @dataclass(frozen=True)
-class Survey:
+class RowSurvey:
     """What a pass over some rows has found.
 
     Attributes
@@ -49,7 +49,7 @@ class Survey:
     keys: np.ndarray
     size: int
 
-    def __add__(self, other: Survey) -> Survey:
+    def __add__(self, other: RowSurvey) -> RowSurvey:
         keys = np.concatenate([self.keys, other.keys])
         kept = _largest(keys, self.size)
         first = kept[kept < len(self.keys)]
@@ -66,7 +66,7 @@ class Survey:
             assert lowest is not None and highest is not None
             assert other.lowest is not None and other.highest is not None
             lowest, highest = np.minimum(lowest, other.lowest), np.maximum(highest, other.highest)
-        return Survey(
+        return RowSurvey(
             self.n + other.n,
             classes,
             weights,
@@ -93,7 +93,7 @@ class SurveyOfChunk:
     size: int
     classification: bool
 
-    def __call__(self, chunk: Any) -> Survey:
+    def __call__(self, chunk: Any) -> RowSurvey:
         X, y, sample_weight = chunk
         if y is None:
             raise ValueError(
@@ -116,7 +116,9 @@ class SurveyOfChunk:
             lowest = Y.min(axis=0, initial=np.inf)
             highest = Y.max(axis=0, initial=-np.inf)
         n = int(np.count_nonzero(counted))
-        return Survey(n, classes, weights, lowest, highest, X[kept], y[kept], keys[kept], self.size)
+        return RowSurvey(
+            n, classes, weights, lowest, highest, X[kept], y[kept], keys[kept], self.size
+        )
 
 
 def _largest(keys: np.ndarray, size: int) -> np.ndarray:
