@@ -31,6 +31,7 @@ def test_a_folder_gives_a_model_and_predictions(folder, tmp_path):
     assert said["rows"] == 300 and said["task"] == "regression"
     names = [row["kernel"] for row in said["kernels"]]
     assert names == ["Gaussian(gamma=0.1)", "Gaussian(gamma=1)"]
+    assert "feature names" not in succeed("predict", model, folder).stderr
     found = answer("predict", model, folder, "-o", tmp_path / "out.parquet")
     assert found["rows"] == 300 and found["score"]["value"] > 0.95
     loaded = mk.load(model)

@@ -157,6 +157,8 @@ def fit_chunks(
     with redirect_stdout(sys.stderr):  # what it says are remarks
         estimator.fit(rows)
     estimator.set_params(verbose=0)
+    # The encoder knows the names; the estimator is given arrays without them from now on.
+    estimator.__dict__.pop("feature_names_in_", None)
     seconds = time.perf_counter() - started
     table = TableModel(
         estimator, problem.encoder, problem.target, str(rows.task), problem.sample_kernels
