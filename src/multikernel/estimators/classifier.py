@@ -16,9 +16,9 @@ from ..learners.logistic import LogisticRegression
 from ..learners.ridge import Ridge
 from ..learners.svm import SVM
 from ..problem import Target
-from ..weighting import LeaveOneOut
+from ..weighting import LeaveOneOut, ObservedMargins
 from .base import MultiKernelEstimator
-from .missing import MISSING
+from .missing import MISSING_OR_ABSENT
 from .probabilities import CALIBRATIONS, ProbabilityMixin
 
 
@@ -183,11 +183,14 @@ class MultiKernelClassifier(ClassifierCommon):
         Tolerance of the SVM solver.
     max_iter : int, default=-1
         Limit on the SVM solver's iterations, -1 for none.
-    missing : {"error", "ignore"}, default="error"
+    missing : {"error", "ignore", "absent"}, default="error"
         What NaN in X means. ``"error"`` refuses it. With ``"ignore"`` a sample takes part through
         the kernels whose columns it has: for a kernel whose columns are all NaN it is at the
         centre of the samples that have them, and single values are filled with column means.
-        All kernel matrices are then held in memory.
+        All kernel matrices are then held in memory. ``"absent"`` does the same, and measures the
+        margin of every sample in the views that it has (:class:`ObservedMargins`): for the hinge
+        loss and a weighting of that class, :class:`LpNorm` or ``"uniform"`` (with ``"loo"`` it is
+        the default ``ObservedMargins()``); every class has weights of its own.
     dtype : {"float32", "float64"} or None, default=None
         Precision of Gram entries; None follows X. Sums are float64 in any case.
     memory_budget : int, str or None, default=None
@@ -275,7 +278,7 @@ class MultiKernelClassifier(ClassifierCommon):
         "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
         "multiclass": [StrOptions({"shared", "per_class"})],
         "warm_start": ["boolean"],
-        "missing": [MISSING],
+        "missing": [MISSING_OR_ABSENT],
     }
 
     def __init__(
@@ -344,9 +347,12 @@ class MultiKernelClassifier(ClassifierCommon):
         target = self._encode_labels(y, keep, weights)
         grams = self._make_grams(X, keep, weights, target)
         rule = self._as_weighting(self.weighting)
+        if self.missing == "absent":
+            rule = self._observed_margins(rule)
         learner = self._make_learner(self.C, grams)
         if isinstance(learner, Ridge):
             learner.leave_one_out = isinstance(rule, LeaveOneOut)
-        separate = self.multiclass == "per_class" and target.Y.shape[1] > 1
+        own = self.multiclass == "per_class" or isinstance(rule, ObservedMargins)
+        separate = own and target.Y.shape[1] > 1
         self._fit(grams, target, rule, learner, keep, separate=separate)
         return self

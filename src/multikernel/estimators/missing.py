@@ -13,10 +13,12 @@ from ..kernels.bank import KernelBank, as_bank, view_of
 from ..kernels.base import Kernel
 from ..kernels.default_bank import default_bank
 from ..kernels.observed import column_means, columns_read, name_columns, observe
+from ..weighting import LeaveOneOut, LpNorm, ObservedMargins, Uniform, Weighting
 from .frames import FrameMixin
 
-#: What the parameter ``missing`` may be.
+#: What the parameter ``missing`` may be; margins are those of classifiers.
 MISSING = StrOptions({"error", "ignore"})
+MISSING_OR_ABSENT = StrOptions({"error", "ignore", "absent"})
 #: Rows and views that a message names before it says that there are more.
 MAX_NAMED = 5
 
@@ -37,7 +39,7 @@ class MissingMixin(FrameMixin):
 
     @property
     def _ignores_missing(self) -> bool:
-        return self.missing == "ignore"
+        return self.missing in ("ignore", "absent")
 
     @property
     def view_presence_(self) -> dict[str, float]:
@@ -53,13 +55,34 @@ class MissingMixin(FrameMixin):
         shares = zip(self.bank_, self.bank_.names, self.presence_, strict=True)
         return {kernel.view or name: float(share) for kernel, name, share in shares}
 
+    def _observed_margins(self, rule: Weighting) -> ObservedMargins:
+        """The rule of ``missing="absent"`` for this sample."""
+        has = self.__dict__.pop("_has_kernels")
+        if getattr(self, "loss", None) != "hinge" or isinstance(getattr(self, "C", None), str):
+            raise ValueError(
+                "missing='absent' measures margins: it needs loss='hinge' and a number C; got "
+                f"loss={self.__dict__.get('loss')!r}, C={self.__dict__.get('C')!r}. Use "
+                "missing='ignore' with other losses."
+            )
+        if isinstance(rule, ObservedMargins):
+            return rule.for_samples(has)
+        if isinstance(rule, LpNorm) and 1 < rule.p <= 2 and rule.squared:
+            return ObservedMargins(p=rule.p, tol=rule.tol, max_iter=rule.max_iter).for_samples(has)
+        if isinstance(rule, (LeaveOneOut, Uniform)):
+            return ObservedMargins().for_samples(has)
+        raise ValueError(
+            "missing='absent' learns weights and predictor together: weighting must be "
+            "mk.ObservedMargins(margin, p=...), mk.LpNorm with p above 1 and at most 2, or "
+            f"'uniform' for p = 2; got {rule!r}. Use missing='ignore' with other rules."
+        )
+
     def _check_missing(self, X: Any) -> None:
         """Refuse NaN in X, or an X in which it cannot be ignored."""
         if not self._ignores_missing:
             refuse_missing(self, X)
         elif sp.issparse(X):
             raise ValueError(
-                "missing='ignore' needs a dense X, in which NaN marks missing values; got a "
+                f"missing={self.missing!r} needs a dense X, in which NaN marks missing values; got a "
                 "sparse one. Use X.toarray(), or missing='error'."
             )
 
@@ -88,6 +111,8 @@ class MissingMixin(FrameMixin):
                 f"every column that a kernel reads is NaN in row{'s' * (len(without) > 1)} "
                 f"{_some(keep[without])}. Drop these samples."
             )
+        if self.missing == "absent":
+            self._has_kernels = ~absent  # for the rule; fit removes it
         self.presence_ = (~absent) @ omega / omega.sum()
         return bank, filled
 

@@ -99,6 +99,7 @@ WEIGHTINGS: tuple[type, ...] = (
     weighting.FeatureCorrelation,
     *(weighting.LpNorm, weighting.L1, weighting.ElasticNetNorm, weighting.HierarchicalNorm),
     *(weighting.Statis, weighting.FullNeighbours, weighting.SparseNeighbours),
+    weighting.ObservedMargins,
     *(weighting.NonIsotropicNorm, weighting.L2Ball, weighting.AlignmentRegularized),
 )
 
