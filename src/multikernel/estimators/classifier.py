@@ -183,11 +183,12 @@ class MultiKernelClassifier(ClassifierCommon):
         Tolerance of the SVM solver.
     max_iter : int, default=-1
         Limit on the SVM solver's iterations, -1 for none.
-    missing : {"error", "ignore", "absent"}, default="error"
+    missing : {"error", "ignore", "complete", "absent"}, default="error"
         What NaN in X means. ``"error"`` refuses it. With ``"ignore"`` a sample takes part through
         the kernels whose columns it has: for a kernel whose columns are all NaN it is at the
         centre of the samples that have them, and single values are filled with column means.
-        All kernel matrices are then held in memory. ``"absent"`` does the same, and measures the
+        All kernel matrices are then held in memory. With ``"complete"`` it is where kernels on
+        other columns predict it to be. ``"absent"`` does the same, and measures the
         margin of every sample in the views that it has (:class:`ObservedMargins`): for the hinge
         loss and a weighting of that class, :class:`LpNorm` or ``"uniform"`` (with ``"loo"`` it is
         the default ``ObservedMargins()``); every class has weights of its own.

@@ -162,11 +162,12 @@ class MultiKernelRegressor(RegressorCommon):
         most ``tol``.
     max_iter : int, default=1000
         Limit on conjugate-gradient steps.
-    missing : {"error", "ignore"}, default="error"
+    missing : {"error", "ignore", "complete"}, default="error"
         What NaN in X means. ``"error"`` refuses it. With ``"ignore"`` a sample takes part through
         the kernels whose columns it has: for a kernel whose columns are all NaN it is at the
         centre of the samples that have them, and single values are filled with column means.
-        All kernel matrices are then held in memory.
+        All kernel matrices are then held in memory. With ``"complete"`` it is where kernels on
+        other columns predict it to be.
     dtype : {"float32", "float64"} or None, default=None
         Precision of Gram entries; None follows X. Sums are float64 in any case.
     memory_budget : int, str or None, default=None

@@ -18,8 +18,8 @@ views that it has; rho = 0 is lp-norm learning. With ``s_i = alpha_i y_i``, ``a_
     max_alpha  sum_i alpha_i - 1/2 ||c||_q^2,    c_k = max(0, sqrt(a_k) - rho A_k)
                0 <= alpha_i <= C_i,   sum_i alpha_i y_i = 0
 
-and the minimiser over w is ``w_k = theta_k sum_i s_i phi_k(x_i)`` with ``theta_k = u_k / sqrt(a_k)``
-and u the gradient of ``1/2 ||c||_q^2``: an ordinary expansion with kernel weights theta. Any
+and the minimiser over w is ``w_k = theta_k sum_i s_i phi_k(x_i)``, ``theta_k = u_k / sqrt(a_k)``,
+with u the gradient of ``1/2 ||c||_q^2``: an ordinary expansion with kernel weights theta. Any
 feasible alpha thus gives weights, predictor, and both bounds of the optimum.
 
 The dual objective has one derivative everywhere except at alpha = 0. Newton steps maximise its
@@ -50,7 +50,7 @@ from ..certificate import Found, Report, Stopped, history_entry, record, relativ
 from .warm_start import WarmStart
 
 #: Part of the mean kernel that is added to the matrix of a Newton step, so that kernels without a
-#: weight have a curvature, too; times the relative gap, so that steps near the optimum are Newton's.
+#: weight have a curvature, too. It is multiplied by the relative gap: the last steps are Newton's.
 DAMPING = 1e-2
 #: A step that gains less than this, relative to the objective, is the last one.
 MIN_PROGRESS = 1e-15
