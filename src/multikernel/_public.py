@@ -21,6 +21,7 @@ from .estimators.ensemble import KernelEnsembleClassifier, KernelEnsembleRegress
 from .estimators.scales import learned_scales
 from .estimators.spectral import SpectralKernelClassifier
 from .files import load, save
+from .grams.lowrank.approximations import Nystroem, RandomFeatures
 from .grams.normalise import (
     alignment,
     center,
@@ -137,6 +138,7 @@ __all__ = [
     "MultiKernelRegressor",
     "MultiKernelRegressorCV",
     "NonIsotropicNorm",
+    "Nystroem",
     "ObservedMargins",
     "Oligo",
     "MissingPattern",
@@ -145,6 +147,7 @@ __all__ = [
     "ParzenRegressor",
     "Polynomial",
     "RationalQuadratic",
+    "RandomFeatures",
     "Rational",
     "Sigmoid",
     "Tanimoto",

@@ -115,7 +115,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         if coded is not None:
             X = coded
         refuse_text(X)
-        refuse_matrices(X, self._is_precomputed)
+        refuse_matrices(X, self._is_precomputed, reset)
         if reset:
             self.__dict__.pop("_kernel_array_shape", None)
         if y_options.get("y_numeric") and np.asarray(y).dtype.kind in "US":
@@ -232,6 +232,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
             n_jobs=effective_n_jobs(self.n_jobs),
             rows=rows,
             symmetric=self._needs_symmetric_kernels,
+            few_passes=self._makes_few_passes,
         )
 
     def _learn_scales(
@@ -261,6 +262,11 @@ class MultiKernelEstimator(  # type: ignore[misc]
             budget=budget,
         )
         return assign(plan, self.engine)
+
+    @property
+    def _makes_few_passes(self) -> bool:
+        """Whether a fit reads the kernels a few times only, as two-stage rules do."""
+        return False
 
     @property
     def plan_(self) -> Plan:
@@ -334,7 +340,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         """Fit probabilities, if the estimator has any."""
 
     def certificate(self, X: Any, y: Any = None, delta: float = 0.05) -> Any:
-        """What theory promises about this model: every applicable bound, and whether it is vacuous.
+        """Generalisation bounds for this model: every applicable one, and whether it is vacuous.
 
         Parameters
         ----------

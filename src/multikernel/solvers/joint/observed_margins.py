@@ -41,6 +41,7 @@ import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
+from ...grams.matrix import GivenMatrix
 from ...grams.protocol import Grams, Summary
 from ...learners.source import Source
 from ...learners.svm import SVM
@@ -264,7 +265,7 @@ def newton_step(point: MarginPoint) -> MarginPoint:
     H = point.newton_matrix()
     gradient = point.required - y * point.values
     linear = -gradient - y * (H @ (point.alpha * y))
-    solved = Source(H, H, None).solve(
+    solved = Source.of(GivenMatrix(H, problem.grams.n_jobs)).solve(
         linear, y, problem.C, start=point.alpha, intercept=problem.fit_intercept
     )
     step = solved.alpha - point.alpha
