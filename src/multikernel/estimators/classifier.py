@@ -91,6 +91,33 @@ class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):
             )
         return np.asarray(costs)
 
+    def _check_for_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
+        X, y = self._check_X(X, y, reset=True)
+        check_classification_targets(y)
+        return X, y
+
+    def _keep_rows(self, X: Any, y: Any, weights: np.ndarray | None, keep: np.ndarray) -> None:
+        """Nothing is computed from the rows later."""
+
+    def _columns_of(self, survey: RowSurvey) -> LabelColumns:
+        assert survey.classes is not None and survey.class_weights is not None
+        classes = survey.classes
+        known = self.__dict__.pop("_known_classes", None)
+        if known is not None:
+            classes = known
+        self.classes_ = classes
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes; y has only one class: "
+                f"{classes[0]!r}."
+            )
+        costs = None
+        if isinstance(self.class_weight, str):
+            costs = survey.class_weights.sum() / (len(classes) * survey.class_weights)
+        elif self.class_weight is not None:
+            costs = self._class_costs(classes, None)
+        return LabelColumns(classes, costs)
+
     @property
     def _one_output(self) -> bool:
         return len(self.classes_) == 2
@@ -150,8 +177,9 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
-        What to combine; None takes :func:`multikernel.default_bank`, or kernels of numbers, of
-        categories and of both if X is a data frame with categories. With ``"precomputed"``, X is
+        What to combine. None takes :func:`multikernel.default_bank`, for leave-one-out weights on
+        400 samples or more :func:`multikernel.learned_scales`, and for a data frame with categories
+        kernels of numbers, of categories and of both. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="loo"
         How the kernel weights are found: ``"loo"`` (smallest leave-one-out error,
@@ -418,30 +446,6 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
                 "does not tell in advance. Give a dict with a weight for each class."
             )
         return self._partial_fit(X, y, sample_weight, prepare)  # type: ignore[no-any-return]
-
-    def _check_for_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
-        X, y = self._check_X(X, y, reset=True)
-        check_classification_targets(y)
-        return X, y
-
-    def _columns_of(self, survey: RowSurvey) -> LabelColumns:
-        assert survey.classes is not None and survey.class_weights is not None
-        classes = survey.classes
-        known = self.__dict__.pop("_known_classes", None)
-        if known is not None:
-            classes = known
-        self.classes_ = classes
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes; y has only one class: "
-                f"{classes[0]!r}."
-            )
-        costs = None
-        if isinstance(self.class_weight, str):
-            costs = survey.class_weights.sum() / (len(classes) * survey.class_weights)
-        elif self.class_weight is not None:
-            costs = self._class_costs(classes, None)
-        return LabelColumns(classes, costs)
 
     def _learner_for_rows(self) -> SVM | LogisticRegression | Ridge:
         return self._make_learner(self.C, SimpleNamespace(n_jobs=1))
