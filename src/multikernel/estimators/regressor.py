@@ -152,8 +152,9 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
-        What to combine; None takes :func:`multikernel.default_bank`, or kernels of numbers, of
-        categories and of both if X is a data frame with categories. With ``"precomputed"``, X is
+        What to combine. None takes :func:`multikernel.default_bank`, for leave-one-out weights on
+        400 samples or more :func:`multikernel.learned_scales`, and for a data frame with categories
+        kernels of numbers, of categories and of both. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="loo"
         How the kernel weights are found: ``"loo"`` (smallest leave-one-out error,
