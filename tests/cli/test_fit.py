@@ -329,7 +329,27 @@ def test_certificates_doubt_kernels_that_have_seen_the_sample(animals, tmp_path)
     assert said["delta"] == 0.1
     given = [b for m in said["machines"] for b in m["bounds"] if b["kernels"] == "as given"]
     assert given and all(b["proven"] for b in given)
-    assert "Certificate of MultiKernelClassifier" in succeed("certificate", model, animals).stdout
+    assert (
+        "Certificate of MultiKernelClassifier" not in succeed("certificate", model, animals).stdout
+    )
+    shown = succeed("certificate", model, animals, "--details").stdout
+    assert "Certificate of MultiKernelClassifier" in shown
+
+
+def test_page_and_command_have_one_certificate(animals, tmp_path):
+    views = tmp_path / "views.toml"
+    views.write_text('[sizes]\ncolumns = ["size", "weight"]\n')  # names no kernels
+    model, page = tmp_path / "a.skops", tmp_path / "a.html"
+    succeed("fit", animals, "-y", "kind", "--views", views, "-o", model, "--C", 1,
+            "--report", page)  # fmt: skip
+    said = answer("certificate", model, animals)
+    assert said["risk"] is None and said["verdict"].startswith("Nothing is proven")
+    text = page.read_text()
+    assert "Nothing is proven about new samples" in text and "Proven with" not in text
+    shown = succeed("certificate", model, animals, "--details").stdout
+    theirs = [line for line in shown.splitlines() if line.startswith("  any weights")]
+    ours = [line for line in text.splitlines() if line.startswith("  any weights")]
+    assert theirs == ours
 
 
 def test_certificates_want_the_training_data(trained, tmp_path):

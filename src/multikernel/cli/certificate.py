@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,6 +17,9 @@ def certificate(
     delta: Annotated[
         float, typer.Option("--delta", help="All bounds hold at once but for this probability.")
     ] = 0.05,
+    details: Annotated[
+        bool, typer.Option("--details", help="Every bound, also where none says anything.")
+    ] = False,
     target: o.TargetColumn = None,
     format: o.Format = None,
     seed: o.Seed = 0,
@@ -32,6 +34,7 @@ def certificate(
 
     multikernel certificate wine.skops wine.csv --delta 0.01
     """
+    from ..report.about import IMPUTED
     from ..report.findings import find_certificate
     from ..tables import find_target, read_frame
     from .problem import as_table_model, load_model
@@ -46,34 +49,19 @@ def certificate(
         y = find_target(frame, table.target or None, table.task).values
     with say.progress("Computing bounds"):
         found = find_certificate(
-            table.estimator, table.features(frame), y, delta, random_state=seed
+            table.estimator,
+            table.features(frame),
+            y,
+            delta,
+            unmet=(IMPUTED,) if table.sample_kernels else (),
+            random_state=seed,
         )
-    if table.sample_kernels:
-        found = _with_doubt(found)
-    say.text(str(found))
+    say.text(found.verdict)
+    if details or not found.vacuous:
+        say.text(f"\n{found}")
+    else:
+        say.note("Every bound, and what each assumes: --details.")
     say.result(found.to_dict())
-
-
-def _with_doubt(found: Any) -> Any:
-    """The same certificate for kernels whose widths, scales or fillings came from the sample."""
-    note = (
-        "kernels fixed before the sample is seen; default kernels take their widths and scales "
-        "from it, and imputation its medians (name kernels with --kernels to have this met)"
-    )
-
-    def doubt(unmet: tuple[str, ...]) -> tuple[str, ...]:
-        known = any(text.startswith("kernels fixed before the sample") for text in unmet)
-        return unmet if known else (note, *unmet)
-
-    machines = tuple(
-        replace(
-            machine,
-            bounds=tuple(replace(bound, unmet=doubt(bound.unmet)) for bound in machine.bounds),
-        )
-        for machine in found.machines
-    )
-    alignments = tuple(replace(one, unmet=doubt(one.unmet)) for one in found.alignments)
-    return replace(found, machines=machines, alignments=alignments)
 
 
 def register(app: typer.Typer) -> None:

@@ -21,6 +21,8 @@ ALIGNMENT_POINTS, SPECTRUM_POINTS, SCATTER_POINTS = 2000, 1000, 1000
 STABILITY_POINTS = 2000
 #: Kernels whose alignments are shown; where a bank has more, those with the largest weights.
 MOST_KERNELS = 60
+#: Sign vectors behind a certificate's complexities; the error that they leave is in the bounds.
+CERTIFICATE_DRAWS = 200
 #: Spectra that are drawn beside the learned one.
 MOST_SPECTRA = 12
 
@@ -368,11 +370,27 @@ def find_histories(estimator: Any) -> list[tuple[str, np.ndarray]]:
     return found
 
 
-def find_certificate(estimator: Any, X: Any, y: Any, delta: float = 0.05, **options: Any) -> Any:
-    """The certificate of an estimator, or its own reason for having none."""
+def find_certificate(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    delta: float = 0.05,
+    *,
+    unmet: Sequence[str] = (),
+    n_draws: int = CERTIFICATE_DRAWS,
+    random_state: Any = 0,
+) -> Any:
+    """The certificate of an estimator, or its own reason for having none.
+
+    ``unmet`` are assumptions that fail for reasons the estimator cannot know, such as medians that
+    were filled in before it saw the data.
+    """
     from ..bounds import certificate
     from ..estimators.base import MultiKernelEstimator
 
     if type(estimator).certificate is not MultiKernelEstimator.certificate:
         return estimator.certificate(X, y, delta)
-    return certificate(estimator, X, y, delta, **options)
+    found = certificate(estimator, X, y, delta, n_draws=n_draws, random_state=random_state)
+    for note in unmet:
+        found = found.with_unmet(note)
+    return found

@@ -14,7 +14,7 @@ import numpy as np
 from .._places import check_place
 from .._version import __version__
 from ..estimators.weights import Weights
-from . import sections, svg, validation
+from . import proofs, sections, svg, validation
 from .sample import n_rows, unlabelled
 from .sections import ReportedModel
 
@@ -32,7 +32,7 @@ SECTIONS: tuple[tuple[str, str, str, Callable[[ReportedModel], str]], ...] = (
     ("stability", "Stability", "Would other points change it?", validation.stability_section),
     ("leaderboard", "Leaderboard", "Against other methods", validation.leaderboard_section),
     ("convergence", "Convergence", "Was the optimum reached?", validation.convergence_section),
-    ("certificate", "Certificate", "What is proven", validation.certificate_section),
+    ("certificate", "Certificate", "What is proven", proofs.certificate_section),
 )
 
 

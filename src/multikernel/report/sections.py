@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 from ..estimators.weights import Weights
 from ..kernels.bank import view_of
 from . import svg
+from .about import DataSummary
 from .findings import (
     effective_rank,
     find_alignments,
@@ -34,6 +35,7 @@ class ReportedModel:
     y: Any
     weights: Weights
     board: dict[str, Any] | None = None
+    about: DataSummary = field(default_factory=DataSummary)
 
     @property
     def ranks(self) -> np.ndarray:
