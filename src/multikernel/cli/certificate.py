@@ -22,6 +22,7 @@ def certificate(
     ] = False,
     target: o.TargetColumn = None,
     format: o.Format = None,
+    encoding: o.Encoding = None,
     seed: o.Seed = 0,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
@@ -42,7 +43,7 @@ def certificate(
     say = Out(quiet, as_json)
     with say.progress(f"Reading {model.name} and {data.name}"):
         loaded = load_model(model)
-        frame = read_frame(data, format=format)
+        frame = read_frame(data, format=format, encoding=encoding)
         table = as_table_model(loaded, frame, target)
     y = None
     if not hasattr(table.estimator, "offset_"):

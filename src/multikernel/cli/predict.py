@@ -32,6 +32,7 @@ def predict(
     ] = None,
     target: o.TargetColumn = None,
     format: o.Format = None,
+    encoding: o.Encoding = None,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
@@ -51,7 +52,7 @@ def predict(
     check_places(tables=out)
     with say.progress(f"Reading {model.name} and {data.name}"):
         loaded = load_model(model)
-        frame = read_frame(data, format=format)
+        frame = read_frame(data, format=format, encoding=encoding)
         table = as_table_model(loaded, frame, target)
     with say.progress(f"Predicting {len(frame)} rows"):
         columns = predictions(

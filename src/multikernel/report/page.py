@@ -15,6 +15,7 @@ from .._places import check_place
 from .._version import __version__
 from ..estimators.weights import Weights
 from . import proofs, sections, svg, validation
+from .about import DataSummary
 from .sample import n_rows, unlabelled
 from .sections import ReportedModel
 
@@ -44,6 +45,7 @@ def write_report(
     *,
     cv_results: Any = None,
     title: str | None = None,
+    about: DataSummary | None = None,
 ) -> pathlib.Path:
     """Write a self-contained HTML page about a fitted estimator.
 
@@ -59,6 +61,8 @@ def write_report(
         A comparison with other methods as ``multikernel compare --json`` prints it.
     title : str, optional
         What the page is called.
+    about : DataSummary, optional
+        Where the sample came from: names of columns, what was dropped or filled in, commands.
 
     Returns
     -------
@@ -93,7 +97,7 @@ def write_report(
         raise ValueError(
             f"X and y must have the same number of points; got {n_rows(X)} and {len(y)}."
         )
-    model = ReportedModel(estimator, X, y, weights, board)
+    model = ReportedModel(estimator, X, y, weights, board, about or DataSummary())
     path.write_text(render(model, title), encoding="utf-8")
     return path
 

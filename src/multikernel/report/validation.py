@@ -172,7 +172,12 @@ def leaderboard_section(model: ReportedModel) -> str:
     errors = [_error(row) for row in fine]
     low = min([float(scores.min()), *(r["mean"] - e for r, e in zip(fine, errors, strict=True))])
     high = max([float(scores.max()), *(r["mean"] + e for r, e in zip(fine, errors, strict=True))])
-    body = [_board_row(row, i, low, high) for i, row in enumerate(fine)]
+    named = board.get("recommended")
+    test = str(board.get("test", "paper"))
+    body = [
+        _board_row(row, row["name"] == named if named else i == 0, low, high, test)
+        for i, row in enumerate(fine)
+    ]
     body += [
         f'<tr class="zero"><th scope="row">{escape(str(row["name"]))}</th><td colspan="6">'
         f"could not be fitted: {escape(str(row['error']))}</td></tr>"
@@ -189,6 +194,7 @@ def leaderboard_section(model: ReportedModel) -> str:
             f", {repeats} times" if repeats > 1 else ""
         )
     return (
+        f'<p class="verdict">{escape(" ".join(board.get("conclusions", ())))}</p>'
         f"<p>{what} ({better}){how}. Parameters were chosen on training parts only. Kernel "
         "weightings are blue, other models orange.</p>"
         '<div class="scroll"><table class="leaderboard"><thead><tr><th scope="col">method</th>'
@@ -197,9 +203,19 @@ def leaderboard_section(model: ReportedModel) -> str:
         '<th scope="col">against best single</th><th scope="col" class="num">s per fit</th></tr>'
         "</thead>"
         f"<tbody>{''.join(body)}</tbody></table></div>"
-        '<p class="note">Verdicts are one-sided paired t-tests over the splits, as in the papers; '
-        "in brackets the smaller one-sided p-value, corrected for the overlap of training parts "
-        "(Nadeau and Bengio 2003). Where the two disagree, trust the corrected one.</p>"
+        f'<p class="note">{_how_tested(board)}</p>'
+    )
+
+
+def _how_tested(board: Mapping[str, Any]) -> str:
+    if board.get("test", "paper") == "corrected":
+        return (
+            "Verdicts are one-sided t-tests over the splits, corrected for training parts that "
+            "overlap (Nadeau and Bengio 2003), with their p-values in brackets."
+        )
+    return (
+        "Verdicts are one-sided paired t-tests over the splits, as in the papers. Training parts "
+        "overlap, so that small p-values come too easily."
     )
 
 
@@ -208,7 +224,7 @@ def _error(row: Mapping[str, Any]) -> float:
     return 0.0 if error is None or not math.isfinite(error) else float(error)
 
 
-def _board_row(row: Mapping[str, Any], i: int, low: float, high: float) -> str:
+def _board_row(row: Mapping[str, Any], strong: bool, low: float, high: float, test: str) -> str:
     mean, error = float(row["mean"]), _error(row)
     name = str(row["name"])
     cls = "c0" if row.get("kind", "weighting") == "weighting" else "c1"
@@ -218,30 +234,27 @@ def _board_row(row: Mapping[str, Any], i: int, low: float, high: float) -> str:
     )  # fmt: skip
     seconds = row.get("seconds")
     return (
-        f'<tr{" class=strong" if i == 0 else ""}><th scope="row">{escape(name)}</th>'
+        f'<tr{" class=strong" if strong else ""}><th scope="row">{escape(name)}</th>'
         f'<td class="num">{mean:.4f}</td><td class="num">{error:.4f}</td><td>{picture}</td>'
-        f"<td>{_verdict(row, 'against_uniform', row.get('verdict', ''))}</td>"
-        f"<td>{_verdict(row, 'against_best', None)}</td>"
+        f"<td>{_verdict(row, 'against_uniform', test)}</td>"
+        f"<td>{_verdict(row, 'against_best', test)}</td>"
         f'<td class="num">{"" if seconds is None else f"{seconds:.2f}"}</td></tr>'
     )
 
 
-def _verdict(row: Mapping[str, Any], against: str, verdict: str | None) -> str:
-    test = row.get(against)
-    if not test:
+def _verdict(row: Mapping[str, Any], against: str, test: str) -> str:
+    """Better or worse, with the p-value of the test that the table was made with."""
+    found = row.get(against)
+    if not found:
         return '<span class="soft">–</span>'
-    if verdict is None:
-        verdict = ""
-        for level in (0.05, 0.1):
-            for side in ("better", "worse"):
-                if not verdict and test[f"p_{side}"] < level:
-                    verdict = f"{side} (p < {level:g})"
-    side = verdict.partition(" ")[0]
-    p = min(test.get("p_better_corrected", 1.0), test.get("p_worse_corrected", 1.0))
-    corrected = f' <span class="soft">[{p:.2f}]</span>' if "p_better_corrected" in test else ""
-    if not verdict:
-        return f'<span class="soft">no difference shown</span>{corrected}'
-    return f'<span class="{escape(side)}">{escape(verdict)}</span>{corrected}'
+    ending = "_corrected" if test == "corrected" else ""
+    sides = {side: float(found.get(f"p_{side}{ending}", 1.0)) for side in ("better", "worse")}
+    side = min(sides, key=lambda name: sides[name])
+    p = f' <span class="soft">[{sides[side]:.2f}]</span>'
+    level = next((level for level in (0.05, 0.1) if sides[side] < level), None)
+    if level is None:
+        return f'<span class="soft">no difference shown</span>{p}'
+    return f'<span class="{side}">{side} (p &lt; {level:g})</span>{p}'
 
 
 # -- gap ------------------------------------------------------------------------------------------

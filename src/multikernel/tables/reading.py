@@ -1,28 +1,21 @@
-"""Files of rows and columns: CSV, TSV, Parquet, Arrow and Feather, NPZ, LIBSVM."""
+"""Files of rows and columns: CSV, TSV, Excel, Parquet, Arrow and Feather, NPZ, LIBSVM."""
 
 from __future__ import annotations
 
-import bz2
 import csv
-import gzip
 import json
-import lzma
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from .._places import check_place
+from .excel import read_excel
 from .frame import DataError, Frame, as_column, as_texts
-
-#: What stands for a missing entry in text files.
-MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
-
-OPENERS: dict[str, Callable[..., IO[Any]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+from .text import OPENERS, read_text
 
 #: suffix of a file -> its format
 FORMATS = {
@@ -35,10 +28,17 @@ FORMATS = {
     ".feather": "arrow",
     ".ipc": "arrow",
     ".npz": "npz",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
+    ".xls": "excel",
     ".svm": "libsvm",
     ".svmlight": "libsvm",
     ".libsvm": "libsvm",
 }
+
+
+#: Formats that are read and not written.
+UNWRITTEN = ("libsvm", "excel")
 
 
 def file_format(path: Path, given: str | None = None) -> str:
@@ -60,14 +60,18 @@ def file_format(path: Path, given: str | None = None) -> str:
     )
 
 
-def read_frame(path: str | PathLike[str], *, format: str | None = None) -> Frame:
+def read_frame(
+    path: str | PathLike[str], *, format: str | None = None, encoding: str | None = None
+) -> Frame:
     """Read a data file.
 
     Parameters
     ----------
     path : path
-    format : {"csv", "tsv", "parquet", "arrow", "npz", "libsvm"} or None
+    format : {"csv", "tsv", "excel", "parquet", "arrow", "npz", "libsvm"} or None
         None follows the name of the file.
+    encoding : str or None
+        Of text files; None for UTF-8, or what a mark at the beginning of the file says.
 
     Returns
     -------
@@ -80,8 +84,9 @@ def read_frame(path: str | PathLike[str], *, format: str | None = None) -> Frame
         raise DataError(f"{path} is a folder; name a data file.")
     kind = file_format(path, format)
     readers = {
-        "csv": lambda: _read_text(path, None),
-        "tsv": lambda: _read_text(path, "\t"),
+        "csv": lambda: read_text(path, None, encoding),
+        "tsv": lambda: read_text(path, "\t", encoding),
+        "excel": lambda: read_excel(path),
         "parquet": lambda: _read_arrow(path, "parquet"),
         "arrow": lambda: _read_arrow(path, "arrow"),
         "npz": lambda: _read_npz(path),
@@ -94,73 +99,6 @@ def read_frame(path: str | PathLike[str], *, format: str | None = None) -> Frame
     if not len(frame):
         raise DataError(f"{path.name} holds no rows.")
     return frame
-
-
-# -- text -----------------------------------------------------------------------------------------
-
-
-def _read_text(path: Path, delimiter: str | None) -> Frame:
-    opener = OPENERS.get(path.suffix.lower(), open)
-    try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-            if delimiter is None:
-                first = file.readline()
-                file.seek(0)
-                delimiter = ";" if first.count(";") > first.count(",") else ","
-            rows = [
-                (at, row) for at, row in _numbered(csv.reader(file, delimiter=delimiter)) if row
-            ]
-    except UnicodeDecodeError as error:
-        raise DataError(f"it is not UTF-8 text ({error.reason} at byte {error.start}).") from None
-    except (OSError, EOFError, csv.Error, lzma.LZMAError) as error:
-        raise DataError(f"it could not be read ({error}).") from None
-    if not rows:
-        raise DataError("it is empty.")
-    header = [name.strip() for name in rows[0][1]]
-    _check_header(header)
-    for at, row in rows[1:]:
-        if len(row) != len(header):
-            raise DataError(
-                f"line {at} has {len(row)} entries, but the header names {len(header)} columns."
-            )
-    cells = zip(*(row for _, row in rows[1:]), strict=True) if len(rows) > 1 else [()] * len(header)
-    return Frame({name: _parse(column) for name, column in zip(header, cells, strict=True)})
-
-
-def _numbered(reader: Any) -> Any:
-    for row in reader:
-        yield reader.line_num, row
-
-
-def _check_header(header: list[str]) -> None:
-    def is_number(text: str) -> bool:
-        try:
-            float(text)
-        except ValueError:
-            return False
-        return True
-
-    if all(is_number(name) for name in header):
-        raise DataError(
-            f"its first line must name the columns; it holds numbers ({', '.join(header[:4])}, "
-            "...). Add a line of names at the top."
-        )
-    twice = sorted({name for name in header if header.count(name) > 1})
-    if twice:
-        raise DataError(f"the column name {twice[0]!r} appears more than once.")
-
-
-def _parse(cells: Sequence[str]) -> np.ndarray:
-    """Numbers if every entry that is there is one, else texts."""
-    with suppress(ValueError):
-        return np.array(cells, dtype=np.float64)  # the common case: nothing is missing
-    stripped = [cell.strip() for cell in cells]
-    absent = [cell.lower() in MISSING for cell in stripped]
-    if not all(absent):
-        filled = ["nan" if gone else cell for cell, gone in zip(stripped, absent, strict=True)]
-        with suppress(ValueError):
-            return np.array(filled, dtype=np.float64)
-    return as_texts([None if gone else cell for cell, gone in zip(stripped, absent, strict=True)])
 
 
 # -- binary ---------------------------------------------------------------------------------------
@@ -196,8 +134,12 @@ def _read_arrow(path: Path, kind: str) -> Frame:
             raise DataError(f"the column name {name!r} appears more than once.")
         values = table.column(name)
         kind_of = values.type
+        if pa.types.is_date(kind_of) or pa.types.is_timestamp(kind_of):
+            moments = values.to_pylist()
+            columns[str(name)] = as_texts([None if m is None else m.isoformat() for m in moments])
+            continue
         if pa.types.is_temporal(kind_of):
-            raise DataError(f"column {name!r} holds dates or times; turn them into numbers.")
+            raise DataError(f"column {name!r} holds times of day; turn them into numbers.")
         if pa.types.is_nested(kind_of):
             raise DataError(f"column {name!r} holds {kind_of}; one value per row is expected.")
         number = pa.types.is_integer(kind_of) or pa.types.is_floating(kind_of)
@@ -261,10 +203,10 @@ def check_writable(path: Path) -> str:
     check_place(path)
     if path.suffix.lower() == ".json":
         return "json"
-    known = [ending for ending, kind in FORMATS.items() if kind != "libsvm"]
+    known = [ending for ending, kind in FORMATS.items() if kind not in UNWRITTEN]
     ending = path.suffixes[-2:][0] if path.suffix.lower() in OPENERS else path.suffix
     kind = FORMATS.get(ending.lower(), "")
-    if kind not in ("csv", "tsv") and (kind in ("", "libsvm") or ending != path.suffix):
+    if kind not in ("csv", "tsv") and (kind in ("", *UNWRITTEN) or ending != path.suffix):
         raise DataError(
             f"Tables are not written to files like {path.name!r}. Known endings: "
             f"{', '.join(known)}, .json (CSV and TSV also with .gz, .bz2 or .xz)."
