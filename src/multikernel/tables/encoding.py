@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .complaints import UnusableData, examine
+from .complaints import MAX_LEVELS, UnusableData, examine
 from .frame import DataError, Frame, as_texts, is_text, missing
 from .numbers import as_days, looks_like_dates
 
@@ -170,7 +170,7 @@ class TableEncoder:
             if not np.isfinite(values).all():
                 raise DataError(f"Column {column.name!r} holds infinite values.")
             return np.asarray(values)[:, None]
-        words = _as_words(values)
+        words = as_words(values)
         if column.fill is not None:
             words = as_texts([column.fill if word is None else word for word in words])
         if column.kind == "text":
@@ -234,13 +234,28 @@ def _describe(
         numbers = as_days(values) if dated else values
         fill = float(np.median(numbers[~absent])) if impute else None
         return Column(name, "date" if dated else "number", (), fill)
-    words = _as_words(values)
-    levels, counts = np.unique([word for word in words if word is not None], return_counts=True)
-    most = str(levels[int(np.argmax(counts))]) if impute else None
-    return Column(name, "category", tuple(map(str, levels.tolist())), most)
+    words = [word for word in as_words(values) if word is not None]
+    levels, counts = np.unique(words, return_counts=True)
+    found = dict(zip(map(str, levels.tolist()), counts.tolist(), strict=True))
+    return describe_category(name, found, len(values), is_text(values), impute)
 
 
-def _as_words(values: np.ndarray) -> np.ndarray:
+def describe_category(
+    name: str, levels: Mapping[str, int], n_rows: int, text: bool, impute: str | None
+) -> Column:
+    """A category with these levels, sorted, and how often each occurs, if they are few enough."""
+    if len(levels) > MAX_LEVELS or (text and len(levels) > max(n_rows / 2, 2)):
+        many = f"more than {MAX_LEVELS}" if len(levels) > MAX_LEVELS else str(len(levels))
+        raise DataError(
+            f"Column {name!r} holds {many} different texts in {n_rows} rows, such as "
+            f"{next(iter(levels))[:40]!r}: too many for a category. Leave it out with --drop "
+            f"{name}, or give it a kernel on sequences in a views file."
+        )
+    fill = max(levels, key=lambda level: levels[level]) if impute else None
+    return Column(name, "category", tuple(levels), fill)
+
+
+def as_words(values: np.ndarray) -> np.ndarray:
     """Categories as texts; whole numbers without a decimal point."""
     if is_text(values):
         return values

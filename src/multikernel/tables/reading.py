@@ -1,21 +1,17 @@
-"""Files of rows and columns: CSV, TSV, Excel, Parquet, Arrow and Feather, NPZ, LIBSVM."""
+"""Files of rows and columns: CSV, TSV, Parquet, Arrow and Feather, NPZ, LIBSVM."""
 
 from __future__ import annotations
 
-import csv
-import json
 import zipfile
-from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from .._places import check_place
+from .arrow import read_arrow
 from .excel import read_excel
-from .frame import DataError, Frame, as_column, as_texts
-from .text import OPENERS, read_text
+from .frame import DataError, Frame, as_column
+from .text import OPENERS, text_frames
 
 #: suffix of a file -> its format
 FORMATS = {
@@ -35,10 +31,6 @@ FORMATS = {
     ".svmlight": "libsvm",
     ".libsvm": "libsvm",
 }
-
-
-#: Formats that are read and not written.
-UNWRITTEN = ("libsvm", "excel")
 
 
 def file_format(path: Path, given: str | None = None) -> str:
@@ -84,11 +76,11 @@ def read_frame(
         raise DataError(f"{path} is a folder; name a data file.")
     kind = file_format(path, format)
     readers = {
-        "csv": lambda: read_text(path, None, encoding),
-        "tsv": lambda: read_text(path, "\t", encoding),
+        "csv": lambda: next(text_frames(path, "csv", encoding=encoding)),
+        "tsv": lambda: next(text_frames(path, "tsv", encoding=encoding)),
         "excel": lambda: read_excel(path),
-        "parquet": lambda: _read_arrow(path, "parquet"),
-        "arrow": lambda: _read_arrow(path, "arrow"),
+        "parquet": lambda: read_arrow(path, "parquet"),
+        "arrow": lambda: read_arrow(path, "arrow"),
         "npz": lambda: _read_npz(path),
         "libsvm": lambda: _read_libsvm(path),
     }
@@ -99,57 +91,6 @@ def read_frame(
     if not len(frame):
         raise DataError(f"{path.name} holds no rows.")
     return frame
-
-
-# -- binary ---------------------------------------------------------------------------------------
-
-
-def _pyarrow(path: Path) -> Any:
-    try:
-        import pyarrow  # type: ignore[import-untyped]
-    except ImportError:
-        raise ImportError(
-            f"Reading or writing {path.name} needs pyarrow: pip install 'multikernel[tables]', or "
-            "use CSV."
-        ) from None
-    return pyarrow
-
-
-def _read_arrow(path: Path, kind: str) -> Frame:
-    pa = _pyarrow(path)
-    try:
-        if kind == "parquet":
-            import pyarrow.parquet  # type: ignore[import-untyped]
-
-            table = pyarrow.parquet.read_table(path)
-        else:
-            import pyarrow.feather  # type: ignore[import-untyped]
-
-            table = pyarrow.feather.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"it could not be read ({error}).") from None
-    columns = {}
-    for name in table.column_names:
-        if name in columns:
-            raise DataError(f"the column name {name!r} appears more than once.")
-        values = table.column(name)
-        kind_of = values.type
-        if pa.types.is_date(kind_of) or pa.types.is_timestamp(kind_of):
-            moments = values.to_pylist()
-            columns[str(name)] = as_texts([None if m is None else m.isoformat() for m in moments])
-            continue
-        if pa.types.is_temporal(kind_of):
-            raise DataError(f"column {name!r} holds times of day; turn them into numbers.")
-        if pa.types.is_nested(kind_of):
-            raise DataError(f"column {name!r} holds {kind_of}; one value per row is expected.")
-        number = pa.types.is_integer(kind_of) or pa.types.is_floating(kind_of)
-        if number or pa.types.is_boolean(kind_of) or pa.types.is_decimal(kind_of):
-            plain = values.cast(pa.float64()) if not pa.types.is_boolean(kind_of) else values
-            items = [np.nan if v is None else float(v) for v in plain.to_pylist()]
-            columns[str(name)] = np.array(items, dtype=np.float64)
-        else:
-            columns[str(name)] = as_texts(values.to_pylist())
-    return Frame(columns)
 
 
 def _read_npz(path: Path) -> Frame:
@@ -193,51 +134,3 @@ def _read_libsvm(path: Path) -> Frame:
     # Features are numbered from 1 by custom; a feature 0 says that this file starts there.
     first = 0 if X.shape[1] and X[:, [0]].nnz else 1
     return Frame({"y": np.asarray(y, dtype=np.float64)}, X.tocsr()[:, first:], first)
-
-
-# -- writing --------------------------------------------------------------------------------------
-
-
-def check_writable(path: Path) -> str:
-    """The format that :func:`write_columns` would write to a path, if it can."""
-    check_place(path)
-    if path.suffix.lower() == ".json":
-        return "json"
-    known = [ending for ending, kind in FORMATS.items() if kind not in UNWRITTEN]
-    ending = path.suffixes[-2:][0] if path.suffix.lower() in OPENERS else path.suffix
-    kind = FORMATS.get(ending.lower(), "")
-    if kind not in ("csv", "tsv") and (kind in ("", *UNWRITTEN) or ending != path.suffix):
-        raise DataError(
-            f"Tables are not written to files like {path.name!r}. Known endings: "
-            f"{', '.join(known)}, .json (CSV and TSV also with .gz, .bz2 or .xz)."
-        )
-    if kind in ("parquet", "arrow"):
-        _pyarrow(path)
-    return kind
-
-
-def write_columns(columns: Mapping[str, Sequence[Any] | np.ndarray], path: Path) -> None:
-    """Write columns in the format that the file's name says (all but LIBSVM; also JSON)."""
-    kind = check_writable(path)
-    plain = {name: np.asarray(values).tolist() for name, values in columns.items()}
-    if kind == "json":
-        path.write_text(json.dumps(plain), encoding="utf-8")
-    elif kind in ("csv", "tsv"):
-        opener = OPENERS.get(path.suffix.lower(), open)
-        with opener(path, "wt", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, delimiter="," if kind == "csv" else "\t")
-            writer.writerow(plain)
-            writer.writerows(zip(*plain.values(), strict=True))
-    elif kind == "npz":
-        arrays: dict[str, Any] = {name: np.asarray(values) for name, values in plain.items()}
-        np.savez_compressed(path, **arrays)
-    else:
-        table = _pyarrow(path).table(plain)
-        if kind == "parquet":
-            import pyarrow.parquet  # type: ignore[import-untyped]
-
-            pyarrow.parquet.write_table(table, path)
-        else:
-            import pyarrow.feather  # type: ignore[import-untyped]
-
-            pyarrow.feather.write_feather(table, str(path), compression="uncompressed")

@@ -1,4 +1,4 @@
-"""Text files with one line per sample: CSV and TSV, in any encoding."""
+"""CSV and TSV files, whole or in parts, in any encoding."""
 
 from __future__ import annotations
 
@@ -6,17 +6,21 @@ import bz2
 import codecs
 import csv
 import gzip
-import io
 import lzma
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
+
+import numpy as np
 
 from .frame import DataError, Frame, as_texts
 from .numbers import MISSING, as_numbers
 
 OPENERS: dict[str, Callable[..., IO[Any]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
+#: So much of a file is read again to say why it is not text.
+MAX_BYTES_TO_EXPLAIN = 2**22
 #: Marks at the beginning of a file that name its encoding.
 MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -25,77 +29,109 @@ MARKS = (
 )
 
 
-def read_text(path: Path, delimiter: str | None, encoding: str | None = None) -> Frame:
-    """Read a CSV or TSV file; the delimiter of a CSV file is found out."""
+def text_frames(
+    path: Path,
+    kind: str,
+    n_rows: int | None = None,
+    texts: Collection[str] = (),
+    encoding: str | None = None,
+) -> Iterator[Frame]:
+    """The rows of a file, ``n_rows`` at a time (the last part may be shorter), or all at once.
+
+    Parameters
+    ----------
+    path : path
+    kind : {"csv", "tsv"}
+        A CSV file may use semicolons or tabs.
+    n_rows : int or None
+    texts : names
+        Columns that are texts even where all entries of a part are numbers.
+    encoding : str or None
+        None for UTF-8, or what a mark at the beginning of the file says.
+    """
     opener = OPENERS.get(path.suffix.lower(), open)
     try:
-        with opener(path, "rb") as file:
-            content: bytes = file.read()
-        text = decode(content, encoding)
-        if delimiter is None:
-            delimiter = find_delimiter(text.partition("\n")[0])
-        reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-        rows = [(at, row) for at, row in _numbered(reader) if row]
-    except (OSError, EOFError, csv.Error, lzma.LZMAError) as error:
-        raise DataError(f"it could not be read ({error}).") from None
-    if not rows:
-        raise DataError("it is empty.")
-    header = [name.strip() for name in rows[0][1]]
-    check_header(header)
-    for at, row in rows[1:]:
-        if len(row) != len(header):
-            raise DataError(
-                f"line {at} has {len(row)} entries, but the header names {len(header)} columns."
-            )
-    cells = zip(*(row for _, row in rows[1:]), strict=True) if len(rows) > 1 else [()] * len(header)
-    return frame_of_cells(header, cells, delimiter)
-
-
-def decode(content: bytes, encoding: str | None) -> str:
-    """The text of a file; without a named encoding, UTF-8 or what a mark at its beginning says."""
-    if encoding is None:
-        encoding = next((name for mark, name in MARKS if content.startswith(mark)), "utf-8")
-        named = False
-    else:
-        named = True
-    try:
-        return content.decode(encoding)
+        with opener(path, "rb") as binary:
+            begin: bytes = binary.read(4)
+        used = encoding or next((name for mark, name in MARKS if begin.startswith(mark)), "utf-8")
+        with opener(path, "rt", encoding=used, newline="") as file:
+            delimiter = "\t"
+            if kind == "csv":
+                delimiter = find_delimiter(file.readline())
+                file.seek(0)
+            yield from _frames(csv.reader(file, delimiter=delimiter), n_rows, texts, delimiter)
     except LookupError:
         raise DataError(
             f"--encoding {encoding} is not known. Try utf-8, utf-16, latin1 or cp1252."
         ) from None
+    except UnicodeError:
+        raise DataError(about_encoding(path, encoding)) from None
+    except FileNotFoundError:
+        raise
+    except (OSError, EOFError, csv.Error, lzma.LZMAError) as error:
+        raise DataError(f"it could not be read ({error}).") from None
+
+
+def about_encoding(path: Path, encoding: str | None) -> str:
+    """Why a file is not text in its encoding, and what to try."""
+    with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+        content: bytes = file.read(MAX_BYTES_TO_EXPLAIN)
+    begin = content[:1000]
+    if begin.count(0) > 0.3 * len(begin):
+        order = "le" if begin[1::2].count(0) > begin[0::2].count(0) else "be"
+        return f"it looks like UTF-16 text: add --encoding utf-16-{order}, or save it as CSV UTF-8."
+    if b"\x00" in begin:
+        return "it is not text; is it really a CSV file?"
+    where = ""
+    try:
+        content.decode(encoding or "utf-8")
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
-        where = f"byte {error.start} in line {line}"
-        if named:
-            raise DataError(
-                f"it is not {encoding} text ({where}). Try --encoding latin1."
-            ) from None
-        if b"\x00" in content[:1000]:
-            little = content[1:1000:2].count(0) > content[0:1000:2].count(0)
-            if content[:1000].count(0) > 0.3 * min(len(content), 1000):
-                raise DataError(
-                    f"it looks like UTF-16 text: add --encoding utf-16-{'le' if little else 'be'}, "
-                    "or save it as CSV UTF-8."
-                ) from None
-            raise DataError(f"it is not text ({where}); is it really a CSV file?") from None
         around = content[max(error.start - 8, 0) : error.start + 8].decode("latin1")
         shown = "".join(c if c.isprintable() else " " for c in around).strip()
-        raise DataError(
-            f"it is not UTF-8 text ({where}, near {shown!r}). Files of Excel on Windows are often "
-            "Latin-1: add --encoding latin1, or save the file as CSV UTF-8."
-        ) from None
+        where = f" (byte {error.start} in line {line}, near {shown!r})"
+    if encoding is not None:
+        return f"it is not {encoding} text{where}. Try --encoding latin1."
+    return (
+        f"it is not UTF-8 text{where}. Files of Excel on Windows are often Latin-1: add --encoding "
+        "latin1, or save the file as CSV UTF-8."
+    )
+
+
+def read_header(path: Path, kind: str) -> list[str]:
+    """The names of the columns."""
+    return next(text_frames(path, kind, 1)).names
+
+
+def _frames(
+    reader: Any, n_rows: int | None, texts: Collection[str], delimiter: str
+) -> Iterator[Frame]:
+    rows = ((reader.line_num, row) for row in reader if row)
+    header = next(rows, None)
+    if header is None:
+        raise DataError("it is empty.")
+    names = [name.strip() for name in header[1]]
+    check_header(names)
+    found = False
+    while part := list(islice(rows, n_rows)):
+        for at, row in part:
+            if len(row) != len(names):
+                raise DataError(
+                    f"line {at} has {len(row)} entries, but the header names {len(names)} columns."
+                )
+        found = True
+        cells = zip(*(row for _, row in part), strict=True)
+        yield frame_of_cells(names, cells, delimiter, texts)
+        if n_rows is None:
+            return
+    if not found:
+        yield Frame({name: np.empty(0) for name in names})
 
 
 def find_delimiter(first_line: str) -> str:
     """What separates the names in the first line: the most frequent of comma, semicolon, tab."""
     counts = {mark: first_line.count(mark) for mark in (",", ";", "\t")}
     return max(counts, key=lambda mark: counts[mark])
-
-
-def _numbered(reader: Any) -> Any:
-    for row in reader:
-        yield reader.line_num, row
 
 
 def check_header(header: Sequence[str]) -> None:
@@ -118,13 +154,15 @@ def check_header(header: Sequence[str]) -> None:
         raise DataError(f"the column name {twice[0]!r} appears more than once.")
 
 
-def frame_of_cells(header: Sequence[str], cells: Any, delimiter: str) -> Frame:
+def frame_of_cells(
+    header: Sequence[str], cells: Any, delimiter: str, texts: Collection[str] = ()
+) -> Frame:
     """Columns of numbers where every entry that is there is one, else of texts."""
     columns: dict[str, Any] = {}
     how: dict[str, list[tuple[str, str]]] = {}
     for name, column in zip(header, cells, strict=True):
         stripped = [cell.strip() for cell in column]
-        values, written = as_numbers(stripped, delimiter)
+        values, written = (None, "") if name in texts else as_numbers(stripped, delimiter)
         if values is None:
             values = as_texts([None if cell.lower() in MISSING else cell for cell in stripped])
         columns[name] = values
