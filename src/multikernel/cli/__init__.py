@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from .._version import __version__
-from . import bank, certificate, compare, datasets, demo, explain, fit, predict, reproduce
+from . import bank, certificate, compare, datasets, demo, explain, fit, predict, report, reproduce
 from .common import COMMAND_LINE, usage_errors_for_machines
 
 
@@ -71,7 +71,10 @@ def common(
     """
 
 
-for module in (demo, fit, compare, predict, explain, certificate, bank, reproduce, datasets):
+for module in (
+    *(demo, fit, compare, predict, explain, report),
+    *(certificate, bank, reproduce, datasets),
+):
     module.register(app)
 
 

@@ -35,10 +35,12 @@ def certificate(
 
     multikernel certificate wine.skops wine.csv --delta 0.01
     """
+    import numpy as np
+
     from ..report.about import IMPUTED
     from ..report.findings import find_certificate
     from ..tables import find_target, read_frame
-    from .problem import as_table_model, load_model
+    from .problem import as_table_model, load_model, without_unlabelled
 
     say = Out(quiet, as_json)
     with say.progress(f"Reading {model.name} and {data.name}"):
@@ -47,6 +49,9 @@ def certificate(
         table = as_table_model(loaded, frame, target)
     y = None
     if not hasattr(table.estimator, "offset_"):
+        frame, _, notes = without_unlabelled(frame, table.target or None, np.arange(len(frame)))
+        for note in notes:
+            say.note(f"Note: {note}")
         y = find_target(frame, table.target or None, table.task).values
     with say.progress("Computing bounds"):
         found = find_certificate(

@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from ..estimators.assessment import scoring_name
 from . import svg
-from .findings import SearchPath, find_histories, find_path, find_stability
+from .findings import SearchPath, find_histories, find_path
 from .sections import ReportedModel, figure, percent, sampled
 
 # -- the grid -------------------------------------------------------------------------------------
@@ -18,23 +19,19 @@ from .sections import ReportedModel, figure, percent, sampled
 
 def path_section(model: ReportedModel) -> str:
     path = find_path(model.estimator)
-    if path is None:
-        name = type(model.estimator).__name__
-        return (
-            f"<p>{escape(name)} was fitted with parameters that were given to it. An estimator "
-            "that chooses them by cross-validation, one whose name ends in CV, shows its grid "
-            "here.</p>"
-        )
+    if path is None or path.means.size < 2:
+        return ""  # the parameters were given
     line, place = path.best
+    score = scoring_name(model.estimator.scoring, hasattr(model.estimator, "classes_"))
     text = (
-        f"Cross-validated score over {_symbol(path.name)}; error bars are one standard deviation "
+        f"Cross-validated {score} over {_symbol(path.name)}; error bars are one standard deviation "
         f"over {model.estimator.n_splits_} folds. Chosen: {escape(path.labels[line])}, "
-        f"{_symbol(path.name)} = {svg.number(float(path.grid[place]))}, with a score of "
+        f"{_symbol(path.name)} = {svg.number(float(path.grid[place]))}, with "
         f"{path.means[line, place]:.4f}."
     )
-    pictures = [_path_chart(path)]
+    pictures = [_path_chart(path, score)]
     if path.norms is not None:
-        pictures.append(_norm_map(path))
+        pictures.append(_norm_map(path, score))
     return f'<p>{text}</p><div class="pair">{"".join(pictures)}</div>'
 
 
@@ -42,7 +39,7 @@ def _symbol(name: str) -> str:
     return {"alpha": "α", "sparsity_penalty": "β"}.get(name, name)
 
 
-def _path_chart(path: SearchPath) -> str:
+def _path_chart(path: SearchPath, score: str) -> str:
     low = float(np.nanmin(path.means - path.deviations))
     high = float(np.nanmax(path.means + path.deviations))
     room = 0.05 * (high - low) + 1e-12
@@ -50,9 +47,9 @@ def _path_chart(path: SearchPath) -> str:
     chart = svg.Chart(
         (float(path.grid[0]), float(path.grid[-1])),
         (low - room, high + room),
-        label="Cross-validated scores",
+        label=f"Cross-validated {score}",
         x_label=_symbol(path.name),
-        y_label="score",
+        y_label=score,
         log_x=positive and len(path.grid) > 1,
     )
     entries = []
@@ -79,7 +76,7 @@ def _path_chart(path: SearchPath) -> str:
     return figure(chart.close(), caption, svg.legend(entries, "Weightings"))
 
 
-def _norm_map(path: SearchPath) -> str:
+def _norm_map(path: SearchPath, score: str) -> str:
     """Scores over the norm p and the grid."""
     assert path.norms is not None
     order = np.argsort(path.norms)
@@ -96,8 +93,8 @@ def _norm_map(path: SearchPath) -> str:
         width=520,
     )
     caption = (
-        f"Score by norm p (rows) and {_symbol(path.name)} (columns), from {low:.3f} "
-        f'<span class="ramp"></span> to {high:.3f}.'
+        f"{score[:1].upper()}{score[1:]} by norm p (rows) and {_symbol(path.name)} (columns), "
+        f'from {low:.3f} <span class="ramp"></span> to {high:.3f}.'
     )
     return figure(picture, caption)
 
@@ -106,20 +103,21 @@ def _norm_map(path: SearchPath) -> str:
 
 
 def stability_section(model: ReportedModel) -> str:
-    found = find_stability(model.estimator, model.X, model.y)
-    n_folds = len(found.values)
-    pairs = [(a, b) for a in range(n_folds) for b in range(a)]
-    overlap = np.mean([np.minimum(found.values[a], found.values[b]).sum() for a, b in pairs])
-    order = np.argsort(-np.maximum(model.weights.shares, found.values.max(axis=0)), kind="stable")
-    ever_used = np.any(found.values > 0, axis=0) | (model.weights.shares > 0)
+    found = model.refits
+    assert found.shares is not None
+    values = found.shares
+    n_folds = len(values)
+    overlap = in_common(values)
+    order = np.argsort(-np.maximum(model.weights.shares, values.max(axis=0)), kind="stable")
+    ever_used = np.any(values > 0, axis=0) | (model.weights.shares > 0)
     shown = [int(k) for k in order[:24] if ever_used[k]]
     rows = [
         (
-            model.weights.names[k],
+            model.labels[k],
             model.key(k),
             svg.colour(int(model.ranks[k])),
             float(model.weights.shares[k]),
-            found.values[:, k].tolist(),
+            values[:, k].tolist(),
         )
         for k in shown
     ]
@@ -129,15 +127,21 @@ def stability_section(model: ReportedModel) -> str:
         caption += f" The {len(shown)} largest kernels are shown."
     elif len(shown) < len(ever_used):
         caption += " The other kernels never got any weight."
-    caption += sampled(found.n_points, found.n_all)
-    always = int(np.count_nonzero(np.all(found.values > 0, axis=0)))
-    ever = int(np.count_nonzero(np.any(found.values > 0, axis=0)))
+    caption += sampled(len(found.rows), found.n_all)
+    always = int(np.count_nonzero(np.all(values > 0, axis=0)))
+    ever = int(np.count_nonzero(np.any(values > 0, axis=0)))
     return (
         f"<p>The model was fitted {n_folds} times more, each time without a fifth of the points. "
         f"The weights of two such fits have <strong>{percent(float(overlap))}</strong> in common "
         f"on average. {always} kernel{'s' if always != 1 else ''} got weight every time, {ever} at "
         f"least once.</p>{figure(picture, caption)}"
     )
+
+
+def in_common(shares: np.ndarray) -> float:
+    """The part of the weight that two refits have in common, on average over pairs."""
+    pairs = [(a, b) for a in range(len(shares)) for b in range(a)]
+    return float(np.mean([np.minimum(shares[a], shares[b]).sum() for a, b in pairs]))
 
 
 # -- leaderboard ----------------------------------------------------------------------------------
@@ -160,11 +164,7 @@ def check_leaderboard(cv_results: Any) -> dict[str, Any] | None:
 def leaderboard_section(model: ReportedModel) -> str:
     board = model.board
     if board is None:
-        return (
-            "<p>No comparison came with this page. <code>multikernel compare DATA --target y "
-            "--report page.html</code> makes one: all weightings and the usual alternatives on the "
-            "same folds.</p>"
-        )
+        return ""
     fine = [row for row in board["rows"] if not row.get("error")]
     sign = -1.0 if board["greater_is_better"] else 1.0
     fine.sort(key=lambda row: sign * row["mean"])
@@ -263,18 +263,12 @@ def _verdict(row: Mapping[str, Any], against: str, test: str) -> str:
 def convergence_section(model: ReportedModel) -> str:
     histories = find_histories(model.estimator)
     gap = float(model.estimator.duality_gap_)
-    reached = f"The proven relative duality gap of the machine is {gap:.2g}."
-    weights_gap = getattr(model.estimator, "weights_gap_", None)
-    if weights_gap is not None and not histories:
-        return (
-            f"<p>{reached.replace('the machine', 'the machines')} Their weights were found after "
-            f"them, from held-out predictions, to a relative gap of {weights_gap:.2g}.</p>"
-        )
+    reached = f"The relative duality gap at the end is {gap:.2g}."
     if not histories:
-        return (
-            f"<p>{reached} The weights were found before the machine, in one step, so that there "
-            "is no path to show.</p>"
-        )
+        return ""  # weights were found in one step; the gap stands at the top of the page
+    if len(histories) == 1 and gap < histories[0][1][-1]:  # the last step closed it further
+        name, gaps = histories[0]
+        histories = [(name, np.append(gaps, gap))]
     values = svg.finite(np.concatenate([gaps for _, gaps in histories]))
     positive, longest = values[values > 0], max(len(gaps) for _, gaps in histories)
     tol = getattr(model.estimator, "tol", None)
