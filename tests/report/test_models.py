@@ -60,6 +60,10 @@ ABSENT = {
 }
 
 
+#: Models for which no held-out predictions are shown.
+WITHOUT_PREDICTIONS = ("one-class", "kernel array", "powers", "eigenvectors", "hull", "signed hull")
+
+
 def fitted(name):
     estimator, points, target = MODELS[name]()
     estimator.fit(points) if target is None else estimator.fit(points, target)
@@ -75,15 +79,18 @@ def test_every_kind_of_model_has_its_page(name, tmp_path):
     raw = write_report(model, points, target, tmp_path / "p.html").read_text(encoding="utf-8")
     page = Page(raw)  # its tags are balanced
     expected = ABSENT.get(name, {})
-    for part in ("weights", "alignments", "spectrum", "points", "path", "stability",
-                 "leaderboard", "convergence", "certificate"):  # fmt: skip
+    for part in ("weights", "alignments", "spectrum", "points", "stability", "certificate", "data",
+                 "next"):  # fmt: skip
         text = section(raw, part)
         assert ("Not shown" in text) == (part in expected), (part, text[:400])
         assert expected.get(part, "") in text
     visible = re.sub(r"<(script|style)>.*?</\1>", "", raw, flags=re.S)
     assert not re.search(r"[>\s\"](nan|inf|None)[<\s\"]", visible.split('id="parameters"')[0])
-    for kernel in list(model.kernel_names_)[:5]:
+    for kernel in short_labels(model.kernel_names_)[:5]:
         assert kernel in page.text
+    assert 'id="leaderboard"' not in raw  # there is nothing to show
+    if target is not None and name not in WITHOUT_PREDICTIONS:
+        assert "<svg" in section(raw, "predictions") and "<svg" in section(raw, "samples")
     assert section(raw, "alignments").count('class="cell') >= len(model.kernel_names_[:60]) ** 2
     assert "<polyline" in section(raw, "spectrum") and "<circle" in section(raw, "points")
 

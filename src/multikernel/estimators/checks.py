@@ -21,8 +21,16 @@ ENCODE = (
 )
 
 
-def refuse_matrices(X: Any, precomputed: bool) -> None:
-    """Several kernel matrices where a table was expected, or with the kernel axis first."""
+def refuse_matrices(X: Any, precomputed: bool, fitting: bool = False) -> None:
+    """Refuse kernel matrices where a table was expected, or with the kernel axis first."""
+    if precomputed and fitting and isinstance(X, np.ndarray) and X.ndim == 3:
+        first, n, last = X.shape
+        if n == last != first:
+            raise ValueError(
+                "With kernels='precomputed', fit takes X of shape (n_samples, n_samples, "
+                f"n_kernels), kernel axis last; got shape {X.shape}. If the first axis counts the "
+                "kernels, use np.moveaxis(X, 0, -1)."
+            )
     listed = isinstance(X, (list, tuple)) and len(X) > 0 and all(np.ndim(K) == 2 for K in X)
     if listed and precomputed:
         raise ValueError(
@@ -40,27 +48,41 @@ def refuse_matrices(X: Any, precomputed: bool) -> None:
 
 def refuse_text(X: Any) -> None:
     """Name the columns that are not numbers, before a conversion fails without naming them."""
+    if isinstance(X, dict):
+        raise TypeError(
+            f"X must be one table with a row per sample; got a dict with keys {[*X]!r}. If they "
+            "are views: X, columns = mk.join_views(views), and kernels=mk.per_view(columns)."
+        )
+    if isinstance(X, (list, tuple)) and len(X) > 0 and all(isinstance(row, str) for row in X):
+        raise ValueError(
+            f"X must be numeric, but its samples are texts, such as {X[0]!r}. {ENCODE}"
+        )
     if isinstance(X, np.ndarray) and X.dtype.kind in "USO" and X.ndim == 2:
         for j in range(X.shape[1]):
             if any(isinstance(v, str) for v in X[:, j]) and not _all_numbers(X[:, j]):
                 raise ValueError(
                     f"X must be numeric, but column {j} is not: it holds {X[0, j]!r}. {ENCODE}"
                 )
-    if not hasattr(X, "dtypes") or not hasattr(X, "columns"):
-        return
-    text = [
-        str(c)
-        for c, kind in zip(X.columns, X.dtypes, strict=True)
-        if getattr(kind, "kind", "O") not in "fiub"
-        and not getattr(kind, "_is_numeric", False)
-        and (getattr(kind, "kind", "O") in "mM" or not _all_numbers(X[c]))
-    ]
+    text = text_columns(X)
     if text:
         named = ", ".join(map(repr, text[:5])) + (", ..." if len(text) > 5 else "")
         raise ValueError(
             f"X must be numeric, but column{'s' if len(text) > 1 else ''} {named} "
             f"{'are' if len(text) > 1 else 'is'} not. {ENCODE}"
         )
+
+
+def text_columns(X: Any) -> list[str]:
+    """The columns of a data frame that are not numbers; none if X is no frame."""
+    if not hasattr(X, "dtypes") or not hasattr(X, "columns"):
+        return []
+    return [
+        str(c)
+        for c, kind in zip(X.columns, X.dtypes, strict=True)
+        if getattr(kind, "kind", "O") not in "fiub"
+        and not getattr(kind, "_is_numeric", False)
+        and (getattr(kind, "kind", "O") in "mM" or not _all_numbers(X[c]))
+    ]
 
 
 def check_table(estimator: Any, X: Any, y: Any, reset: bool, **y_options: Any) -> Any:

@@ -61,7 +61,7 @@ class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):
         if n_classes < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes; y has only one class: "
-                f"{self.classes_[0]!r}."
+                f"{self.classes_.tolist()[0]!r}."
             )
         costs = self._class_costs(y[keep], weights)
         if n_classes == 2:
@@ -145,7 +145,8 @@ class MultiKernelClassifier(ClassifierCommon):
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
-        What to combine; None takes :func:`multikernel.default_bank`. With ``"precomputed"``, X is
+        What to combine; None takes :func:`multikernel.default_bank`, or kernels of numbers, of
+        categories and of both if X is a data frame with categories. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="loo"
         A rule by name, such as ``"loo"`` (:class:`multikernel.LeaveOneOut`), ``"uniform"``,
@@ -250,6 +251,8 @@ class MultiKernelClassifier(ClassifierCommon):
         columns of each kernel.
     view_presence_ : dict
         The same by the names of views (:func:`multikernel.per_view`).
+    codes_ : TableCodes
+        How the columns of a data frame with categories are read; there if X was one.
     n_features_in_ : int
     feature_names_in_ : array of str
         When X has column names.

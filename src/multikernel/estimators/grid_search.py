@@ -35,8 +35,9 @@ from .folds import Splits
 from .missing import MISSING
 from .selection import SELECTIONS, select
 
-#: A predictor of one fold: learner, combined kernel, and what was learned.
-TrainedFold = tuple[Learner, CombinedGram, Machine]
+#: The predictors of one fold: the learner, and combined kernel and what was learned for all outputs
+#: together or for each.
+TrainedFold = tuple[Learner, list[CombinedGram], list[Machine]]
 
 
 class Fold:
@@ -45,6 +46,14 @@ class Fold:
     def __init__(self, number: int, grams: Grams, target: Target) -> None:
         self.number, self.grams, self.target = number, grams, target
         self._summary: Summary | None = None
+        self._columns: list[Fold] = []
+
+    def columns(self) -> list[Fold]:
+        """One fold for every output alone, with statistics of its own."""
+        if not self._columns:
+            outputs = range(self.target.Y.shape[1])
+            self._columns = [Fold(self.number, self.grams, self.target.column(j)) for j in outputs]
+        return self._columns
 
     def summary(self, rule: Weighting) -> Summary | None:
         if rule.needs_summary:
@@ -165,7 +174,7 @@ class SearchMixin(MultiKernelEstimator):
                 expansion = part.expand(warm, machine.coef)
                 outputs.append(expansion.values(held_out(expansion)) + machine.intercept)
                 path.append(warm)
-                trained.append((learner, found.gram, machine))
+                trained.append((learner, [found.gram], [machine]))
             return np.stack(outputs), path if isinstance(rule, JointWeighting) else [], trained
         weights, gram = combine_by_rule(part, target, rule, learners[0], summary)
         machines: list[Machine] = []
@@ -177,7 +186,7 @@ class SearchMixin(MultiKernelEstimator):
         expansion = part.expand(weights, coefs)
         together = expansion.values(held_out(expansion))
         together = together + np.concatenate([machine.intercept for machine in machines])
-        trained = [(learner, gram, m) for learner, m in zip(learners, machines, strict=True)]
+        trained = [(learner, [gram], [m]) for learner, m in zip(learners, machines, strict=True)]
         return together.reshape(len(together), len(learners), t).transpose(1, 0, 2), [], trained
 
     def _fold_target(self, target: Target, y: np.ndarray, train: np.ndarray, fold: int) -> Target:
@@ -185,7 +194,11 @@ class SearchMixin(MultiKernelEstimator):
         return target.take(train)
 
     def _calibrate_fold(
-        self, target: Target, learner: Learner, gram: CombinedGram, machine: Machine
+        self,
+        target: Target,
+        learner: Learner,
+        grams: Sequence[CombinedGram],
+        machines: Sequence[Machine],
     ) -> Any:
         """The probabilities of a predictor that was trained on one fold; classifiers have them."""
 

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context, clone
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..grams.protocol import CombinedGram
 from ..learners.base import Learner
 from ..learners.calibration import Calibration
 from ..problem import Machine, Target
+from ..weighting import Weighting
 from .classifier import ClassifierCommon
 from .fold_grams import fold_grams
 from .folds import FoldClassifier, FoldRegressor, kept_splits, score_fold
-from .grid_search import SEARCH_CONSTRAINTS, SearchMixin, check_grid
+from .grid_search import SEARCH_CONSTRAINTS, Fold, SearchMixin, TrainedFold, check_grid
 from .regressor import RegressorCommon
 
 
@@ -40,8 +42,8 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         Which candidate is taken: the one with the best mean score, or the first weighting of the
         list whose best score is within one standard error of it. Of values of C with the same
         score the middle one is taken.
-    loss, fit_intercept, center, normalize, class_weight, calibration, tol, max_iter, missing, \
-    dtype, memory_budget, n_jobs, random_state, engine, verbose
+    loss, multiclass, fit_intercept, center, normalize, class_weight, calibration, tol, max_iter, \
+    missing, dtype, memory_budget, n_jobs, random_state, engine, verbose
         As in :class:`MultiKernelClassifier`.
 
     Attributes
@@ -80,6 +82,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         **ClassifierCommon._parameter_constraints,
         **SEARCH_CONSTRAINTS,
         "Cs": ["array-like"],
+        "multiclass": [StrOptions({"shared", "per_class"})],
     }
 
     def __init__(
@@ -89,6 +92,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         Cs: Any = (0.01, 0.1, 1.0, 10.0, 100.0),
         *,
         loss: str = "hinge",
+        multiclass: str = "shared",
         fit_intercept: bool = True,
         cv: Any = None,
         scoring: Any = None,
@@ -111,6 +115,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         self.weighting = weighting
         self.Cs = Cs
         self.loss = loss
+        self.multiclass = multiclass
         self.fit_intercept = fit_intercept
         self.cv = cv
         self.scoring = scoring
@@ -166,8 +171,42 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         )
         rule = self._as_weighting(clone(self.weighting_, safe=False))
         self._keep_held_out(splits, keep)
-        self._fit(grams, target, rule, learner(self.C_), keep)
+        separate = self._is_separate(target)
+        self._fit(grams, target, rule, learner(self.C_), keep, separate=separate)
         return self
+
+    def _predict_fold(
+        self,
+        fold: Fold,
+        rule: Weighting,
+        learners: Sequence[Learner],
+        held_out: Callable[[Any], Any],
+        warm: np.ndarray | None,
+    ) -> tuple[np.ndarray, list[np.ndarray], list[TrainedFold]]:
+        if not self._is_separate(fold.target):
+            return super()._predict_fold(fold, rule, learners, held_out, warm)
+        outputs, paths, trained = [], [], []
+        for j, own in enumerate(fold.columns()):
+            if len(np.unique(own.target.labels)) < 2:
+                raise ValueError(
+                    f"multiclass='per_class' learns weights for every class, but the training part "
+                    f"of fold {fold.number} has no sample of class {self.classes_[j]}. Use "
+                    "stratified folds, or multiclass='shared'."
+                )
+            start = None if warm is None else warm[j]
+            values, path, found = super()._predict_fold(own, rule, learners, held_out, start)
+            outputs.append(values)
+            paths.append(path)
+            trained.append(found)
+        together = [
+            (learner, [one[v][1][0] for one in trained], [one[v][2][0] for one in trained])
+            for v, learner in enumerate(learners)
+        ]
+        stacked = [np.stack(weights) for weights in zip(*paths, strict=True)]
+        return np.concatenate(outputs, axis=2), stacked, together
+
+    def _is_separate(self, target: Target) -> bool:
+        return self.multiclass == "per_class" and target.Y.shape[1] > 1
 
     def _fold_target(self, target: Target, y: np.ndarray, train: np.ndarray, fold: int) -> Target:
         part = target.take(train)
@@ -180,10 +219,21 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         return replace(part, costs=self._class_costs(y[train], part.sample_weight))
 
     def _calibrate_fold(
-        self, target: Target, learner: Any, gram: CombinedGram, machine: Machine
+        self,
+        target: Target,
+        learner: Any,
+        grams: Sequence[CombinedGram],
+        machines: Sequence[Machine],
     ) -> Calibration | None:
         rows = self._samples_to_leave_out(target, learner)
-        held_out = None if rows is None else learner.left_out(gram, target, machine, rows)
+        held_out = None
+        if rows is not None:
+            targets = [target]
+            if len(machines) > 1:
+                targets = [target.column(j) for j in range(len(machines))]
+            each = zip(grams, targets, machines, strict=True)
+            values = [learner.left_out(gram, own, machine, rows) for gram, own, machine in each]
+            held_out = np.concatenate(values, axis=1)
         return self._make_calibration(target, held_out, getattr(learner, "max_left_out", None))
 
     def _score_fold(

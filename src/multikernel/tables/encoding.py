@@ -13,6 +13,7 @@ from .complaints import MAX_LEVELS, UnusableData, examine
 from .frame import DataError, Frame, as_texts, is_text, missing
 from .numbers import as_days, looks_like_dates
 
+WHEN_FITTING = "Fill them with --impute median, leave columns out with --drop, or repair the data."
 WHEN_FITTED = (
     "The model was fitted without gaps and does not know what to fill them with: repair the data, "
     "or fit again with --impute median."
