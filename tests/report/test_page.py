@@ -179,8 +179,9 @@ def test_data_frames_and_sparse_matrices(tmp_path, rng):
 
 
 def test_large_samples_are_drawn_from_and_the_page_says_so(tmp_path, monkeypatch):
-    for name in ("ALIGNMENT_POINTS", "SPECTRUM_POINTS", "SCATTER_POINTS", "STABILITY_POINTS"):
+    for name in ("ALIGNMENT_POINTS", "SPECTRUM_POINTS", "SCATTER_POINTS"):
         monkeypatch.setattr(findings, name, 40)
+    monkeypatch.setattr(held_out, "REFIT_POINTS", 40)
     bank, X, y = two_views()
     model = mk.MultiKernelClassifier(bank).fit(X, y)
     raw = render(model, X, y, tmp_path)

@@ -126,9 +126,9 @@ def fit(
         random_state=seed,
         n_jobs=jobs,
     )
-    estimate = announce(say, estimator, X, y, problem.groups)
+    estimate = announce(say, estimator, X, y)
     started = time.perf_counter()
-    fit_with_progress(say, estimator, X, y, problem.groups, estimate)
+    fit_with_progress(say, estimator, X, y, estimate)
     seconds = time.perf_counter() - started
     model = TableModel(
         estimator, encoder, problem.target.name, problem.target.task, problem.sample_kernels
@@ -146,7 +146,8 @@ def fit(
                 say.show(remark)
         say.show(weights_table(estimator))
         say.show(summary_line(estimator, seconds))
-        say.show(choice_line(estimator))
+        if choice_line(estimator):
+            say.show(choice_line(estimator))
     say.note(f"Model: {out}" + (f"   Report: {report}" if report else ""))
     words = ["--target", problem.target.name, *data_words(views, impute, dates, drop, categorical)]
     for line in next_steps(found, data, words, out, report):
@@ -293,20 +294,19 @@ def check_scoring_name(scoring: str | None) -> None:
 
 
 def fit_with_progress(
-    say: Out, estimator: Any, X: Any, y: Any, groups: Any = None, estimate: float | None = None
+    say: Out, estimator: Any, X: Any, y: Any, estimate: float | None = None
 ) -> None:
     """Fit; the bar follows the folds, or the clock where the time was estimated."""
-    options = {} if groups is None else {"groups": groups}
     if say.shows_progress and estimate is not None:
         with say.clock(f"Fitting {len(y):,} rows", estimate):
-            estimator.fit(X, y, **options)
+            estimator.fit(X, y)
         return
     if not say.shows_progress:
-        estimator.fit(X, y, **options)
+        estimator.fit(X, y)
         return
     estimator.set_params(verbose=1)
     with redirect_stdout(sys.stderr):  # what it says are remarks
-        estimator.fit(X, y, **options)
+        estimator.fit(X, y)
     estimator.set_params(verbose=0)
 
 
@@ -322,9 +322,11 @@ def folds_for(y: Any, classifies: bool, folds: int, seed: int, groups: Any = Non
                 f"--groups: {folds} folds need at least as many groups; there are {n_groups}. "
                 f"Choose fewer with --folds."
             )
-        if not classifies:
-            return GroupKFold(folds)
-        return StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
+        splitter = GroupKFold(folds)
+        if classifies:
+            splitter = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
+        # Explicit splits: model files hold numbers, and no splitters for groups.
+        return list(splitter.split(np.zeros((len(y), 1)), y, groups))
     if not classifies:
         return KFold(min(folds, len(y)), shuffle=True, random_state=seed)
     smallest = int(np.unique(y, return_counts=True)[1].min())

@@ -15,19 +15,21 @@ from .common import Out
 #: From this many rows on, the time is estimated before the fit.
 MIN_ROWS_TO_ESTIMATE = 5_000
 #: Rows of the two small fits from which it is estimated.
-PILOT_ROWS = (500, 1_000)
+PILOT_ROWS = (300, 600)
+PILOT_FOLDS = 2
 #: A fit is long, in seconds, if --sample is proposed.
 LONG_FIT = 120.0
 SAMPLE = 10_000
 
 
-def announce(say: Out, estimator: Any, X: Any, y: Any, groups: Any = None) -> float | None:
+def announce(say: Out, estimator: Any, X: Any, y: Any) -> float | None:
     """Say how long a large fit will take, in about; None for a small one."""
     n = X.shape[0]
     if n < MIN_ROWS_TO_ESTIMATE or not say.chatty:
         return None
-    say.note(f"{n:,} rows: {pairs(n)} pairs for each kernel. Timing {PILOT_ROWS[-1]:,} rows ...")
-    seconds = estimate_seconds(estimator, X, y)
+    say.note(f"{n:,} rows: {pairs(n)} pairs for each kernel.")
+    with say.progress(f"Timing a fit to {PILOT_ROWS[-1]:,} rows"):
+        seconds = estimate_seconds(estimator, X, y)
     if seconds is None:
         return None
     jobs = estimator.n_jobs if estimator.n_jobs and estimator.n_jobs > 0 else os.cpu_count()
@@ -50,7 +52,7 @@ def estimate_seconds(estimator: Any, X: Any, y: Any) -> float | None:
         warnings.simplefilter("ignore")
         for size in (PILOT_ROWS[0] // 2, *PILOT_ROWS):  # the first one compiles
             rows = np.sort(rng.choice(X.shape[0], size, replace=False))
-            pilot = clone(estimator).set_params(cv=3)
+            pilot = clone(estimator).set_params(cv=PILOT_FOLDS)
             started = time.perf_counter()
             try:
                 pilot.fit(X[rows], y[rows])
@@ -59,8 +61,9 @@ def estimate_seconds(estimator: Any, X: Any, y: Any) -> float | None:
             times.append(time.perf_counter() - started)
     growth = math.log(times[2] / times[1]) / math.log(PILOT_ROWS[1] / PILOT_ROWS[0])
     growth = min(max(growth, 2.0), 3.0)
-    folds = estimator.cv.get_n_splits() if hasattr(estimator.cv, "get_n_splits") else 5
-    return times[2] * (folds / 3) * (X.shape[0] / PILOT_ROWS[1]) ** growth
+    splits = estimator.cv
+    folds = splits.get_n_splits() if hasattr(splits, "get_n_splits") else len(splits)
+    return times[2] * (folds / PILOT_FOLDS) * (X.shape[0] / PILOT_ROWS[1]) ** growth
 
 
 def pairs(n: int) -> str:

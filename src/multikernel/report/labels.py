@@ -32,7 +32,7 @@ def _shorten(call: re.Match[str]) -> str:
             return call[0] if not equals else name
         if key == "power" and value == "1":
             continue
-        said.append(f"{_SYMBOLS.get(key, key)} = {_digits(value)}")
+        said.append(f"{_SYMBOLS.get(key, key)}\u00a0=\u00a0{_digits(value)}")  # on one line
     return f"{name} {', '.join(said)}" if said else name
 
 

@@ -184,6 +184,9 @@ def _tiles(model: ReportedModel) -> str:
     gap = float(fits.duality_gap_)
     solved = "solved to optimality" if gap < 1e-3 else "not solved to optimality"
     tiles.append(("duality gap", f"{gap:.1g}", f"relative; {solved}"))
+    if hasattr(fits, "weights_gap_"):
+        found = "relative; found from held-out predictions"
+        tiles.append(("gap of the weights", f"{fits.weights_gap_:.1g}", found))
     cells = "".join(
         f"<div><dt>{what}</dt><dd>{value}<small>{more}</small></dd></div>"
         for what, value, more in tiles

@@ -55,10 +55,11 @@ def text_frames(
             begin: bytes = binary.read(4)
         used = encoding or next((name for mark, name in MARKS if begin.startswith(mark)), "utf-8")
         with opener(path, "rt", encoding=used, newline="") as file:
-            delimiter = "\t"
-            if kind == "csv":
-                delimiter = find_delimiter(file.readline())
-                file.seek(0)
+            first = file.readline()
+            if "\x00" in first:
+                raise DataError(about_encoding(path, encoding))
+            delimiter = find_delimiter(first) if kind == "csv" else "\t"
+            file.seek(0)
             yield from _frames(csv.reader(file, delimiter=delimiter), n_rows, texts, delimiter)
     except LookupError:
         raise DataError(
