@@ -53,7 +53,8 @@ class Measured:
     ----------
     name : str
     score, standard_error : float
-        Mean over the splits, and its standard error.
+        Mean over the splits, and its standard error: from the variance over the splits, but not
+        less than that of a mean over so many samples.
     baseline : float
         The same score of a model that always gives the same answer, on the same splits.
     p_value : float
@@ -169,6 +170,7 @@ def assess(estimator: Any, y: Any) -> Assessment | None:
         scores,
         np.array([constant(train, test) for train, test in splits]),
         splits,
+        _least_variance(estimator, y, splits),
     )
     if classes is None:
         return Assessment((first,), "always answering the mean", _verdict([first]), (), len(splits))
@@ -186,20 +188,21 @@ def _assess_classes(
     measured = [first]
     if counts.max() > UNEQUAL * counts.sum() / len(counts):
         one_per_class = 1.0 / len(classes)
-        more: list[tuple[str, Callable[..., float], float]] = [
-            ("balanced accuracy", balanced_accuracy, one_per_class),
-            ("AUC", area_under_curve, 0.5),
+        more: list[tuple[str, Callable[..., float], Callable[..., float], float]] = [
+            ("balanced accuracy", balanced_accuracy, _variance_of_recalls, one_per_class),
+            ("AUC", area_under_curve, _variance_of_areas, 0.5),
         ]
-        for name, function, baseline in more:
+        for name, function, variance, baseline in more:
             if name == first.name:
                 continue
             found = [function(y[test], decisions[test], classes) for _, test in splits]
             kept = np.isfinite(found)
+            least = variance(y, decisions, classes, splits)
             if kept.sum() < 2:
                 continue
             values = np.array(found)[kept]
             some = [split for split, good in zip(splits, kept, strict=True) if good]
-            measured.append(_measure(name, values, np.full(len(values), baseline), some))
+            measured.append(_measure(name, values, np.full(len(values), baseline), some, least))
     tests = measured[1:] or measured
     shown = most.item() if hasattr(most, "item") else most
     return Assessment(
@@ -225,14 +228,65 @@ def area_under_curve(y: np.ndarray, decisions: np.ndarray, classes: np.ndarray) 
     return float(np.mean(areas)) if areas else float("nan")
 
 
-def _measure(name: str, scores: np.ndarray, baseline: np.ndarray, splits: Splits) -> Measured:
+def _least_variance(estimator: Any, y: np.ndarray, splits: Splits) -> float:
+    """The variance of the default score on one test part that comes from its size alone.
+
+    It is that of the mean over its samples of what the model gains over the baseline; 0 for other
+    scores, whose means are not over samples.
+    """
+    classes, outputs = getattr(estimator, "classes_", None), estimator.cv_predictions_
+    if estimator.scoring not in (None, "accuracy", "r2"):
+        return 0.0
+    gains = []
+    spread = max(float(np.var(y)), 1e-300) if classes is None else 1.0
+    for train, test in splits:
+        if classes is not None:
+            labels, counts = np.unique(y[train], return_counts=True)
+            same = y[test] == labels[int(np.argmax(counts))]
+            right = np.asarray(classes)[class_index(outputs[test])] == y[test]
+            gains.append(right.astype(float) - same)
+        else:
+            constant = (y[test] - y[train].mean()) ** 2
+            gains.append((constant - (y[test] - outputs[test]) ** 2) / spread)
+    size = float(np.mean([len(test) for _, test in splits]))
+    return float(np.var(np.concatenate(gains))) / size
+
+
+def _variance_of_recalls(
+    y: np.ndarray, decisions: np.ndarray, classes: np.ndarray, splits: Splits
+) -> float:
+    """The variance of the balanced accuracy of one test part that comes from its size alone."""
+    answers = classes[class_index(decisions)]
+    total = 0.0
+    for label in classes:
+        own = y == label
+        recall = (np.count_nonzero(answers[own] == label) + 1) / (np.count_nonzero(own) + 2)
+        total += recall * (1 - recall) * len(splits) / max(np.count_nonzero(own), 1)
+    return float(total) / len(classes) ** 2
+
+
+def _variance_of_areas(
+    y: np.ndarray, decisions: np.ndarray, classes: np.ndarray, splits: Splits
+) -> float:
+    """The variance of the area under the curve of one test part if ranks are random."""
+    each = []
+    for label in classes[1:] if len(classes) == 2 else classes:
+        own = max(np.count_nonzero(y == label) / len(splits), 1.0)
+        other = max(np.count_nonzero(y != label) / len(splits), 1.0)
+        each.append((own + other + 1) / (12 * own * other))
+    return float(np.mean(each))
+
+
+def _measure(
+    name: str, scores: np.ndarray, baseline: np.ndarray, splits: Splits, least: float
+) -> Measured:
     overlap = float(np.mean([len(test) / len(train) for train, test in splits]))
     return Measured(
         name,
         float(scores.mean()),
-        float(scores.std(ddof=1) / np.sqrt(len(scores))),
+        float(np.sqrt(max(scores.var(ddof=1), least) / len(scores))),
         float(baseline.mean()),
-        paired_t(scores - baseline, overlap),
+        paired_t(scores - baseline, overlap, least),
     )
 
 
