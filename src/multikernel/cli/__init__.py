@@ -13,7 +13,19 @@ import typer
 from typer.core import TyperGroup
 
 from .._version import __version__
-from . import bank, certificate, compare, datasets, demo, explain, fit, predict, report, reproduce
+from . import (
+    bank,
+    certificate,
+    compare,
+    datasets,
+    demo,
+    explain,
+    fit,
+    predict,
+    report,
+    reproduce,
+    warm_up,
+)
 from .common import COMMAND_LINE, usage_errors_for_machines
 
 
@@ -73,7 +85,7 @@ def common(
 
 for module in (
     *(demo, fit, compare, predict, explain, report),
-    *(certificate, bank, reproduce, datasets),
+    *(certificate, bank, reproduce, datasets, warm_up),
 ):
     module.register(app)
 

@@ -260,9 +260,10 @@ def _variance_of_recalls(
     total = 0.0
     for label in classes:
         own = y == label
-        recall = (np.count_nonzero(answers[own] == label) + 1) / (np.count_nonzero(own) + 2)
-        total += recall * (1 - recall) * len(splits) / max(np.count_nonzero(own), 1)
-    return float(total) / len(classes) ** 2
+        size = int(np.count_nonzero(own))
+        recall = (int(np.count_nonzero(answers[own] == label)) + 1) / (size + 2)
+        total += recall * (1 - recall) * len(splits) / max(size, 1)
+    return total / len(classes) ** 2
 
 
 def _variance_of_areas(
@@ -271,8 +272,8 @@ def _variance_of_areas(
     """The variance of the area under the curve of one test part if ranks are random."""
     each = []
     for label in classes[1:] if len(classes) == 2 else classes:
-        own = max(np.count_nonzero(y == label) / len(splits), 1.0)
-        other = max(np.count_nonzero(y != label) / len(splits), 1.0)
+        own = max(float(np.count_nonzero(y == label)) / len(splits), 1.0)
+        other = max(float(np.count_nonzero(y != label)) / len(splits), 1.0)
         each.append((own + other + 1) / (12 * own * other))
     return float(np.mean(each))
 

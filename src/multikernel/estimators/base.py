@@ -232,6 +232,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
             n_jobs=effective_n_jobs(self.n_jobs),
             rows=rows,
             symmetric=self._needs_symmetric_kernels,
+            few_passes=self._makes_few_passes,
         )
 
     def _learn_scales(
@@ -261,6 +262,11 @@ class MultiKernelEstimator(  # type: ignore[misc]
             budget=budget,
         )
         return assign(plan, self.engine)
+
+    @property
+    def _makes_few_passes(self) -> bool:
+        """Whether a fit reads the kernels a few times only, as two-stage rules do."""
+        return False
 
     @property
     def plan_(self) -> Plan:

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 from ..learners.oneclass import OneClassSVM
 from ..learners.svm import SVM
 from ..problem import Target
-from ..weighting import AlignmentRegularized, JointWeighting
+from ..weighting import AlignmentRegularized, JointWeighting, as_weighting
 from .base import MultiKernelEstimator
 
 #: Part of the sample that may lie outside, if nothing is said.
@@ -130,6 +130,10 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         self.random_state = random_state
         self.engine = engine
         self.verbose = verbose
+
+    @property
+    def _makes_few_passes(self) -> bool:
+        return not isinstance(as_weighting(self.weighting), JointWeighting)
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultiKernelOneClass:

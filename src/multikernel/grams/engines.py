@@ -22,6 +22,7 @@ from ..kernels.sequences.base import readers
 from ..kernels.sequences.table import Table
 from .dense import DenseGrams
 from .linear import LinearGrams
+from .lowrank.products import Products, weighted_products
 from .memory import MemoryBudget
 from .ngrams import NgramGrams
 from .planning import DEFAULT_ENGINE, Part, Plan
@@ -51,6 +52,9 @@ class BuildOptions:
         For other kinds X holds the training sample and nothing else.
     symmetric : bool
         Whether a matrix that is not symmetric is an error; votes take any matrix.
+    few_passes : bool
+        Whether the fit makes few passes over the kernels, as two-stage rules do. Loops that have
+        to be compiled pay later then.
     """
 
     names: Sequence[str]
@@ -60,6 +64,7 @@ class BuildOptions:
     n_jobs: int = 1
     rows: np.ndarray | None = None
     symmetric: bool = True
+    few_passes: bool = False
 
     @property
     def common(self) -> dict[str, Any]:
@@ -83,12 +88,15 @@ class Engine:
         For kinds of which the engine serves only some kernels.
     falls_back_to : str or None
         The engine that serves all other kernels.
+    products : callable or None
+        The products of the columns of a chunk; see :func:`register_products`.
     """
 
     name: str
     builders: dict[str, Builder] = field(default_factory=dict)
     serves: dict[str, Callable[[Kernel], bool]] = field(default_factory=dict)
     falls_back_to: str | None = None
+    products: Products | None = None
 
 
 _ENGINES: dict[str, Engine] = {}
@@ -128,6 +136,37 @@ def register(
         one.serves[kind] = serves
     if falls_back_to is not None:
         one.falls_back_to = falls_back_to
+
+
+def register_products(engine: str, products: Products) -> None:
+    """Let an engine compute the products of features that passes over rows add up.
+
+    Parameters
+    ----------
+    engine : str
+        The name that users pass as ``engine=``.
+    products : callable
+        ``products(F, omega)`` returns ``F'diag(omega) F`` in float64, shape (D, D), for a chunk F
+        of shape (n, D) in float64 and weights of shape (n,), or None for ones. It must return the
+        same bits for the same input. Processes of a cluster receive it by its name, so it is a
+        function of a module.
+    """
+    _ENGINES.setdefault(engine, Engine(engine)).products = products
+
+
+def find_products(engine: str) -> Products:
+    """The products of an engine, or of the engine that it falls back to."""
+    one: Engine | None = find_engine(engine)
+    seen: list[Engine] = []
+    while one is not None and one not in seen:
+        if one.products is not None:
+            return one.products
+        seen.append(one)
+        one = None if one.falls_back_to is None else find_engine(one.falls_back_to)
+    raise ValueError(
+        f"engine={engine!r} has no products of features, which approximation=... adds up over "
+        f"rows. Use engine={DEFAULT_ENGINE!r}, or register_products({engine!r}, ...)."
+    )
 
 
 def find_engine(name: str) -> Engine:
@@ -215,6 +254,7 @@ def build(
     n_jobs: int = 1,
     rows: np.ndarray | None = None,
     symmetric: bool = True,
+    few_passes: bool = False,
 ) -> Grams:
     """The grams of a plan on its sample, neither centred nor normalised.
 
@@ -234,6 +274,8 @@ def build(
         The samples of an array (N, N, p) that make up the training sample; None for all of them.
     symmetric : bool
         Whether a kernel matrix that is not symmetric is an error.
+    few_passes : bool
+        See :class:`BuildOptions`.
     """
     if engine is not None:
         plan = assign(plan, engine)
@@ -246,7 +288,9 @@ def build(
         names: Sequence[str] = plan.names
         if not np.array_equal(part.positions, everything):
             names = [plan.names[k] for k in part.positions]
-        options = BuildOptions(names, budget, dtype, sample_weight, n_jobs, rows, symmetric)
+        options = BuildOptions(
+            names, budget, dtype, sample_weight, n_jobs, rows, symmetric, few_passes
+        )
         built.append(_builder(part)(part, X, options))
     positions = [part.positions for part in plan.parts]
     if len(built) == 1 and np.array_equal(positions[0], everything):
@@ -296,7 +340,7 @@ def _as_input(plan: Plan, X: Any) -> Any:
 
 def _build_shared(part: Part, X: Any, options: BuildOptions) -> Grams:
     kernels: Any = part.kernels
-    return SharedGrams.evaluate(
+    grams = SharedGrams.evaluate(
         kernels,
         X,
         options.names,
@@ -305,6 +349,8 @@ def _build_shared(part: Part, X: Any, options: BuildOptions) -> Grams:
         known_psd=part.known_psd,
         **options.common,
     )
+    grams.few_passes = options.few_passes
+    return grams
 
 
 def _build_linear(part: Part, X: Any, options: BuildOptions) -> Grams:
@@ -347,3 +393,4 @@ register(DEFAULT_ENGINE, "rank-one", _build_rank_one)
 register(DEFAULT_ENGINE, "features", _build_features)
 register(DEFAULT_ENGINE, "dense", _build_dense)
 register(DEFAULT_ENGINE, "given", _build_given)
+register_products(DEFAULT_ENGINE, weighted_products)
