@@ -26,7 +26,7 @@ class FoldGrams(Protocol):
         """Held-out samples in the form that a function on the training part reads."""
 
 
-class SharedGrams:
+class OneEvaluation:
     """Kernels fixed beforehand: one evaluation serves all folds."""
 
     def __init__(self, grams: Grams) -> None:
@@ -62,7 +62,7 @@ def fold_grams(estimator: Any, X: Any, keep: np.ndarray, grams: Grams) -> FoldGr
     """How the folds of a search get their kernels; ``grams`` are those of the whole sample."""
     if learns_from_sample(estimator):
         return GramsPerFold(estimator, X, keep)
-    return SharedGrams(grams)
+    return OneEvaluation(grams)
 
 
 def learns_from_sample(estimator: Any) -> bool:
