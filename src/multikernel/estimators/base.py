@@ -338,7 +338,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         """Fit probabilities, if the estimator has any."""
 
     def certificate(self, X: Any, y: Any = None, delta: float = 0.05) -> Any:
-        """What theory promises about this model: every applicable bound, and whether it is vacuous.
+        """Generalisation bounds for this model: every applicable one, and whether it is vacuous.
 
         Parameters
         ----------

@@ -91,6 +91,33 @@ class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):
             )
         return np.asarray(costs)
 
+    def _check_for_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
+        X, y = self._check_X(X, y, reset=True)
+        check_classification_targets(y)
+        return X, y
+
+    def _keep_rows(self, X: Any, y: Any, weights: np.ndarray | None, keep: np.ndarray) -> None:
+        """Nothing is computed from the rows later."""
+
+    def _columns_of(self, survey: RowSurvey) -> LabelColumns:
+        assert survey.classes is not None and survey.class_weights is not None
+        classes = survey.classes
+        known = self.__dict__.pop("_known_classes", None)
+        if known is not None:
+            classes = known
+        self.classes_ = classes
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes; y has only one class: "
+                f"{classes[0]!r}."
+            )
+        costs = None
+        if isinstance(self.class_weight, str):
+            costs = survey.class_weights.sum() / (len(classes) * survey.class_weights)
+        elif self.class_weight is not None:
+            costs = self._class_costs(classes, None)
+        return LabelColumns(classes, costs)
+
     @property
     def _one_output(self) -> bool:
         return len(self.classes_) == 2
@@ -116,7 +143,7 @@ class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):
         return values[..., 0] if len(self.classes_) == 2 else values
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each point.
+        """Predict the class of each sample.
 
         Parameters
         ----------
@@ -154,9 +181,11 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         categories and of both if X is a data frame with categories. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="loo"
-        A rule by name, such as ``"loo"`` (:class:`multikernel.LeaveOneOut`), ``"uniform"``,
-        ``"best"``, ``"align"``, ``"alignf"``, ``"correlation"``, ``"lp"`` and ``"l1"``, or an
-        object such as ``mk.Align(q=2)``.
+        How the kernel weights are found: ``"loo"`` (smallest leave-one-out error,
+        :class:`multikernel.LeaveOneOut`), ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``,
+        ``"correlation"``, ``"lp"``, ``"l1"`` or ``"l2-ball"``; without using the targets
+        ``"statis"``, ``"full-neighbours"`` or ``"sparse-neighbours"``; or an object with
+        parameters, such as ``mk.Align(q=2)``.
     C : float or "loo", default=1.0
         Cost of the loss. ``"loo"`` takes one over the ridge constant with the smallest
         leave-one-out error of least squares on the labels (two-stage weightings). With
@@ -345,7 +374,7 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultiKernelClassifier:
-        """Learn kernel weights and machine.
+        """Learn the kernel weights and the model.
 
         Parameters
         ----------
@@ -409,30 +438,6 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
                 "does not tell in advance. Give a dict with a weight for each class."
             )
         return self._partial_fit(X, y, sample_weight, prepare)  # type: ignore[no-any-return]
-
-    def _check_for_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
-        X, y = self._check_X(X, y, reset=True)
-        check_classification_targets(y)
-        return X, y
-
-    def _columns_of(self, survey: RowSurvey) -> LabelColumns:
-        assert survey.classes is not None and survey.class_weights is not None
-        classes = survey.classes
-        known = self.__dict__.pop("_known_classes", None)
-        if known is not None:
-            classes = known
-        self.classes_ = classes
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes; y has only one class: "
-                f"{classes[0]!r}."
-            )
-        costs = None
-        if isinstance(self.class_weight, str):
-            costs = survey.class_weights.sum() / (len(classes) * survey.class_weights)
-        elif self.class_weight is not None:
-            costs = self._class_costs(classes, None)
-        return LabelColumns(classes, costs)
 
     def _learner_for_rows(self) -> SVM | LogisticRegression | Ridge:
         return self._make_learner(self.C, SimpleNamespace(n_jobs=1))

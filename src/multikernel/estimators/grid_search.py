@@ -32,6 +32,7 @@ from ..weighting.joint import JointWeighting
 from .base import MultiKernelEstimator
 from .fold_grams import FoldGrams
 from .folds import Splits
+from .large import APPROXIMATIONS
 from .missing import MISSING
 from .selection import SELECTIONS, select
 
@@ -212,12 +213,13 @@ class SearchMixin(MultiKernelEstimator):
         raise NotImplementedError
 
 
-SEARCH_CONSTRAINTS: dict[str, list[Any]] = {
+SEARCH_CONSTRAINTS: dict[str, Any] = {
     "weighting": [str, Weighting, list, tuple],
     "cv": ["cv_object"],
     "scoring": [str, callable, None],
     "selection": [StrOptions(set(SELECTIONS))],
     "missing": [MISSING],
+    "approximation": APPROXIMATIONS,
 }
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 
 from ..grams.protocol import CombinedGram
 from ..learners.base import Learner
@@ -18,12 +18,13 @@ from ..problem import Machine, Target
 from ..weighting import Weighting
 from .classifier import ClassifierCommon
 from .fold_grams import fold_grams
+from .fold_sums import FoldSumsMixin
 from .folds import FoldClassifier, FoldRegressor, kept_splits, score_fold
 from .grid_search import SEARCH_CONSTRAINTS, Fold, SearchMixin, TrainedFold, check_grid
 from .regressor import RegressorCommon
 
 
-class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
+class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # type: ignore[misc]
     """:class:`MultiKernelClassifier` with C and the weighting chosen by cross-validation.
 
     Parameters
@@ -31,7 +32,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         As in :class:`MultiKernelClassifier`.
     weighting : str, weighting, or list of them, default="loo"
-        The rules to choose from.
+        The rules to choose from, as in the estimator without search.
     Cs : sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
         The costs to choose from.
     cv : int, splitter or iterable of splits, default=None
@@ -45,6 +46,10 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
     loss, multiclass, fit_intercept, center, normalize, class_weight, calibration, tol, max_iter, \
     missing, dtype, memory_budget, n_jobs, random_state, engine, verbose
         As in :class:`MultiKernelClassifier`.
+    approximation : Nystroem, RandomFeatures, "auto" or None, default=None
+        As in :class:`MultiKernelClassifier`. All folds, rules and constants are then scored from
+        the sums of one pass: ``loss="squared"``, ``cv`` a number, and ``scoring`` None, which is
+        R^2 of the labels -1 and +1.
 
     Attributes
     ----------
@@ -104,6 +109,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         tol: float = 1e-3,
         max_iter: int = -1,
         missing: str = "error",
+        approximation: Any = None,
         dtype: Any = None,
         memory_budget: Any = None,
         n_jobs: int | None = None,
@@ -127,6 +133,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         self.tol = tol
         self.max_iter = max_iter
         self.missing = missing
+        self.approximation = approximation
         self.dtype = dtype
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
@@ -136,7 +143,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
     ) -> MultiKernelClassifierCV:
         """Search, then fit the choice on the whole sample.
 
@@ -154,9 +161,16 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         -------
         self
         """
-        X, y = self._check_X(X, y, reset=True)
-        check_classification_targets(y)
         Cs = check_grid("Cs", self.Cs)
+        approximation = self._approximation_for(X)
+        if approximation is not None:
+            self._refuse_groups(groups)
+            self.weighting_, self.C_ = self._search_rows(
+                X, y, sample_weight, approximation, Cs, "C"
+            )
+            return self
+        self._stream = None
+        X, y = self._check_for_fit(X, y)
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_labels(y, keep, weights)
         grams = self._make_grams(X, keep, weights).stored(self.center)
@@ -236,6 +250,9 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
             held_out = np.concatenate(values, axis=1)
         return self._make_calibration(target, held_out, getattr(learner, "max_left_out", None))
 
+    def _learner_with(self, value: float) -> Learner:
+        return self._make_learner(value, SimpleNamespace(n_jobs=1))
+
     def _score_fold(
         self,
         output: np.ndarray,
@@ -248,7 +265,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         return score_fold(self.scoring, fold, y, weights)
 
 
-class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
+class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # type: ignore[misc]
     """:class:`MultiKernelRegressor` with alpha and the weighting chosen by cross-validation.
 
     Parameters
@@ -256,7 +273,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         As in :class:`MultiKernelRegressor`.
     weighting : str, weighting, or list of them, default="loo"
-        The rules to choose from.
+        The rules to choose from, as in the estimator without search.
     alphas : sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
         The ridges to choose from.
     cv : int, splitter or iterable of splits, default=None
@@ -270,6 +287,9 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
     loss, epsilon, fit_intercept, center, normalize, solver, tol, max_iter, missing, dtype, \
     memory_budget, n_jobs, random_state, engine, verbose
         As in :class:`MultiKernelRegressor`.
+    approximation : Nystroem, RandomFeatures, "auto" or None, default=None
+        As in :class:`MultiKernelRegressor`. All folds, rules and constants are then scored from the
+        sums of one pass: ``loss="squared"``, ``cv`` a number, and ``scoring`` None.
 
     Attributes
     ----------
@@ -327,6 +347,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         tol: float = 1e-6,
         max_iter: int = 1000,
         missing: str = "error",
+        approximation: Any = None,
         dtype: Any = None,
         memory_budget: Any = None,
         n_jobs: int | None = None,
@@ -349,6 +370,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         self.tol = tol
         self.max_iter = max_iter
         self.missing = missing
+        self.approximation = approximation
         self.dtype = dtype
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
@@ -358,11 +380,11 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
 
     @property
     def _one_kernel_ridge(self) -> bool:  # type: ignore[override]
-        return self.loss == "squared"
+        return self.loss == "squared" and self.approximation is None
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
     ) -> MultiKernelRegressorCV:
         """Search, then fit the choice on the whole sample.
 
@@ -380,8 +402,17 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         -------
         self
         """
-        X, y = self._check_X(X, y, reset=True, multi_output=True, y_numeric=True)
         alphas = check_grid("alphas", self.alphas)
+        self._training = None  # of an earlier fit
+        approximation = self._approximation_for(X)
+        if approximation is not None:
+            self._refuse_groups(groups)
+            self.weighting_, self.alpha_ = self._search_rows(
+                X, y, sample_weight, approximation, alphas, "alpha"
+            )
+            return self
+        self._stream = None
+        X, y = self._check_for_fit(X, y)
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_outputs(y, keep, weights)
         grams = self._make_grams(X, keep, weights).stored(self.center)
@@ -399,6 +430,9 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         self._fit(grams, target, rule, learner(self.alpha_), keep)
         self._keep_sample(X, target, keep)
         return self
+
+    def _learner_with(self, value: float) -> Learner:
+        return self._make_learner(value)
 
     def _score_fold(
         self,
