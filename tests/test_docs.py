@@ -63,8 +63,9 @@ def test_every_guide_page_shows_a_picture_and_an_output():
 def test_the_reference_names_every_public_object():
     text = (DOCS / "api.rst").read_text(encoding="utf-8")
     listed = set(re.findall(r"^   ([\w.]+)$", text, re.MULTILINE))
-    modules = {"bounds", "plot", "report", "datasets"}
+    modules = {"bounds", "plot", "report", "rows", "datasets"}
     assert set(mk.__all__) - listed - modules - {"__version__"} == set()
+    assert {f"rows.{n}" for n in mk.rows.__all__} - listed == set()
     assert {f"bounds.{n}" for n in mk.bounds.__all__} - listed == set()
 
 

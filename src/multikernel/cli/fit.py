@@ -66,6 +66,10 @@ def fit(
     encoding: o.Encoding = None,
     seed: o.Seed = 0,
     jobs: o.Jobs = 1,
+    chunks: o.Chunks = False,
+    scheduler: o.Scheduler = None,
+    approximation: o.Approximation = None,
+    loss: o.Loss = None,
     report: o.Report = None,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
@@ -81,16 +85,43 @@ def fit(
     multikernel fit patients.parquet -y outcome --views views.toml --impute median
 
     multikernel fit rare.xlsx -y failed --class-weight balanced --scoring roc_auc
+
+    multikernel fit folder-of-parquet-files -y energy --chunks --approximation "Nystroem(rank=500)"
     """
     from ..estimators.assessment import assess
     from ..files import save
     from ..tables import TableModel
     from .problem import load_problem
     from .sizes import announce, note_duplicates
-    from .telling import choice_line, facts, summary_line, weights_table
+    from .telling import tell
 
     say = Out(quiet, as_json)
     check_places(out, report)
+    if chunks or scheduler is not None or data.is_dir():
+        if categories != o.CategoriesName.onehot:
+            raise ValueError("--categories kernel is not for --chunks; give views instead.")
+        fit_chunks(
+            say,
+            data,
+            out,
+            report,
+            {"rules": weighting or ["loo"], "cost": cost, "alpha": alpha},
+            {"approximation": approximation, "loss": loss, "random_state": seed, "n_jobs": jobs},
+            format=format,
+            target=target,
+            task=task,
+            kernels=kernels,
+            views=views,
+            impute=impute,
+            categorical=categorical,
+            drop=drop,
+            scheduler=scheduler,
+            jobs=jobs,
+        )
+        return
+    for value, name in ((approximation, "--approximation"), (loss, "--loss")):
+        if value is not None:
+            raise ValueError(f"{name} is for --chunks. Without it kernels are exact.")
     problem = load_problem(
         say,
         data,
@@ -139,33 +170,54 @@ def fit(
         title = f"{data.name}: {problem.target.name}"
         write_report(say, estimator, X, y, report, title=title, about=about)
     found = assess(estimator, y)
-    if say.chatty:
-        if found is not None:
-            say.show(found.headline)
-            for remark in found.remarks:
-                say.show(remark)
-        say.show(weights_table(estimator))
-        say.show(summary_line(estimator, seconds))
-        if choice_line(estimator):
-            say.show(choice_line(estimator))
-    say.note(f"Model: {out}" + (f"   Report: {report}" if report else ""))
     words = ["--target", problem.target.name, *data_words(views, impute, dates, drop, categorical)]
-    for line in next_steps(found, data, words, out, report):
-        say.note(line)
-    say.result(
-        {
-            "model": out,
-            "report": report,
-            "rows": len(y),
-            "seconds": seconds,
-            "task": problem.target.task,
-            "reason": problem.target.reason,
-            "assessment": None if found is None else found.to_dict(),
-            "duplicates": copies,
-            "notes": problem.notes,
-            **facts(estimator),
-        }
+    made = {
+        "rows": len(y),
+        "task": problem.target.task,
+        "reason": problem.target.reason,
+        "duplicates": copies,
+        "notes": problem.notes,
+    }
+    steps = next_steps(found, data, words, out, report)
+    tell(say, estimator, out, report, seconds, made, found, steps)
+
+
+def fit_chunks(
+    say: Out,
+    data: Path,
+    out: Path,
+    report: Path | None,
+    choices: dict[str, Any],
+    options: dict[str, Any],
+    **reading: Any,
+) -> None:
+    """Fit from rows that are read in chunks."""
+    from ..files import save
+    from ..rows import sample_rows
+    from ..tables import TableModel
+    from .chunks import REPORT_ROWS, load_chunks, make_chunked_estimator
+    from .telling import tell
+
+    problem = load_chunks(say, data, **reading)
+    rows = problem.rows
+    estimator = make_chunked_estimator(problem, **choices, **options)
+    started = time.perf_counter()
+    estimator.set_params(verbose=int(say.shows_progress))
+    with redirect_stdout(sys.stderr):  # what it says are remarks
+        estimator.fit(rows)
+    estimator.set_params(verbose=0)
+    # The encoder knows the names; the estimator is given arrays without them from now on.
+    estimator.__dict__.pop("feature_names_in_", None)
+    seconds = time.perf_counter() - started
+    table = TableModel(
+        estimator, problem.encoder, problem.target, str(rows.task), problem.sample_kernels
     )
+    save(table, out)
+    if report is not None:
+        some, _ = sample_rows(rows, REPORT_ROWS, n_jobs=reading["jobs"])
+        write_report(say, estimator, some.X, some.y, report, title=f"{data.name}: {problem.target}")
+    made = {"rows": rows.n_rows or 0, "task": str(rows.task), "reason": str(rows.reason)}
+    tell(say, estimator, out, report, seconds, made)
 
 
 def data_words(

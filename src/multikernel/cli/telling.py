@@ -2,7 +2,50 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
+
+from .common import Out
+
+
+def tell(
+    say: Out,
+    estimator: Any,
+    out: Path,
+    report: Path | None,
+    seconds: float,
+    made: dict[str, Any],
+    found: Any = None,
+    steps: Sequence[str] = (),
+) -> None:
+    """Say what was learned, for people or for machines.
+
+    ``made`` are further facts for machines, ``found`` is an assessment, ``steps`` are lines about
+    what to run next.
+    """
+    if say.chatty:
+        if found is not None:
+            say.show(found.headline)
+            for remark in found.remarks:
+                say.show(remark)
+        say.show(weights_table(estimator))
+        say.show(summary_line(estimator, seconds))
+        if choice_line(estimator):
+            say.show(choice_line(estimator))
+    say.note(f"Model: {out}" + (f"   Report: {report}" if report else ""))
+    for line in steps:
+        say.note(line)
+    say.result(
+        {
+            "model": out,
+            "report": report,
+            "seconds": seconds,
+            **made,
+            "assessment": None if found is None else found.to_dict(),
+            **facts(estimator),
+        }
+    )
 
 
 def facts(estimator: Any) -> dict[str, Any]:
@@ -75,14 +118,18 @@ def summary_line(estimator: Any, seconds: float) -> str:
     all_or = "all" if support == n else f"{support} of"
     gap = float(estimator.duality_gap_)
     solved = "solved to optimality" if gap < 1e-3 else f"relative duality gap {gap:.0e}"
-    if hasattr(estimator, "classes_"):
+    made = getattr(estimator, "approximation_", None)
+    if made is not None:
+        vectors = f"{made.n_features} features stand for the samples; "
+    elif hasattr(estimator, "classes_"):
         vectors = f"{all_or} {n} samples are support vectors; "
     else:
         vectors = f"{n} samples; "
-    return (
+    said = (
         f"{used} of {len(estimator.kernel_names_)} kernels used; {vectors}{solved}; "
         f"{seconds:.1f} s."
     )
+    return said if made is None else f"{said}\n{made}"
 
 
 def choice_line(estimator: Any) -> str:
