@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 
+import numpy as np
 import pytest
 
 import multikernel as mk
@@ -123,3 +124,24 @@ def test_titles_match_the_front_page():
         page = (DOCS / target).read_text(encoding="utf-8")
         title = re.search(r"^# (.+)$", page, re.MULTILINE)[1]
         assert shown == title, f"{target} is called {title!r} and linked as {shown!r}"
+
+
+def test_commands_of_the_command_line_page_run(tmp_path, monkeypatch):
+    """``wine.csv`` and ``new.csv`` stand for the reader's own files."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    names = ("wine.csv", "new.csv")
+    for file in names:
+        kind = np.arange(48) % 2
+        columns = {
+            "alcohol": np.round(rng.normal(size=48) + 2 * kind, 3),
+            "acids": np.round(rng.normal(size=48), 3),
+            "quality": np.where(rng.normal(size=48) > 0, "high", "low"),
+            "kind": np.where(kind, "red", "white"),
+        }
+        rows = zip(*columns.values(), strict=True)
+        lines = [",".join(columns), *(",".join(map(str, row)) for row in rows)]
+        (tmp_path / file).write_text("\n".join(lines) + "\n")
+    blocks = [block for block, _ in pages.run(DOCS / "cli.md")]
+    assert len(blocks) >= 2
+    assert (tmp_path / "predictions.csv").read_text().count("\n") == 49
