@@ -106,8 +106,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
         """Validated X (and y): float arrays, CSR matrices, tables, or (n, n, p) kernel arrays."""
         if self._ignores_missing and (self._is_precomputed or reads_sequences(self.kernels)):
             raise ValueError(
-                "missing='ignore' is for kernels on columns of numbers, in which NaN marks missing "
-                f"values; got kernels={self.kernels!r}. Use missing='error'."
+                f"missing={self.missing!r} is for kernels on columns of numbers, in which NaN "
+                f"marks missing values; got kernels={self.kernels!r}. Use missing='error'."
             )
         if reads_sequences(self.kernels):
             return check_table(self, X, y, reset, **y_options)
@@ -304,7 +304,9 @@ class MultiKernelEstimator(  # type: ignore[misc]
 
     @property
     def _has_gaps(self) -> bool:
-        """Whether some training samples lack the columns of some kernels."""
+        """Whether some training samples lack the columns of some kernels and are at the centre."""
+        if self.missing == "complete":
+            return False
         presence = self.__dict__.get("presence_")
         return presence is not None and bool(np.any(presence < 1))
 
