@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import secrets
 import tempfile
 from contextlib import suppress
 from pathlib import Path
@@ -21,33 +20,18 @@ def check_place(path: str | os.PathLike[str]) -> Path:
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Write a file so that it appears with all its content or not at all."""
-    handle, name = _new_file(path)
+    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-            # Files of mkstemp can be read by their owner only.
-            umask = os.umask(0)
-            os.umask(umask)
-            os.fchmod(file.fileno(), 0o666 & ~umask)
-            if not os.path.exists(name):
-                os.link(f"/proc/self/fd/{file.fileno()}", name)
+        # mkstemp makes files that only their owner can read.
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(name, 0o666 & ~umask)
         os.replace(name, path)
     except BaseException:
         with suppress(OSError):
             os.unlink(name)
         raise
-
-
-def _new_file(path: Path) -> tuple[int, str]:
-    """An open file beside a path, and its name.
-
-    Where the system has files without a name, it is one until it is complete: a process that is
-    killed while it writes leaves nothing behind.
-    """
-    if hasattr(os, "O_TMPFILE") and os.path.isdir("/proc/self/fd"):
-        with suppress(OSError):  # not on every file system
-            handle = os.open(path.parent, os.O_TMPFILE | os.O_WRONLY, 0o600)
-            return handle, str(path.parent / f".{path.name}.{secrets.token_hex(8)}.part")
-    return tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)

@@ -35,7 +35,7 @@ from ..learners.base import Learner
 from ..problem import Solution, Target
 from ..solvers.joint.learn import Interrupted, learn
 from ..weighting import BestSingle, JointWeighting, LeaveOneOut, Weighting, as_weighting
-from .checks import check_dtype, check_table, refuse_matrices, refuse_text
+from .checks import as_numbers, check_dtype, check_table, refuse_huge, refuse_matrices, refuse_text
 from .importance import ColumnImportance
 from .missing import MissingMixin
 from .notebook import WeightsInNotebook
@@ -118,6 +118,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
         refuse_matrices(X, self._is_precomputed, reset)
         if reset:
             self.__dict__.pop("_kernel_array_shape", None)
+        if y_options.get("y_numeric") and np.asarray(y).dtype.kind == "O":
+            y = as_numbers(y)
         if y_options.get("y_numeric") and np.asarray(y).dtype.kind in "US":
             raise ValueError("y must be numeric for regression; got text. Encode it first.")
         options: dict[str, Any] = {"dtype": (np.float64, np.float32), "reset": reset}
@@ -135,6 +137,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
             if self._is_precomputed:
                 return self._check_kernel_array(checked, reset)
             self._check_missing(checked)
+            refuse_huge("X", checked)
             return checked
         checked, y = validate_data(self, X, y, **options, **y_options)
         if coded is not None:
@@ -143,6 +146,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
             checked = self._check_kernel_array(checked, reset)
         else:
             self._check_missing(checked)
+            refuse_huge("X", checked)
+        refuse_huge("y", y)
         if checked.shape[0] < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 samples; got n_samples = "

@@ -509,8 +509,8 @@ class SpectralKernelClassifier(ClassifierCommon):
         self._set_intercept(np.array([one.machine.intercept for one in found]))
         self.kernel_weights_ = plain(weights)
         with np.errstate(divide="ignore"):
-            self.margin_ = plain(1.0 / np.sqrt(norms))
-        self.bound_ = plain(np.sqrt(self.trace_ * norms) / len(labelled))
+            self.margin_ = plain(1.0 / np.sqrt(np.maximum(norms, 0.0)))
+        self.bound_ = plain(np.sqrt(self.trace_ * np.maximum(norms, 0.0)) / len(labelled))
         self.alignment_ = plain(
             np.array(
                 [aligned(sample.hull, one.weights, y) for one, y in zip(found, Y.T, strict=True)]
