@@ -41,7 +41,7 @@ def demo(
     data = load_breast_cancer()
     X, y = data.data, np.asarray(data.target_names)[data.target]
     say.note(f"Breast cancer: {X.shape[0]} tumours, {X.shape[1]} measurements, {len(set(y))} kinds")
-    with say.progress("Weighing thirteen kernels"):
+    with say.progress("Learning kernel weights"):
         started = time.perf_counter()
         model = MultiKernelClassifier().fit(X, y)
         seconds = time.perf_counter() - started

@@ -44,6 +44,10 @@ def fit(
     format: o.Format = None,
     seed: o.Seed = 0,
     jobs: o.Jobs = 1,
+    chunks: o.Chunks = False,
+    scheduler: o.Scheduler = None,
+    approximation: o.Approximation = None,
+    loss: o.Loss = None,
     report: o.Report = None,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
@@ -57,6 +61,8 @@ def fit(
     multikernel fit wine.csv -y kind -k "gaussians([0.01, 0.1, 1])" -k linear -w alignf -w l1
 
     multikernel fit patients.parquet -y outcome --views views.toml --impute median
+
+    multikernel fit folder-of-parquet-files -y energy --chunks --approximation "Nystroem(rank=500)"
     """
     from ..files import save
     from ..tables import TableModel
@@ -64,6 +70,31 @@ def fit(
 
     say = Out(quiet, as_json)
     check_places(out, report)
+    if chunks or scheduler is not None or data.is_dir():
+        if categories != o.CategoriesName.onehot:
+            raise ValueError("--categories kernel is not for --chunks; give views instead.")
+        fit_chunks(
+            say,
+            data,
+            out,
+            report,
+            {"rules": weighting or ["loo"], "cost": cost, "alpha": alpha},
+            {"approximation": approximation, "loss": loss, "random_state": seed, "n_jobs": jobs},
+            format=format,
+            target=target,
+            task=task,
+            kernels=kernels,
+            views=views,
+            impute=impute,
+            categorical=categorical,
+            drop=drop,
+            scheduler=scheduler,
+            jobs=jobs,
+        )
+        return
+    for value, name in ((approximation, "--approximation"), (loss, "--loss")):
+        if value is not None:
+            raise ValueError(f"{name} is for --chunks. Without it kernels are exact.")
     problem = load_problem(
         say,
         data,
@@ -100,6 +131,56 @@ def fit(
     save(model, out)
     if report is not None:
         write_report(say, estimator, X, y, report, title=f"{data.name}: {problem.target.name}")
+    tell(say, estimator, out, report, len(y), seconds, problem.target.task, problem.target.reason)
+
+
+def fit_chunks(
+    say: Out,
+    data: Path,
+    out: Path,
+    report: Path | None,
+    choices: dict[str, Any],
+    options: dict[str, Any],
+    **reading: Any,
+) -> None:
+    """Fit from rows that are read in chunks."""
+    from ..files import save
+    from ..rows import sample_rows
+    from ..tables import TableModel
+    from .chunks import REPORT_ROWS, load_chunks, make_chunked_estimator
+
+    problem = load_chunks(say, data, **reading)
+    rows = problem.rows
+    estimator = make_chunked_estimator(problem, **choices, **options)
+    started = time.perf_counter()
+    estimator.set_params(verbose=int(say.shows_progress))
+    with redirect_stdout(sys.stderr):  # what it says are remarks
+        estimator.fit(rows)
+    estimator.set_params(verbose=0)
+    # The encoder knows the names; the estimator is given arrays without them from now on.
+    estimator.__dict__.pop("feature_names_in_", None)
+    seconds = time.perf_counter() - started
+    table = TableModel(
+        estimator, problem.encoder, problem.target, str(rows.task), problem.sample_kernels
+    )
+    save(table, out)
+    if report is not None:
+        some, _ = sample_rows(rows, REPORT_ROWS, n_jobs=reading["jobs"])
+        write_report(say, estimator, some.X, some.y, report, title=f"{data.name}: {problem.target}")
+    tell(say, estimator, out, report, rows.n_rows or 0, seconds, str(rows.task), str(rows.reason))
+
+
+def tell(
+    say: Out,
+    estimator: Any,
+    out: Path,
+    report: Path | None,
+    n_rows: int,
+    seconds: float,
+    task: str,
+    reason: str,
+) -> None:
+    """What was learned, for people or for machines."""
     if say.chatty:
         say.show(weights_table(estimator))
         say.show(summary_line(estimator, seconds))
@@ -108,10 +189,10 @@ def fit(
         {
             "model": out,
             "report": report,
-            "rows": len(y),
+            "rows": n_rows,
             "seconds": seconds,
-            "task": problem.target.task,
-            "reason": problem.target.reason,
+            "task": task,
+            "reason": reason,
             **facts(estimator),
         }
     )
@@ -251,11 +332,16 @@ def summary_line(estimator: Any, seconds: float) -> str:
     import numpy as np
 
     used = int(np.count_nonzero(np.atleast_2d(estimator.kernel_weights_).any(axis=0)))
+    made = getattr(estimator, "approximation_", None)
+    counted = f"{len(estimator.support_)} points a coefficient"
+    if made is not None:
+        counted = f"{made.n_features} features stand for them"
     parts = [
-        f"{used} of {len(estimator.kernel_names_)} kernels have a weight, "
-        f"{len(estimator.support_)} points a coefficient; proven relative duality gap below "
-        f"{max(estimator.duality_gap_, 1e-14):.0e}; {seconds:.1f} s."
+        f"{used} of {len(estimator.kernel_names_)} kernels have a weight, {counted}; proven "
+        f"relative duality gap below {max(estimator.duality_gap_, 1e-14):.0e}; {seconds:.1f} s."
     ]
+    if made is not None:
+        parts.append(str(made))
     if hasattr(estimator, "best_score_"):
         value = (
             f"C = {estimator.C_:g}" if hasattr(estimator, "C_") else f"alpha = {estimator.alpha_:g}"

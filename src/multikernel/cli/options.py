@@ -33,6 +33,13 @@ class CategoriesName(StrEnum):
     kernel = "kernel"
 
 
+class LossName(StrEnum):
+    squared = "squared"
+    hinge = "hinge"
+    logistic = "logistic"
+    epsilon = "epsilon_insensitive"
+
+
 DATA_HELP = "Data file: .csv .tsv .parquet .arrow .feather .npz .svm .libsvm (text also .gz)."
 
 Data = Annotated[Path, typer.Argument(help=DATA_HELP, show_default=False)]
@@ -106,4 +113,38 @@ Json = Annotated[
 ]
 Report = Annotated[
     Path | None, typer.Option("--report", help="Also write a report, one HTML page, to this file.")
+]
+Chunks = Annotated[
+    bool,
+    typer.Option(
+        "--chunks",
+        help="Read the rows in chunks and learn from features of the kernels: any number of rows, "
+        "in bounded memory. DATA may be a folder of files.",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        help="Make the passes over the chunks on a dask cluster; the address of its scheduler, "
+        "such as tcp://host:8786. Every worker must see the data under the same path.",
+    ),
+]
+Approximation = Annotated[
+    str | None,
+    typer.Option(
+        "--approximation",
+        help="With --chunks: the features, such as 'Nystroem(rank=500)' or "
+        "'RandomFeatures(n_features=200)'. [default: Nystroem()]",
+        show_default=False,
+    ),
+]
+Loss = Annotated[
+    LossName | None,
+    typer.Option(
+        "--loss",
+        help="With --chunks: squared takes one pass over the rows; hinge and logistic (for "
+        "classes) take several. [default: squared]",
+        show_default=False,
+    ),
 ]

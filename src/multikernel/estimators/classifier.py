@@ -19,10 +19,10 @@ from ..learners.svm import SVM
 from ..problem import Target
 from ..solvers.passes.survey import RowSurvey
 from ..solvers.passes.targets import LabelColumns
-from ..weighting import JointWeighting, LeaveOneOut, as_weighting
+from ..weighting import JointWeighting, LeaveOneOut, ObservedMargins, as_weighting
 from .base import MultiKernelEstimator
 from .large import APPROXIMATIONS, LargeSampleMixin, has_approximation
-from .missing import MISSING
+from .missing import MISSING_OR_ABSENT
 from .probabilities import CALIBRATIONS, ProbabilityMixin
 
 
@@ -91,6 +91,33 @@ class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):
             )
         return np.asarray(costs)
 
+    def _check_for_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
+        X, y = self._check_X(X, y, reset=True)
+        check_classification_targets(y)
+        return X, y
+
+    def _keep_rows(self, X: Any, y: Any, weights: np.ndarray | None, keep: np.ndarray) -> None:
+        """Nothing is computed from the rows later."""
+
+    def _columns_of(self, survey: RowSurvey) -> LabelColumns:
+        assert survey.classes is not None and survey.class_weights is not None
+        classes = survey.classes
+        known = self.__dict__.pop("_known_classes", None)
+        if known is not None:
+            classes = known
+        self.classes_ = classes
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes; y has only one class: "
+                f"{classes[0]!r}."
+            )
+        costs = None
+        if isinstance(self.class_weight, str):
+            costs = survey.class_weights.sum() / (len(classes) * survey.class_weights)
+        elif self.class_weight is not None:
+            costs = self._class_costs(classes, None)
+        return LabelColumns(classes, costs)
+
     @property
     def _one_output(self) -> bool:
         return len(self.classes_) == 2
@@ -116,7 +143,7 @@ class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):
         return values[..., 0] if len(self.classes_) == 2 else values
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each point.
+        """Predict the class of each sample.
 
         Parameters
         ----------
@@ -150,13 +177,16 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
-        What to combine; None takes :func:`multikernel.default_bank`, or kernels of numbers, of
-        categories and of both if X is a data frame with categories. With ``"precomputed"``, X is
+        What to combine. None takes :func:`multikernel.default_bank`, for leave-one-out weights on
+        400 samples or more :func:`multikernel.learned_scales`, and for a data frame with categories
+        kernels of numbers, of categories and of both. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="loo"
-        A rule by name, such as ``"loo"`` (:class:`multikernel.LeaveOneOut`), ``"uniform"``,
-        ``"best"``, ``"align"``, ``"alignf"``, ``"correlation"``, ``"lp"`` and ``"l1"``, or an
-        object such as ``mk.Align(q=2)``.
+        How the kernel weights are found: ``"loo"`` (smallest leave-one-out error,
+        :class:`multikernel.LeaveOneOut`), ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``,
+        ``"correlation"``, ``"lp"``, ``"l1"`` or ``"l2-ball"``; without using the targets
+        ``"statis"``, ``"full-neighbours"`` or ``"sparse-neighbours"``; or an object with
+        parameters, such as ``mk.Align(q=2)``.
     C : float or "loo", default=1.0
         Cost of the loss. ``"loo"`` takes one over the ridge constant with the smallest
         leave-one-out error of least squares on the labels (two-stage weightings). With
@@ -188,11 +218,15 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         Tolerance of the SVM solver.
     max_iter : int, default=-1
         Limit on the SVM solver's iterations, -1 for none.
-    missing : {"error", "ignore"}, default="error"
+    missing : {"error", "ignore", "complete", "absent"}, default="error"
         What NaN in X means. ``"error"`` refuses it. With ``"ignore"`` a sample takes part through
         the kernels whose columns it has: for a kernel whose columns are all NaN it is at the
         centre of the samples that have them, and single values are filled with column means.
-        All kernel matrices are then held in memory.
+        All kernel matrices are then held in memory. With ``"complete"`` it is where kernels on
+        other columns predict it to be. ``"absent"`` does the same, and measures the
+        margin of every sample in the views that it has (:class:`ObservedMargins`): for the hinge
+        loss and a weighting of that class, :class:`LpNorm` or ``"uniform"`` (with ``"loo"`` it is
+        the default ``ObservedMargins()``); every class has weights of its own.
     approximation : Nystroem, RandomFeatures, "auto" or None, default=None
         None is exact. :class:`multikernel.Nystroem` and :class:`multikernel.RandomFeatures`
         replace every kernel by features and learn from sums over samples, in time proportional to
@@ -288,7 +322,7 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
         "multiclass": [StrOptions({"shared", "per_class"})],
         "warm_start": ["boolean"],
-        "missing": [MISSING],
+        "missing": [MISSING_OR_ABSENT],
         "approximation": APPROXIMATIONS,
     }
 
@@ -345,7 +379,7 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultiKernelClassifier:
-        """Learn kernel weights and machine.
+        """Learn the kernel weights and the model.
 
         Parameters
         ----------
@@ -369,10 +403,13 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         target = self._encode_labels(y, keep, weights)
         grams = self._make_grams(X, keep, weights, target)
         rule = self._as_weighting(self.weighting)
+        if self.missing == "absent":
+            rule = self._observed_margins(rule)
         learner = self._make_learner(self.C, grams)
         if isinstance(learner, Ridge):
             learner.leave_one_out = isinstance(rule, LeaveOneOut)
-        separate = self.multiclass == "per_class" and target.Y.shape[1] > 1
+        own = self.multiclass == "per_class" or isinstance(rule, ObservedMargins)
+        separate = own and target.Y.shape[1] > 1
         self._fit(grams, target, rule, learner, keep, separate=separate)
         return self
 
@@ -409,30 +446,6 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
                 "does not tell in advance. Give a dict with a weight for each class."
             )
         return self._partial_fit(X, y, sample_weight, prepare)  # type: ignore[no-any-return]
-
-    def _check_for_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
-        X, y = self._check_X(X, y, reset=True)
-        check_classification_targets(y)
-        return X, y
-
-    def _columns_of(self, survey: RowSurvey) -> LabelColumns:
-        assert survey.classes is not None and survey.class_weights is not None
-        classes = survey.classes
-        known = self.__dict__.pop("_known_classes", None)
-        if known is not None:
-            classes = known
-        self.classes_ = classes
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes; y has only one class: "
-                f"{classes[0]!r}."
-            )
-        costs = None
-        if isinstance(self.class_weight, str):
-            costs = survey.class_weights.sum() / (len(classes) * survey.class_weights)
-        elif self.class_weight is not None:
-            costs = self._class_costs(classes, None)
-        return LabelColumns(classes, costs)
 
     def _learner_for_rows(self) -> SVM | LogisticRegression | Ridge:
         return self._make_learner(self.C, SimpleNamespace(n_jobs=1))

@@ -137,7 +137,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultiKernelOneClass:
-        """Learn kernel weights and machine.
+        """Learn the kernel weights and the model.
 
         Parameters
         ----------
@@ -187,7 +187,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         self.offset_ = 1.0 - MARGIN_ROUNDING if in_cost_form else -float(intercept[0])
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """How typical each point is, before the offset; larger is more typical.
+        """Score how typical each sample is, before the offset; larger is more typical.
 
         Parameters
         ----------
@@ -217,7 +217,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> np.ndarray:
-        """+1 for points like the sample, -1 for others.
+        """Predict +1 for samples like the training sample, -1 for others.
 
         Parameters
         ----------

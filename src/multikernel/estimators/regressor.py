@@ -76,6 +76,26 @@ class RegressorCommon(IntervalMixin, RegressorMixin, MultiKernelEstimator):  # t
             )
         return Target(Y, "regression", weights)
 
+    def _check_for_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
+        checked: tuple[Any, Any] = self._check_X(
+            X, y, reset=True, multi_output=True, y_numeric=True
+        )
+        return checked
+
+    def _keep_rows(self, X: Any, y: Any, weights: np.ndarray | None, keep: np.ndarray) -> None:
+        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)[keep]
+        self._keep_sample(X, Target(Y, "regression", weights), keep)
+
+    def _columns_of(self, survey: RowSurvey) -> OutputColumns:
+        assert survey.lowest is not None and survey.highest is not None
+        self._single_output = survey.y.ndim == 1
+        if np.all(survey.lowest == survey.highest):
+            raise ValueError(
+                f"y is constant ({survey.lowest[0]:g}): there is nothing to align kernels with or "
+                "to predict. Check the target."
+            )
+        return OutputColumns(0 if self._single_output else survey.y.shape[1])
+
     @property
     def _one_output(self) -> bool:
         return self._single_output
@@ -132,13 +152,16 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
-        What to combine; None takes :func:`multikernel.default_bank`, or kernels of numbers, of
-        categories and of both if X is a data frame with categories. With ``"precomputed"``, X is
+        What to combine. None takes :func:`multikernel.default_bank`, for leave-one-out weights on
+        400 samples or more :func:`multikernel.learned_scales`, and for a data frame with categories
+        kernels of numbers, of categories and of both. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="loo"
-        A rule by name, such as ``"loo"`` (:class:`multikernel.LeaveOneOut`), ``"uniform"``,
-        ``"best"``, ``"align"``, ``"alignf"``, ``"correlation"``, ``"lp"`` and ``"l1"``, or an
-        object such as ``mk.Align(q=2)``.
+        How the kernel weights are found: ``"loo"`` (smallest leave-one-out error,
+        :class:`multikernel.LeaveOneOut`), ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``,
+        ``"correlation"``, ``"lp"``, ``"l1"`` or ``"l2-ball"``; without using the targets
+        ``"statis"``, ``"full-neighbours"`` or ``"sparse-neighbours"``; or an object with
+        parameters, such as ``mk.Align(q=2)``.
     alpha : float or "loo", default=1.0
         The ridge: what multiplies ``||f||^2`` beside the sum of squared errors. ``"loo"`` takes the
         value with the smallest leave-one-out error (loss "squared" and two-stage weightings).
@@ -167,11 +190,12 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         most ``tol``.
     max_iter : int, default=1000
         Limit on conjugate-gradient steps.
-    missing : {"error", "ignore"}, default="error"
+    missing : {"error", "ignore", "complete"}, default="error"
         What NaN in X means. ``"error"`` refuses it. With ``"ignore"`` a sample takes part through
         the kernels whose columns it has: for a kernel whose columns are all NaN it is at the
         centre of the samples that have them, and single values are filled with column means.
-        All kernel matrices are then held in memory.
+        All kernel matrices are then held in memory. With ``"complete"`` it is where kernels on
+        other columns predict it to be.
     approximation : Nystroem, RandomFeatures, "auto" or None, default=None
         None is exact. :class:`multikernel.Nystroem` and :class:`multikernel.RandomFeatures`
         replace every kernel by features and learn from sums over samples, in time proportional to
@@ -319,7 +343,7 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultiKernelRegressor:
-        """Learn kernel weights and machine.
+        """Learn the kernel weights and the model.
 
         Parameters
         ----------
@@ -373,26 +397,6 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         self._partial_fit(X, y, sample_weight, lambda: None)
         self._training = None  # the rows of a stream are gone
         return self
-
-    def _check_for_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
-        checked: tuple[Any, Any] = self._check_X(
-            X, y, reset=True, multi_output=True, y_numeric=True
-        )
-        return checked
-
-    def _keep_rows(self, X: Any, y: Any, weights: np.ndarray | None, keep: np.ndarray) -> None:
-        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)[keep]
-        self._keep_sample(X, Target(Y, "regression", weights), keep)
-
-    def _columns_of(self, survey: RowSurvey) -> OutputColumns:
-        assert survey.lowest is not None and survey.highest is not None
-        self._single_output = survey.y.ndim == 1
-        if np.all(survey.lowest == survey.highest):
-            raise ValueError(
-                f"y is constant ({survey.lowest[0]:g}): there is nothing to align kernels with or "
-                "to predict. Check the target."
-            )
-        return OutputColumns(0 if self._single_output else survey.y.shape[1])
 
     def _learner_for_rows(self) -> Ridge | SVR:
         return self._make_learner(self.alpha)

@@ -92,7 +92,7 @@ class AsymmetricPrecomputed(Precomputed):
 
 
 def sample_ids(n_samples: int) -> np.ndarray:
-    """The X that goes with :func:`precomputed`: a column of row numbers, shape (n_samples, 1).
+    """Return the X that goes with :func:`precomputed`: row numbers, shape (n_samples, 1).
 
     Slicing it slices the kernels, so ``cross_val_score`` and ``GridSearchCV`` just work.
 

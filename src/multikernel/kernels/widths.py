@@ -82,15 +82,18 @@ def median_distance(Z: Any, *, l1: bool, sample_weight: np.ndarray | None) -> fl
         # scikit-learn's distances read indices of 32 bits; the sample is small.
         Z = sp.csr_matrix((Z.data, Z.indices.astype(np.int32), Z.indptr.astype(np.int32)), Z.shape)
     distances = manhattan_distances(Z) if l1 else euclidean_distances(Z)
-    n = len(distances)
-    omega = np.ones(n) if sample_weight is None else sample_weight
-    i, j = np.triu_indices(n, k=1)
-    found, counts = distances[i, j], omega[i] * omega[j]
+    i, j = np.triu_indices(len(distances), k=1)
+    found = distances[i, j]
     # Copies of a sample are at distance zero up to rounding.
     positive = found > 1e-6 * found.max(initial=0.0)
     if not np.any(positive):
         return float(Z.shape[1] if l1 else np.sqrt(Z.shape[1]))
-    found, counts = found[positive], counts[positive]
+    if sample_weight is None:
+        found = found[positive]
+        middle = (len(found) - 1) // 2  # the lower median, as with weights of one
+        return float(np.partition(found, middle)[middle])
+    counts = (sample_weight[i] * sample_weight[j])[positive]
+    found = found[positive]
     order = np.argsort(found, kind="stable")
     reached = np.cumsum(counts[order])
     # A hair below half: equal sums in another order must find the same distance.
