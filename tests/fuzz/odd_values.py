@@ -64,6 +64,7 @@ def scalars():
     containers = [[], (), {}, set(), [None], [1], [1, 2, 3], (0.5,), {"a": 1}, {0: 1.0}, {None: 1}]
     containers += [{0: 1e12, 1: 1e-12}, {0: -1, 1: 1}, {0: 0, 1: 1}, {"0": 1, "1": 1}, [[1, 2]]]
     containers += [range(3), iter([1]), slice(None), Ellipsis, NotImplemented, frozenset([1])]
+    texts += ["inf", "-1", "True", "\n", "\t"]
     objects = [None, object(), object, int, len, lambda: 1, lambda x, y: None, np, Exception("x")]
     objects += [np.datetime64("2020-01-01"), np.timedelta64(1, "s"), np.random.default_rng(0)]
     arrays = [np.array(v) for v in (0, 1.0, np.nan, "x")]
