@@ -46,7 +46,7 @@ def test_classes_come_with_probabilities(folder, tmp_path):
     said = succeed("fit", folder, "-y", "kind", "--drop", "price", *BANK, *RANK, "-o", model)
     assert "3 files, 300 rows in 3 pieces, 5 columns" in said.stderr
     assert "Classification with 3 classes: ape (100), bee (100), cat (100)" in said.stderr
-    assert "features stand for them" in said.stdout
+    assert "features stand for the samples" in said.stdout
     found = answer("predict", model, folder)
     assert found["score"]["value"] > 0.8
     probabilities = {f"probability_{name}" for name in ("ape", "bee", "cat")}

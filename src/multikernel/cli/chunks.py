@@ -79,6 +79,8 @@ def load_chunks(
         default = any(view.uses_default for view in chosen)
         X = sample_rows(rows, SAMPLE_ROWS, n_jobs=jobs)[0].X if default else None
         bank = build_bank(chosen, encoder, X)
+        if bank is not None and X is not None:
+            bank = bank.adapt(X)  # widths and scales of a sample stand for those of all rows
     _describe(out, data, rows, target, len(files))
     return ChunkedProblem(rows, encoder, bank, target, impute is not None or default)
 

@@ -16,12 +16,18 @@ class FormatName(StrEnum):
     arrow = "arrow"
     npz = "npz"
     libsvm = "libsvm"
+    excel = "excel"
 
 
 class TaskName(StrEnum):
     auto = "auto"
     classification = "classification"
     regression = "regression"
+
+
+class TestName(StrEnum):
+    corrected = "corrected"
+    paper = "paper"
 
 
 class ImputeName(StrEnum):
@@ -40,7 +46,7 @@ class LossName(StrEnum):
     epsilon = "epsilon_insensitive"
 
 
-DATA_HELP = "Data file: .csv .tsv .parquet .arrow .feather .npz .svm .libsvm (text also .gz)."
+DATA_HELP = "Data file: .csv .tsv .xlsx .parquet .arrow .feather .npz .libsvm (text also .gz)."
 
 Data = Annotated[Path, typer.Argument(help=DATA_HELP, show_default=False)]
 Model = Annotated[
@@ -49,6 +55,27 @@ Model = Annotated[
 Format = Annotated[
     FormatName | None,
     typer.Option("--format", help="Format of the data, where the file's name does not say it."),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding", help="Encoding of a text file, such as latin1 or utf-16. [default: utf-8]"
+    ),
+]
+Dates = Annotated[
+    bool, typer.Option("--dates", help="Read columns of dates as days since 1970-01-01.")
+]
+Sample = Annotated[
+    int | None,
+    typer.Option("--sample", min=10, help="Use this many rows only, drawn at random."),
+]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        help="Column that names groups, such as patients: rows of a group stay in one fold. It is "
+        "not learned from.",
+    ),
 ]
 TargetColumn = Annotated[
     str | None,
@@ -73,7 +100,7 @@ Weighting = Annotated[
         "--weighting",
         "-w",
         help="uniform, best, align, alignf, correlation, lp, l1, l2-ball, or such as "
-        "'LpNorm(p=1.5)'. Of several, cross-validation chooses. [default: alignf]",
+        "'LpNorm(p=1.5)'. Of several, cross-validation chooses. [default: loo]",
         show_default=False,
     ),
 ]

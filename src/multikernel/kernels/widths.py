@@ -15,7 +15,7 @@ from .bank import KernelBank
 from .base import check_number
 from .distances import Exponential, Matern
 from .scaling import check_scaling, learn_scaling
-from .vectors import Gaussian, Laplacian, VectorKernel
+from .vectors import Gaussian, Laplacian, Linear, VectorKernel
 
 #: Distances are looked at between at most this many samples, evenly spaced.
 MAX_DISTANCE_SAMPLES = 1000
@@ -149,3 +149,32 @@ def at_distances(
     return KernelBank(
         [AtDistance(kernel, factor, columns=columns, scaling=scaling) for factor in factors]  # type: ignore[arg-type]
     )
+
+
+#: Widths of the kernels for tables, in medians of the distances.
+ROUGH_FACTORS = (0.5, 1.0, 4.0)
+SMOOTH_FACTORS = (0.5, 1.0, 2.0)
+
+
+def tables_bank(columns: Any = None, *, sparse: bool = False) -> KernelBank:
+    """The kernels of ``default_bank(X, kind="tables")`` with widths and scales yet to be learned.
+
+    They are learned from the training sample of each fit, so that a cross-validation learns them
+    from every training part. On sparse data there are no ranks.
+    """
+    kinds: list[tuple[VectorKernel, tuple[float, ...], str]] = [
+        (Exponential(), ROUGH_FACTORS, "standard"),
+        (Gaussian(), SMOOTH_FACTORS, "standard"),
+        (Laplacian(), ROUGH_FACTORS, "standard"),
+    ]
+    if not sparse:
+        kinds.append((Laplacian(), ROUGH_FACTORS, "quantile"))
+    kernels: list[VectorKernel] = []
+    names = []
+    for kernel, factors, scaling in kinds:
+        for factor in factors:
+            kernels.append(AtDistance(kernel, factor, columns=columns, scaling=scaling))
+            of_ranks = " of ranks" if scaling == "quantile" else ""
+            names.append(f"{type(kernel).__name__} at {factor:g} x median{of_ranks}")
+    kernels.append(Linear(columns=columns, scaling="standard"))
+    return KernelBank(kernels, [*names, "Linear()"])
