@@ -118,7 +118,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         refuse_matrices(X, self._is_precomputed, reset)
         if reset:
             self.__dict__.pop("_kernel_array_shape", None)
-        if y_options.get("y_numeric") and np.asarray(y).dtype.kind == "O":
+        if y_options.get("y_numeric") and y is not None and np.asarray(y).dtype.kind == "O":
             y = as_numbers(y)
         if y_options.get("y_numeric") and np.asarray(y).dtype.kind in "US":
             raise ValueError("y must be numeric for regression; got text. Encode it first.")
