@@ -22,7 +22,11 @@ _TABLE = {EXP_SQ: TABLE_SQ, EXP_L1: TABLE_L1, EXP_CHI: TABLE_CHI}
 
 
 def reduced_combination(
-    family: KernelFamily, facts: DistanceFacts, w: NDArray[np.float64]
+    family: KernelFamily,
+    facts: DistanceFacts,
+    w: NDArray[np.float64],
+    dtype: Any = None,
+    min_kernels: int | None = None,
 ) -> tuple[KernelFamily, NDArray[np.float64]]:
     """A smaller family and coefficients with the same sum ``sum_k w_k K_k`` at any points.
 
@@ -32,13 +36,20 @@ def reduced_combination(
     facts : DistanceFacts
         Of the distances of the family's points.
     w : array of shape (p,)
+    dtype : dtype or None
+        Type of the tables; None for that of the family.
+    min_kernels : int or None
+        How many exponentials of one distance become a table; None for as many as pay.
     """
+    dtype = np.dtype(family.dtype if dtype is None else dtype)
+    if min_kernels is None:
+        min_kernels = MIN_TABLE_KERNELS[dtype]
     used = np.flatnonzero(w).tolist()
     rates, shifted = family.params.reshape(-1, 3)[:, 0], family.is_shifted
     tabled: dict[tuple[int, int], NDArray[np.int64]] = {}
     near: dict[tuple[int, int], float] = {}
     for key, members in family.exponentials(used).items():
-        if len(members) < MIN_TABLE_KERNELS[family.dtype]:
+        if len(members) < min_kernels:
             continue
         # Kernels less one need a table that resolves the distances of the sample.
         mean = facts.mean(*key) if shifted[members].any() else 0.0
@@ -54,7 +65,7 @@ def reduced_combination(
     tables: list[Array] = []
     for key, members in tabled.items():
         table, rate, end = tabulate(
-            rates[members], w[members], shifted[members], family.dtype, near[key]
+            rates[members], w[members], shifted[members], dtype, near[key]
         )
         group.append(key[0])
         kind.append(_TABLE[key[1]])

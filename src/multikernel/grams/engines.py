@@ -2,9 +2,11 @@
 
 A plan (:mod:`multikernel.grams.planning`) divides the kernels of a bank into parts of a kind:
 "shared", "linear", "rank-one", "features", "dense" or "given". An engine is a name and a builder
-for each kind that it serves; one that serves "shared" but not "linear" serves linear kernels as
-"shared" ones. The library's own engine is called "cpu" and serves all kinds; other packages
-add theirs with :func:`register`, and users choose one with ``engine="name"`` in an estimator.
+for each kind that it serves; one that serves "shared" but not "linear", and falls back to no other,
+serves linear kernels as "shared" ones. The library has two engines: "cpu" serves all kinds, and
+"torch" serves most of them on a processor or, as "torch:cuda", on a GPU
+(:mod:`multikernel.grams.gpu`). Other packages add theirs with :func:`register`, and users choose
+one with ``engine="name"`` in an estimator.
 """
 
 from __future__ import annotations
@@ -51,6 +53,8 @@ class BuildOptions:
         For other kinds X holds the training sample and nothing else.
     symmetric : bool
         Whether a matrix that is not symmetric is an error; votes take any matrix.
+    device : str
+        What follows the colon in the name of the engine, as in ``"torch:cuda"``; may be empty.
     """
 
     names: Sequence[str]
@@ -60,6 +64,7 @@ class BuildOptions:
     n_jobs: int = 1
     rows: np.ndarray | None = None
     symmetric: bool = True
+    device: str = ""
 
     @property
     def common(self) -> dict[str, Any]:
@@ -131,7 +136,10 @@ def register(
 
 
 def find_engine(name: str) -> Engine:
-    """The engine of this name."""
+    """The engine of this name; a name may have a device after a colon, as in "torch:cuda"."""
+    name, _, device = name.partition(":")
+    if device and name in _ENGINES:
+        return replace(_ENGINES[name], name=f"{name}:{device}")
     if name not in _ENGINES:
         close = difflib.get_close_matches(name, _ENGINES, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -167,7 +175,8 @@ def assign(plan: Plan, engine: str) -> Plan:
 
 def _divide(part: Part, engine: Engine) -> tuple[Part | None, Part | None]:
     """The kernels of a part that an engine serves, and the others."""
-    if part.kind == "linear" and "linear" not in engine.builders and "shared" in engine.builders:
+    as_shared = "linear" not in engine.builders and "shared" in engine.builders
+    if part.kind == "linear" and as_shared and engine.falls_back_to is None:
         ours, others = _divide(replace(part, kind="shared"), engine)
         return ours, None if others is None else replace(others, kind="linear")
     if part.kind not in engine.builders:
@@ -246,7 +255,10 @@ def build(
         names: Sequence[str] = plan.names
         if not np.array_equal(part.positions, everything):
             names = [plan.names[k] for k in part.positions]
-        options = BuildOptions(names, budget, dtype, sample_weight, n_jobs, rows, symmetric)
+        device = part.engine.partition(":")[2]
+        options = BuildOptions(
+            names, budget, dtype, sample_weight, n_jobs, rows, symmetric, device
+        )
         built.append(_builder(part)(part, X, options))
     positions = [part.positions for part in plan.parts]
     if len(built) == 1 and np.array_equal(positions[0], everything):
@@ -347,3 +359,15 @@ register(DEFAULT_ENGINE, "rank-one", _build_rank_one)
 register(DEFAULT_ENGINE, "features", _build_features)
 register(DEFAULT_ENGINE, "dense", _build_dense)
 register(DEFAULT_ENGINE, "given", _build_given)
+
+# -- the engine "torch" ---------------------------------------------------------------------------
+
+
+def _build_on_device(part: Part, X: Any, options: BuildOptions) -> Grams:
+    from .gpu.build import build_part  # imports torch
+
+    return build_part(part, X, options)
+
+
+for _kind in ("shared", "rank-one", "dense", "given"):
+    register("torch", _kind, _build_on_device, falls_back_to=DEFAULT_ENGINE)

@@ -171,17 +171,23 @@ class SharedGrams(BlockGrams):
             return self
         X, rows = self._inputs
         encoder = replace(self.encoder, dtype=np.dtype(np.float64))
-        new = SharedGrams(
-            encoder(X[rows]),
+        new = self._on(encoder(X[rows]), encoder, self.sample_weight)
+        return new.corrected(self.center, self.how)
+
+    def _on(
+        self, Z: np.ndarray, encoder: Encoder, sample_weight: np.ndarray | None
+    ) -> SharedGrams:
+        """The same kernels as built, on other points."""
+        return SharedGrams(
+            Z,
             encoder,
             self.kernels,
             self.names,
             self.budget,
             known_psd=self._known_psd,
-            sample_weight=self.sample_weight,
+            sample_weight=sample_weight,
             n_jobs=self.n_jobs,
         )
-        return new.corrected(self.center, self.how)
 
     @property
     def passes(self) -> PassCache:
@@ -218,15 +224,24 @@ class SharedGrams(BlockGrams):
     def raw_centred_products(
         self, row_means: np.ndarray, grand_means: np.ndarray, products: bool
     ) -> np.ndarray:
-        # Centring removes constants: less one, entries of wide kernels keep their digits.
+        passes, row_means, grand_means = self._less_one(row_means, grand_means)
+        return _loops.centred_products(
+            passes, row_means, grand_means, self.sample_weight, products, self.n_jobs
+        )
+
+    def _less_one(
+        self, row_means: np.ndarray, grand_means: np.ndarray
+    ) -> tuple[PassCache, np.ndarray, np.ndarray]:
+        """Passes over the same kernels, the wide ones less one, and the means of their rows.
+
+        Centring removes constants: less one, entries of wide kernels keep their digits.
+        """
         passes = self.passes
         wide = _loops.is_wide(passes.family, passes.facts) & ~self.shifted
         if wide.any():
             passes = passes.with_shifted(self.shifted | wide)
             row_means, grand_means = row_means - wide[:, None], grand_means - wide
-        return _loops.centred_products(
-            passes, row_means, grand_means, self.sample_weight, products, self.n_jobs
-        )
+        return passes, row_means, grand_means
 
     def raw_block(self, rows: slice) -> np.ndarray:
         return _loops.block(self.passes, rows, 1)
@@ -268,7 +283,16 @@ class SharedGrams(BlockGrams):
 
     def raw_combined_sums(
         self, kernel_weights: np.ndarray, omega: np.ndarray | None
-    ) -> tuple[np.ndarray, float]:
+    ) -> tuple[np.ndarray, float] | None:
+        known = self._known_sums(kernel_weights, omega)
+        if known is not None:
+            return known
+        return _loops.combined_sums(self.passes, kernel_weights, omega, self.n_jobs)
+
+    def _known_sums(
+        self, kernel_weights: np.ndarray, omega: np.ndarray | None
+    ) -> tuple[np.ndarray, float] | None:
+        """Row sums and sum of squares of a combination, if earlier sums of polynomials tell."""
         known, levels = self._statistics, self.passes.levels
         same = omega is self.sample_weight or (
             omega is not None
@@ -279,7 +303,7 @@ class SharedGrams(BlockGrams):
             kernel_sums = known.row_sums @ self._omega()
             square = levels.square(kernel_weights, known.totals, kernel_sums)
             return kernel_weights @ known.row_sums, square
-        return _loops.combined_sums(self.passes, kernel_weights, omega, self.n_jobs)
+        return None
 
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> SharedCross:
         return SharedCross(self, rows, kernels)
@@ -287,16 +311,7 @@ class SharedGrams(BlockGrams):
     def take(
         self, rows: np.ndarray, sample_weight: np.ndarray | None = None, *, copy: bool = False
     ) -> SharedGrams:
-        new = SharedGrams(
-            np.ascontiguousarray(self.Z[rows]),
-            self.encoder,
-            self.kernels,
-            self.names,
-            self.budget,
-            known_psd=self._known_psd,
-            sample_weight=sample_weight,
-            n_jobs=self.n_jobs,
-        )
+        new = self._on(np.ascontiguousarray(self.Z[rows]), self.encoder, sample_weight)
         if self._inputs is not None:
             X, own = self._inputs
             new._inputs = (X, own[rows])
