@@ -6,9 +6,9 @@ from abc import abstractmethod
 from typing import Any
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve, cholesky, eigvalsh, solve
-from scipy.linalg.lapack import spotrf
+from scipy.linalg import LinAlgError, eigvalsh, solve
 
+from .. import _cholesky
 from .._matrix_loops import gather
 from ._dense_loops import panel_statistics
 from .operators import PSD_TOLERANCE, EigenvalueBounds, extreme_eigenvalues, rayleigh_quotient
@@ -71,8 +71,8 @@ class MatrixGram(CombinedGram):
             return super().solve(ridge, B)
         A = self._with_ridge(ridge)
         try:
-            factor = cho_factor(A.T, lower=True, overwrite_a=True, check_finite=False)
-            return np.asarray(cho_solve(factor, B))
+            _cholesky.factor(A)
+            return _cholesky.solve(A, B)
         except LinAlgError:
             # An indefinite kernel, about which the user has been warned.
             return np.asarray(solve(self._with_ridge(ridge), B, assume_a="sym"))
@@ -106,8 +106,11 @@ class MatrixGram(CombinedGram):
         for shift in (min(typical, worst), worst):
             K = self.dense().astype(np.float32)
             K[np.diag_indices(self.n)] += np.float32(shift)
-            if spotrf(K.T, lower=1, overwrite_a=1, clean=0)[1] == 0:
-                return EigenvalueBounds(-(worst + shift), self.n * largest, True)
+            try:
+                _cholesky.factor(K)
+            except LinAlgError:
+                continue
+            return EigenvalueBounds(-(worst + shift), self.n * largest, True)
         return None
 
     def _double_precision_bound(self) -> EigenvalueBounds | None:
@@ -119,7 +122,7 @@ class MatrixGram(CombinedGram):
         allowed = max(PSD_TOLERANCE * max(0.01 * bound, largest), self.rounding)
         shifted[np.diag_indices(self.n)] += allowed
         try:
-            cholesky(shifted.T, lower=True, overwrite_a=True, check_finite=False)
+            _cholesky.factor(shifted)
         except LinAlgError:
             return None
         return EigenvalueBounds(0.0, bound, True)

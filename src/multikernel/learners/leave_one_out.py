@@ -22,10 +22,9 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError
-from scipy.linalg.blas import dsyrk
-from scipy.linalg.lapack import dpotrf, dpotri
 from scipy.optimize import minimize_scalar
 
+from .. import _cholesky
 from .._mirror import mirror
 from .._threads import one_blas_thread
 from ..grams.protocol import CombinedGram
@@ -141,16 +140,11 @@ def leave_one_out(K: np.ndarray, problem: LeaveOneOutProblem) -> LeaveOneOutFit:
     Raises LinAlgError if ``K + diag(1/c)`` is not positive definite in double precision.
     """
     n, c = len(K), problem.costs
-    A = K.copy()
-    A[np.diag_indices(n)] += 1.0 / c
+    P = np.array(K, order="C")
+    P[np.diag_indices(n)] += 1.0 / c
     with one_blas_thread(n, 400):
-        factor, failed = dpotrf(A.T, lower=0, overwrite_a=1, clean=0)  # the lower triangle of A
-        if failed:
-            raise LinAlgError("The kernel matrix is not positive definite.")
-        inverse, failed = dpotri(factor, lower=0, overwrite_c=1)
-    if failed:
-        raise LinAlgError("The kernel matrix is singular.")
-    P = np.ascontiguousarray(inverse.T)
+        _cholesky.factor(P)
+        _cholesky.invert(P)
     mirror(P)
     if problem.fit_intercept:
         ones = P.sum(axis=1)
@@ -171,8 +165,7 @@ def _congruence(P: np.ndarray, v: np.ndarray) -> np.ndarray:
         chosen = sign * v > 0
         if np.any(chosen):
             half = P[chosen] * np.sqrt(np.abs(v[chosen]))[:, None]
-            # BLAS reads the transpose: half.T half, of which it fills one triangle.
-            out = dsyrk(sign, half.T, trans=0, lower=0, beta=1.0, c=out.T, overwrite_c=1).T
+            _cholesky.add_product(out, half, sign)
     mirror(out)
     return out
 

@@ -15,9 +15,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.linalg import lstsq
-from scipy.linalg.lapack import dgecon, dgetrf, dgetrs, dpotrf, dpotrs
+from scipy.linalg import LinAlgError, lstsq
+from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
 
+from .. import _cholesky
 from .._matrix_loops import add_rows, gather
 from .._mirror import mirror
 from .._threads import one_blas_thread
@@ -206,13 +207,17 @@ def solve_free(
     """
     with one_blas_thread(len(K)):
         diagonal = K.diagonal().copy()
-        factor, info = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
-        size = factor.diagonal()
-        # The caller checks the solution against the optimality conditions, so a rough estimate of
-        # the condition number is enough.
-        if info == 0 and size.min() ** 2 > MIN_PIVOT_RATIO * size.max() ** 2:
+        try:
+            _cholesky.factor(K.T)
+            # The caller checks the solution against the optimality conditions, so a rough estimate
+            # of the condition number is enough.
+            size = K.diagonal()
+            definite = bool(size.min() ** 2 > MIN_PIVOT_RATIO * size.max() ** 2)
+        except LinAlgError:
+            definite = False
+        if definite:
             sides = right if total is None else np.column_stack([right, np.ones(len(K))])
-            found = np.asarray(dpotrs(factor, sides, lower=1)[0])
+            found = _cholesky.solve(K.T, sides)
             if total is None:
                 return found, 0.0, True
             b = (float(found[:, 0].sum()) - total) / float(found[:, 1].sum())

@@ -1,0 +1,165 @@
+"""A low-rank approximation of a kernel matrix from a few of its columns, chosen at random.
+
+    K ~ F F',   F of shape (n, k),   K - F F' positive semidefinite with diagonal d
+
+Randomly pivoted Cholesky (Chen, Epperly, Tropp & Webber 2023) draws the next pivot i with
+probability ``d_i / sum(d)`` and eliminates its column from what is left of K. The trace of what is
+left is near that of the best approximation of the same rank, and only k columns are read. The
+accelerated form (Epperly, Tropp & Webber 2024) has the same distribution with products of blocks::
+
+    repeat   S  = `block` pivots, drawn independently with the current probabilities d
+             H  = K[S, S] - F[S] F[S]'                          what is left between them
+             T  = those of S that rejection sampling accepts: in turn, i with probability
+                  (what is left of H_ii now) / (H_ii at the start); each accepted one is eliminated
+             F  = [F, (K[:, T] - F F[T]') L^-T],   H[T, T] = L L'
+             d -= the squares of the new columns
+
+Since ``K - F F'`` is positive semidefinite, its largest eigenvalue is at most ``sum(d)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+#: Pivots that are proposed at once.
+BLOCK = 128
+#: A pivot must leave more than so many roundings of its diagonal entry.
+MIN_ROUNDINGS = 64.0
+
+
+@dataclass(frozen=True)
+class PivotedCholesky:
+    """``K ~ F F'``.
+
+    Attributes
+    ----------
+    F : array of shape (n, k)
+        The factor; its rows at the pivots form a lower triangle.
+    pivots : array of int, shape (k,)
+        The columns of K that were read, in order.
+    left : array of shape (n,)
+        The diagonal of ``K - F F'``, not negative.
+    """
+
+    F: np.ndarray
+    pivots: np.ndarray
+    left: np.ndarray
+
+    @property
+    def rank(self) -> int:
+        """The number of pivots; less than was asked for if nothing more is left of K."""
+        return len(self.pivots)
+
+    @property
+    def error(self) -> float:
+        """The trace of ``K - F F'``, a bound on its largest eigenvalue."""
+        return float(self.left.sum())
+
+
+def pivoted_cholesky(
+    columns: Callable[[np.ndarray], np.ndarray],
+    diagonal: np.ndarray,
+    rank: int,
+    *,
+    block: int = BLOCK,
+    seed: int | np.random.Generator = 0,
+    tol: float = 0.0,
+    precision: float = float(np.finfo(np.float64).eps),
+    submatrix: Callable[[np.ndarray], np.ndarray] | None = None,
+) -> PivotedCholesky:
+    """Randomly pivoted Cholesky of a positive semidefinite matrix that is known by its columns.
+
+    Parameters
+    ----------
+    columns : callable
+        ``columns(index)`` is ``K[:, index]``, shape (n, len(index)).
+    diagonal : array of shape (n,)
+        ``K[i, i]``.
+    rank : int
+        Number of pivots; fewer are used if nothing is left of K.
+    block : int
+        Pivots that are proposed at once. The result depends on it, its distribution does not.
+    seed : int or Generator
+    tol : float
+        Stop when the trace of what is left is at most this part of the trace of K.
+    precision : float
+        Rounding error of entries of K, relative to their size: pivots within it are not used.
+    submatrix : callable, optional
+        ``submatrix(index)`` is ``K[index][:, index]``. If it is given, only the columns of accepted
+        pivots are computed; otherwise those of all proposed ones.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from multikernel.grams.pivoted_cholesky import pivoted_cholesky
+    >>> x = np.linspace(-1, 1, 200)
+    >>> K = np.exp(-np.subtract.outer(x, x) ** 2)
+    >>> found = pivoted_cholesky(lambda index: K[:, index], np.diag(K), rank=8)
+    >>> found.F.shape, bool(np.abs(K - found.F @ found.F.T).max() < 1e-3)
+    ((200, 8), True)
+    """
+    rng = np.random.default_rng(seed)
+    diagonal = np.asarray(diagonal, dtype=np.float64)
+    n = len(diagonal)
+    rank = min(rank, n)
+    left = np.maximum(diagonal, 0.0)
+    least = MIN_ROUNDINGS * precision * left
+    enough = tol * float(left.sum())
+    F = np.empty((n, rank))
+    pivots = np.empty(rank, dtype=np.intp)
+    k = 0
+    while k < rank:
+        open_ = np.where(left > least, left, 0.0)
+        total = float(open_.sum())
+        if not total > 0.0 or float(left.sum()) <= enough:
+            break
+        drawn = rng.choice(n, size=min(block, n), p=open_ / total)
+        if submatrix is None:
+            read = np.asarray(columns(drawn), dtype=np.float64)
+            among = read[drawn]
+        else:
+            among = np.asarray(submatrix(drawn), dtype=np.float64)
+        H = among - F[drawn, :k] @ F[drawn, :k].T
+        accepted, L = _reject(H, least[drawn], rank - k, rng)
+        chosen = drawn[accepted]
+        new = read[:, accepted] if submatrix is None else columns(chosen)
+        new = np.asarray(new, dtype=np.float64) - F[:, :k] @ F[chosen, :k].T
+        new = solve_triangular(L, new.T, lower=True, check_finite=False).T
+        end = k + len(chosen)
+        F[:, k:end], pivots[k:end] = new, chosen
+        left = np.maximum(left - np.einsum("nk,nk->n", new, new), 0.0)
+        left[chosen] = 0.0
+        k = end
+    return PivotedCholesky(F[:, :k] if k == rank else F[:, :k].copy(), pivots[:k], left)
+
+
+def _reject(
+    H: np.ndarray, least: np.ndarray, room: int, rng: np.random.Generator
+) -> tuple[np.ndarray, np.ndarray]:
+    """Positions of the accepted proposals, at most ``room``, and the Cholesky factor of theirs.
+
+    The first proposal has lost nothing since it was drawn and is always accepted.
+    """
+    start = np.maximum(np.diag(H), 0.0)
+    size = len(H)
+    L = np.zeros((size, size))  # column a: what the a-th accepted proposal eliminates
+    accepted: list[int] = []
+    for i in range(size):
+        now = float(H[i, i] - L[i, : len(accepted)] @ L[i, : len(accepted)])
+        first = not accepted
+        if not first and (now <= least[i] or now < rng.random() * start[i]):
+            continue
+        if first:  # the diagonal that was drawn from and this one differ by rounding
+            now = max(now, float(least[i]), np.finfo(np.float64).tiny)
+        a = len(accepted)
+        L[i:, a] = (H[i:, i] - L[i:, :a] @ L[i, :a]) / np.sqrt(now)
+        L[i, a] = np.sqrt(now)
+        accepted.append(i)
+        if len(accepted) == room:
+            break
+    index = np.array(accepted)
+    return index, L[index, : len(index)]

@@ -1,0 +1,172 @@
+"""Rows in chunks: pieces that are read one after the other, on this machine or on workers.
+
+A *piece* is the unit of reading and of parallel work: a slice of an array, a row group of a Parquet
+file, a block of a dask collection, a CSV file. It gives one chunk, or several where it is long. The
+cut into pieces and chunks depends on the data alone, and so do all sums over them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..tables.frame import DataError
+from .chunk import Chunk, Place, checksum
+
+
+class Piece(ABC):
+    """A part of the rows that can be read on its own, and sent to another process."""
+
+    #: what errors call it
+    label: str
+    #: what its rows are counted in, and the number of its first row there
+    file: str
+    first_in_file: int = 0
+    #: number of rows; None until it was read
+    n_rows: int | None = None
+    #: bytes that sending it takes; pieces that name a file are small
+    n_bytes: int = 0
+
+    @abstractmethod
+    def read(self, chunk_rows: int) -> Iterator[Any]:
+        """Raw parts of at most ``chunk_rows`` rows each, as the source has them."""
+
+    def on_cluster(self) -> Any:
+        """What a task on a worker is given: the piece itself, or a part of a dask collection."""
+        return self
+
+
+class Reader(ABC):
+    """Turns the raw parts of a source into checked chunks; it is the same for all pieces."""
+
+    columns: list[str]
+
+    @abstractmethod
+    def chunk(self, raw: Any, place: Place) -> tuple[Any, Any, Any]:
+        """X, y and sample weights of a raw part; a `DataError` says where something is wrong."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """What is remembered of a piece: if either changes, the rows changed between two passes."""
+
+    n_rows: int
+    checksum: int
+
+
+@dataclass
+class Rows:
+    """Rows that are read in chunks, as often as they are needed; made by :func:`open_rows`.
+
+    Iteration gives a :class:`Chunk` after the other, always the same ones in the same order.
+
+    Attributes
+    ----------
+    pieces : sequence of Piece
+    reader : Reader
+    chunk_rows : int
+        Most rows of a chunk.
+    client : dask.distributed.Client or None
+        Where passes run, unless they are told otherwise.
+    """
+
+    pieces: Sequence[Piece]
+    reader: Reader
+    chunk_rows: int
+    client: Any = None
+    #: marks of the first pass, by piece
+    seen: dict[int, Mark] = field(default_factory=dict, repr=False)
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the columns of X."""
+        return self.reader.columns
+
+    @property
+    def n_columns(self) -> int:
+        return len(self.columns)
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of all rows; None if only a pass over them can tell (see :meth:`count`)."""
+        lengths = [self._length(i) for i in range(len(self.pieces))]
+        known = [length for length in lengths if length is not None]
+        return sum(known) if len(known) == len(lengths) else None
+
+    def _length(self, i: int) -> int | None:
+        mark = self.seen.get(i)
+        return mark.n_rows if mark is not None else self.pieces[i].n_rows
+
+    def count(self, **options: Any) -> int:
+        """Number of all rows; this takes a pass where the source does not say it."""
+        if self.n_rows is None:
+            from .reduction import reduce_rows
+
+            reduce_rows(self, len, int.__add__, numbered=False, **options)
+        total = self.n_rows
+        assert total is not None
+        return total
+
+    def first_rows(self) -> list[int]:
+        """Number of the first row of every piece, once all lengths are known."""
+        starts, total = [], 0
+        for i in range(len(self.pieces)):
+            starts.append(total)
+            total += self._length(i) or 0
+        return starts
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """All chunks in order; those without rows are left out."""
+        first_row = 0
+        for i, piece in enumerate(self.pieces):
+            for chunk in read_piece(
+                piece,
+                self.reader,
+                self.chunk_rows,
+                i,
+                first_row,
+                self.seen.get(i),
+                lambda mark, i=i: self.seen.setdefault(i, mark),  # type: ignore[misc]
+            ):
+                yield chunk
+                first_row += len(chunk)
+
+
+def read_piece(
+    piece: Piece | Any,
+    reader: Reader,
+    chunk_rows: int,
+    index: int,
+    first_row: int,
+    expected: Mark | None,
+    remember: Callable[[Mark], object],
+) -> Iterator[Chunk]:
+    """Checked chunks of a piece; its mark is compared with the first pass, or remembered."""
+    done, crc = 0, 0
+    for raw in piece.read(chunk_rows):
+        place = Place(piece.label, piece.first_in_file + done, index, piece.file)
+        X, y, sample_weight = reader.chunk(raw, place)
+        if not X.shape[0]:
+            continue
+        chunk = Chunk(X, y, sample_weight, first_row + done)
+        crc = checksum(chunk, crc)
+        done += len(chunk)
+        if expected is not None and done > expected.n_rows:
+            break
+        yield chunk
+    mark = Mark(done, crc)
+    if expected is None:
+        remember(mark)
+    elif mark != expected:
+        what = (
+            f"it had {expected.n_rows} rows and has {'more' if done > expected.n_rows else done}"
+            if done != expected.n_rows
+            else "its values are others"
+        )
+        raise DataError(
+            f"{piece.label} has changed between two passes over the rows: {what}. Nobody may write "
+            "to the data during a fit, and what computes them must give the same values each time "
+            "(random numbers need a seed)."
+        )

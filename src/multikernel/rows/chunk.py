@@ -1,0 +1,146 @@
+"""A chunk of rows, and the checks that each one passes before anybody computes with it."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ..tables.frame import DataError
+
+#: Rows of a chunk where the source leaves the cut to us; fewer of wide tables (`default_rows`).
+CHUNK_ROWS = 16_384
+#: Most bytes of a chunk as float64, for wide tables.
+CHUNK_BYTES = 32 * 2**20
+
+
+def default_rows(n_columns: int) -> int:
+    """Rows of a chunk: a function of the number of columns alone."""
+    return max(1, min(CHUNK_ROWS, CHUNK_BYTES // (8 * max(n_columns, 1))))
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some consecutive rows; it unpacks as ``X, y, sample_weight = chunk``.
+
+    Attributes
+    ----------
+    X : array, CSR matrix or Table of shape (n, n_columns)
+    y : array of shape (n,) or (n, t), or None
+    sample_weight : array of shape (n,) or None
+    first_row : int
+        Where its first row stands among all rows.
+    """
+
+    X: Any
+    y: Any = None
+    sample_weight: Any = None
+    first_row: int = 0
+
+    def __len__(self) -> int:
+        return int(self.X.shape[0])
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter((self.X, self.y, self.sample_weight))
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a chunk was read: for messages.
+
+    Attributes
+    ----------
+    source : str
+        Such as ``"part-7.parquet, row group 3"``.
+    first_row : int
+        Number of the chunk's first row within ``file``.
+    chunk : int
+        Number of the piece of the source.
+    file : str
+        What the rows are counted in.
+    """
+
+    source: str
+    first_row: int
+    chunk: int
+    file: str
+
+    def row(self, i: int) -> str:
+        """The i-th row of the chunk, in words."""
+        return f"row {self.first_row + i} of {self.file} (counted from 0; chunk {self.chunk})"
+
+
+def check_numbers(X: Any, place: Place, columns: Sequence[str], allow_missing: bool) -> None:
+    """Refuse NaN (unless allowed) and infinite entries; the message says where the first one is."""
+    values = X.data if sp.issparse(X) else X
+    if not isinstance(values, np.ndarray) or values.dtype.kind != "f":
+        return
+    with np.errstate(all="ignore"):
+        if np.isfinite(values.sum()):  # one fast pass; rows that overflow are looked at below
+            return
+    bad = ~np.isfinite(values)
+    if allow_missing:
+        bad &= ~np.isnan(values)
+    if not bad.any():
+        return
+    if sp.issparse(X):
+        i, j = (int(index[bad][0]) for index in X.tocoo().coords)
+        entry = float(values[bad][0])
+    else:
+        i, j = (int(index[0]) for index in np.nonzero(bad))
+        entry = float(X[i, j])
+    what = "is missing (NaN)" if entry != entry else "is infinite"
+    raise DataError(
+        f"Column {columns[j]!r} {what} in {place.row(i)}. Rows in chunks must be complete: repair "
+        "the data, fill the gaps, or leave the column out."
+    )
+
+
+def check_target(y: Any, name: str, place: Place) -> None:
+    """Refuse targets (or sample weights) that are missing or infinite, and say where."""
+    if y is None or y.dtype.kind not in "fO":
+        return
+    if y.dtype.kind == "f":
+        bad = ~np.isfinite(y.reshape(len(y), -1)).all(axis=1)
+    else:
+        bad = np.array([value is None or value != value for value in y.tolist()], dtype=bool)
+    if bad.any():
+        raise DataError(
+            f"The {name} is missing or infinite in {place.row(int(np.argmax(bad)))}. Remove such "
+            "rows first; it is never made up."
+        )
+
+
+def check_weights(weights: np.ndarray, place: Place) -> None:
+    """Sample weights are finite and not negative."""
+    check_target(weights, "sample weight", place)
+    if weights.size and weights.min() < 0:
+        at = int(np.argmin(weights))
+        raise DataError(f"The sample weight is negative ({weights[at]:g}) in {place.row(at)}.")
+
+
+def checksum(chunk: Chunk, start: int = 0) -> int:
+    """CRC-32 of all values of a chunk, continued from ``start``."""
+    value = start
+    for part in chunk:
+        for array in _buffers(part):
+            value = zlib.crc32(np.ascontiguousarray(array).data, value)
+    return value
+
+
+def _buffers(part: Any) -> Iterator[np.ndarray]:
+    if part is None:
+        return
+    if sp.issparse(part):
+        yield from (part.indptr, part.indices, part.data)
+    elif hasattr(part, "columns"):  # a Table
+        for column in part.columns:
+            yield from _buffers(column)
+    elif part.dtype.kind in "OUS":
+        yield np.frombuffer("\x1f".join(map(str, part.ravel().tolist())).encode(), dtype=np.uint8)
+    else:
+        yield part

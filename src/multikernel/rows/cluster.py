@@ -1,0 +1,314 @@
+"""Passes over rows on a cluster: `dask.distributed` workers read, map and combine."""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from .._version import __version__
+from .base import Mark, Piece, Reader, Rows
+from .chunk import Chunk
+from .reduction import Report, Tree, map_piece
+
+#: Leaves of the trees that are submitted at once: a power of two, so that the tree of all pieces
+#: does not depend on it.
+LEAVES = 64
+#: Most bytes that the graph of such a tree carries, where rows lie in the memory of the client.
+GRAPH_BYTES = 8 * 2**20
+#: Seconds to wait for a first worker.
+WORKER_WAIT = 30.0
+#: Seconds between looks at what the workers report.
+LOOK = 0.05
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """Everything of a task but the rows and the functions."""
+
+    label: str
+    file: str
+    first_in_file: int
+    chunk_rows: int
+    index: int
+    first_row: int
+    expected: Mark | None
+    topic: str
+
+
+@dataclass(frozen=True)
+class Pass:
+    """The functions of a pass; one node of the graph, sent to each worker once."""
+
+    reader: Reader
+    map_chunk: Callable[[Chunk], Any]
+    combine: Callable[[Any, Any], Any]
+    version: str = __version__
+
+
+class Block(Piece):
+    """A block of a dask collection that has come to a worker."""
+
+    def __init__(self, raw: Any, leaf: Leaf) -> None:
+        self.raw = raw
+        self.label, self.file, self.first_in_file = leaf.label, leaf.file, leaf.first_in_file
+
+    def read(self, chunk_rows: int) -> Iterator[Any]:
+        from .blocks import cut_block
+
+        yield from cut_block(self.raw, chunk_rows)
+
+
+def run_piece(given: Any, leaf: Leaf, work: Pass) -> tuple[Any, tuple[tuple[int, Mark], ...]]:
+    """Task: the value of a piece, and the marks that the client remembers."""
+    from distributed import get_worker
+
+    if work.version != __version__:
+        raise RuntimeError(
+            f"This worker has multikernel {__version__}, the client {work.version}. Install the "
+            "same version on all workers."
+        )
+    piece = given if isinstance(given, Piece) else Block(given, leaf)
+    value, mark = map_piece(
+        piece,
+        work.reader,
+        leaf.chunk_rows,
+        leaf.index,
+        leaf.first_row,
+        leaf.expected,
+        work.map_chunk,
+        work.combine,
+    )
+    get_worker().log_event(leaf.topic, (leaf.index, mark.n_rows))
+    return value, ((leaf.index, mark),)
+
+
+def join_values(left: Any, right: Any, work: Pass) -> tuple[Any, tuple[tuple[int, Mark], ...]]:
+    """Task: the value of two neighbours in the tree."""
+    (a, marks), (b, more) = left, right
+    # The task that made `a` may have to send it again if this worker dies: it must stay as it is.
+    value = b if a is None else a if b is None else work.combine(_copy(a), b)
+    return value, marks + more
+
+
+def _copy(value: Any) -> Any:
+    from copy import deepcopy
+
+    return deepcopy(value)
+
+
+def reduce_on_cluster(
+    rows: Rows,
+    map_chunk: Callable[[Chunk], Any],
+    combine: Callable[[Any, Any], Any],
+    client: Any,
+    report: Report | None,
+) -> Any:
+    """The tree of :func:`reduce_rows` with pieces and pairs as tasks; only the root comes here.
+
+    Subtrees of `LEAVES` pieces are submitted one after the other, with enough of them in flight to
+    keep all workers busy. The graph of a subtree holds all that is needed to compute it again: a
+    worker that dies costs time only.
+    """
+    from dask.delayed import delayed
+
+    check_workers(client)
+    leaves = subtree_leaves(rows)
+    starts = rows.first_rows()
+    work = delayed(Pass(rows.reader, map_chunk, combine), pure=False, traverse=False)
+    run, join = delayed(run_piece, pure=False), delayed(join_values, pure=False)
+    with connected(client), told(client, report) as watch:
+        roots: list[Any] = []
+        waiting: list[Any] = []
+        for first in range(0, len(rows.pieces), leaves):
+            tree = Tree(lambda left, right: join(left, right, work))
+            for i in range(first, min(first + leaves, len(rows.pieces))):
+                piece = rows.pieces[i]
+                leaf = Leaf(
+                    piece.label,
+                    piece.file,
+                    piece.first_in_file,
+                    rows.chunk_rows,
+                    i,
+                    starts[i],
+                    rows.seen.get(i),
+                    watch.topic,
+                )
+                tree.add(run(piece.on_cluster(), leaf, work))
+            roots.append(submit(client, tree.result()))
+            waiting.append(roots[-1])
+            while len(waiting) * leaves >= 2 * leaves + 2 * n_threads(client):
+                waiting = watch.wait(waiting)
+        if not roots:
+            return None
+        kept = client.compute(work)
+        top = Tree(lambda left, right: client.submit(join_values, left, right, kept, pure=False))
+        for root in roots[:-1]:
+            top.add(root)
+        top.levels.append((-1, roots[-1]))  # maybe a smaller tree; it is the last to be joined
+        final = top.result()
+        del roots, waiting, tree
+        while watch.wait([final]):
+            pass
+        value, marks = final.result()
+    for i, mark in marks:
+        rows.seen.setdefault(i, mark)
+    return value
+
+
+def submit(client: Any, root: Any) -> Any:
+    with warnings.catch_warnings():
+        # Rows in the memory of the client travel in the graph: that is what was asked for.
+        warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+        return client.compute(root)
+
+
+def subtree_leaves(rows: Rows) -> int:
+    """Pieces of a subtree: a power of two, so few that its graph stays small."""
+    largest = max((piece.n_bytes for piece in rows.pieces), default=0)
+    leaves = LEAVES
+    while leaves > 1 and leaves * largest > GRAPH_BYTES:
+        leaves //= 2
+    return leaves
+
+
+def n_threads(client: Any) -> int:
+    return max(1, sum(client.nthreads().values()))
+
+
+def as_client(given: Any) -> Any:
+    """A `Client` from one, or from the address of a scheduler."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise ImportError(
+            "Clusters need dask and distributed: pip install 'multikernel[cluster]'."
+        ) from None
+    if not isinstance(given, str):
+        if not isinstance(given, Client):
+            raise TypeError(
+                "client must be a dask.distributed.Client or the address of a scheduler such as "
+                f"'tcp://host:8786'; got {type(given).__name__}."
+            )
+        return given
+    try:
+        return Client(given, timeout="10s", set_as_default=False)
+    except (OSError, ValueError) as error:
+        raise ConnectionError(
+            f"No scheduler answers at {given!r} ({type(error).__name__}: {error}). Start one with "
+            "'dask scheduler' and workers with 'dask worker ADDRESS', or correct the address."
+        ) from None
+
+
+def check_workers(client: Any) -> None:
+    """Wait a while for a first worker; without any, tasks would wait for ever."""
+    if getattr(client, "status", None) != "running":
+        raise dead_scheduler(client, f"the client is {getattr(client, 'status', 'closed')}")
+    with connected(client):
+        end = time.monotonic() + WORKER_WAIT
+        while not client.nthreads():
+            if time.monotonic() > end:
+                raise ConnectionError(
+                    f"The scheduler at {address(client)} has no workers. Start some with "
+                    f"'dask worker {address(client)}'."
+                )
+            time.sleep(0.2)
+
+
+def address(client: Any) -> str:
+    scheduler = getattr(client, "scheduler", None)
+    return str(getattr(scheduler, "address", None) or "an address that is no longer known")
+
+
+def dead_scheduler(client: Any, why: object) -> ConnectionError:
+    return ConnectionError(
+        f"The scheduler at {address(client)} no longer answers ({why}). Results that only the "
+        "workers held are lost: start the cluster again and repeat the fit."
+    )
+
+
+@contextmanager
+def connected(client: Any) -> Iterator[None]:
+    """Errors of the cluster itself, in words; errors of tasks pass as they are."""
+    from concurrent.futures import CancelledError
+
+    from distributed import KilledWorker
+    from distributed.comm.core import CommClosedError
+
+    where = address(client)
+    try:
+        yield
+    except KilledWorker as error:
+        raise RuntimeError(
+            f"Workers died {client_retries(error)} times at the same part of the rows, most likely "
+            "for lack of memory. Give them more memory or fewer threads, or use smaller chunks "
+            f"(chunk_rows). What dask says: {error}"
+        ) from None
+    except (CommClosedError, CancelledError, TimeoutError) as error:
+        raise ConnectionError(
+            f"The scheduler at {where} no longer answers ({type(error).__name__}: {error}). "
+            "Start the cluster again and repeat the fit."
+        ) from None
+    except ModuleNotFoundError as error:
+        raise ImportError(
+            f"A worker of the cluster at {where} cannot import {error.name!r}. Install multikernel "
+            f"{__version__} and what the data need on all workers."
+        ) from None
+
+
+def client_retries(error: Any) -> int:
+    return int(getattr(error, "allowed_failures", 3)) + 1
+
+
+class Watch:
+    """Counts the pieces that workers report, and tells them to the caller of the pass."""
+
+    def __init__(self, report: Report | None) -> None:
+        self.topic = f"multikernel-{uuid.uuid4().hex}"
+        self.report = report
+        self.lock = threading.Lock()
+        self.done: set[int] = set()
+        self.rows = 0
+
+    def __call__(self, event: tuple[float, Any]) -> None:
+        """Called by dask, in a thread of its own, for every piece that is done."""
+        index, n_rows = event[1]
+        with self.lock:
+            if index not in self.done:  # a piece may be computed again after a worker died
+                self.done.add(index)
+                self.rows += n_rows
+
+    def tell(self) -> None:
+        with self.lock:
+            rows, self.rows = self.rows, 0
+        if rows and self.report is not None:
+            self.report(rows)
+
+    def wait(self, futures: list[Any]) -> list[Any]:
+        """Wait until at least one is done; return the others. Errors of tasks are raised here."""
+        while True:
+            self.tell()
+            failed = [future for future in futures if future.status in ("error", "cancelled")]
+            if failed:
+                failed[0].result()
+            left = [future for future in futures if future.status == "pending"]
+            if len(left) < len(futures):
+                return left
+            time.sleep(LOOK)
+
+
+@contextmanager
+def told(client: Any, report: Report | None) -> Iterator[Watch]:
+    """Progress of the workers, while the context is open."""
+    watch = Watch(report)
+    if report is not None:
+        client.subscribe_topic(watch.topic, watch)
+    yield watch
+    watch.tell()
+    if report is not None:
+        client.unsubscribe_topic(watch.topic)
