@@ -58,7 +58,7 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
         As in :class:`ConsensusKernel`.
     random_state : int, RandomState or None, default=None
         For the starts.
-    dtype, memory_budget, n_jobs, engine, verbose
+    dtype, memory_budget, n_jobs, engine, device, verbose
         As in :class:`MultiKernelClassifier`.
 
     Attributes
@@ -119,6 +119,7 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
         memory_budget: Any = None,
         n_jobs: int | None = None,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
@@ -134,6 +135,7 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

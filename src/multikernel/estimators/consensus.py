@@ -66,7 +66,7 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
         Principal components; None for all with a positive eigenvalue.
     normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
         How kernels are brought to the same size, to which the weights refer.
-    dtype, memory_budget, n_jobs, engine, verbose
+    dtype, memory_budget, n_jobs, engine, device, verbose
         As in :class:`MultiKernelClassifier`.
 
     Attributes
@@ -123,6 +123,7 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
         memory_budget: Any = None,
         n_jobs: int | None = None,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -133,6 +134,7 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

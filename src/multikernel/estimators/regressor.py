@@ -180,7 +180,11 @@ class MultiKernelRegressor(RegressorCommon):
         leave the best certified iterate in the estimator.
     engine : str, default="cpu"
         The engine that evaluates the kernels. Other packages may register their own
-        (:func:`multikernel.grams.engines.register`); ``"cpu"`` is the library's.
+        (:func:`multikernel.grams.engines.register`); ``"cpu"`` and ``"torch"`` are the library's.
+    device : str or None, default=None
+        Where the kernels are computed: ``"cuda"`` or ``"cuda:1"`` on a GPU, ``"cpu"`` with the same
+        code on the processor, both by the engine ``"torch"``. None leaves it to ``engine`` and, for
+        tensors of torch or CuPy, to the device that X is on.
     verbose : int, default=0
         Say what is done; a joint weighting shows iteration, gap, active kernels and support
         vectors as it goes.
@@ -216,6 +220,8 @@ class MultiKernelRegressor(RegressorCommon):
         for.
     n_iter_ : int
     history_ : list of dict
+    engine_ : str
+        What computed the kernels, and on which device.
     plan_ : Plan
         Which implementation served which kernels; print it. ``grams_`` is another name for it.
     bank_ : KernelBank or None
@@ -268,6 +274,7 @@ class MultiKernelRegressor(RegressorCommon):
         random_state: Any = None,
         warm_start: bool = False,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -288,6 +295,7 @@ class MultiKernelRegressor(RegressorCommon):
         self.random_state = random_state
         self.warm_start = warm_start
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     @property

@@ -212,7 +212,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
     scoring : str, callable or None, default=None
         What to maximise; accuracy by default.
     loss, fit_intercept, center, normalize, class_weight, calibration, tol, max_iter, missing, \
-    dtype, memory_budget, n_jobs, random_state, engine, verbose
+    dtype, memory_budget, n_jobs, random_state, engine, device, verbose
         As in :class:`MultiKernelClassifier`.
 
     Attributes
@@ -271,6 +271,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         n_jobs: int | None = None,
         random_state: Any = None,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -292,6 +293,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -376,7 +378,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
     scoring : str, callable or None, default=None
         What to maximise; R^2 by default.
     loss, epsilon, fit_intercept, center, normalize, solver, tol, max_iter, missing, dtype, \
-    memory_budget, n_jobs, random_state, engine, verbose
+    memory_budget, n_jobs, random_state, engine, device, verbose
         As in :class:`MultiKernelRegressor`.
 
     Attributes
@@ -435,6 +437,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         n_jobs: int | None = None,
         random_state: Any = None,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -456,6 +459,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     @property

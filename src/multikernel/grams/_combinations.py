@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ._distances import DistanceFacts
 from ._families import KernelFamily
-from ._mixtures import MAX_TABLE_OCTAVES, MIN_TABLE_KERNELS, octaves, tabulate
+from ._mixtures import MAX_TABLE_OCTAVES, MIN_TABLE_KERNELS, TableShape, octaves, tabulate
 from ._passes import EXP_CHI, EXP_L1, EXP_SQ, TABLE_CHI, TABLE_L1, TABLE_SQ
 
 Array = NDArray[Any]
@@ -25,8 +25,7 @@ def reduced_combination(
     family: KernelFamily,
     facts: DistanceFacts,
     w: NDArray[np.float64],
-    dtype: Any = None,
-    min_kernels: int | None = None,
+    shape: TableShape | None = None,
 ) -> tuple[KernelFamily, NDArray[np.float64]]:
     """A smaller family and coefficients with the same sum ``sum_k w_k K_k`` at any points.
 
@@ -36,14 +35,12 @@ def reduced_combination(
     facts : DistanceFacts
         Of the distances of the family's points.
     w : array of shape (p,)
-    dtype : dtype or None
-        Type of the tables; None for that of the family.
-    min_kernels : int or None
-        How many exponentials of one distance become a table; None for as many as pay.
+    shape : TableShape or None
+        With a shape, tables are float64 and any number of exponentials becomes one; without, tables
+        have the type of the family, and few exponentials, which cost less by themselves, stay.
     """
-    dtype = np.dtype(family.dtype if dtype is None else dtype)
-    if min_kernels is None:
-        min_kernels = MIN_TABLE_KERNELS[dtype]
+    dtype = family.dtype if shape is None else np.dtype(np.float64)
+    min_kernels = MIN_TABLE_KERNELS[dtype] if shape is None else 1
     used = np.flatnonzero(w).tolist()
     rates, shifted = family.params.reshape(-1, 3)[:, 0], family.is_shifted
     tabled: dict[tuple[int, int], NDArray[np.int64]] = {}
@@ -65,7 +62,7 @@ def reduced_combination(
     tables: list[Array] = []
     for key, members in tabled.items():
         table, rate, end = tabulate(
-            rates[members], w[members], shifted[members], dtype, near[key]
+            rates[members], w[members], shifted[members], dtype, near[key], shape
         )
         group.append(key[0])
         kind.append(_TABLE[key[1]])

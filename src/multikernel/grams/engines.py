@@ -27,7 +27,7 @@ from .linear import LinearGrams
 from .memory import MemoryBudget
 from .ngrams import NgramGrams
 from .planning import DEFAULT_ENGINE, Part, Plan
-from .protocol import Grams
+from .protocol import Expansion, Grams
 from .rankone import RankOneGrams, take_feature_columns
 from .shared import SharedGrams
 from .stacked import StackedGrams
@@ -360,6 +360,11 @@ register(DEFAULT_ENGINE, "features", _build_features)
 register(DEFAULT_ENGINE, "dense", _build_dense)
 register(DEFAULT_ENGINE, "given", _build_given)
 
+def build_on_host(part: Part, X: Any, options: BuildOptions) -> Grams:
+    """The grams of a part by the engine "cpu"."""
+    return _ENGINES[DEFAULT_ENGINE].builders[part.kind](part, X, options)
+
+
 # -- the engine "torch" ---------------------------------------------------------------------------
 
 
@@ -371,3 +376,41 @@ def _build_on_device(part: Part, X: Any, options: BuildOptions) -> Grams:
 
 for _kind in ("shared", "rank-one", "dense", "given"):
     register("torch", _kind, _build_on_device, falls_back_to=DEFAULT_ENGINE)
+
+
+def find_budget(engine: str, budget: Any) -> MemoryBudget:
+    """The memory that grams of an engine may use: of its device, or of the host."""
+    name, _, device = engine.partition(":")
+    if name != "torch" or not device:
+        return MemoryBudget.of(budget)
+    from .gpu.device import device_budget, find_device
+
+    return device_budget(find_device(device), budget)
+
+
+def describe(plan: Plan) -> str:
+    """Which engine computed which kernels of a plan, and on which device."""
+    parts: dict[str, int] = {}
+    for part in plan.parts:
+        parts[part.engine] = parts.get(part.engine, 0) + len(part.positions)
+    if len(parts) == 1:
+        return _where(next(iter(parts)))
+    return "; ".join(
+        f"{_where(engine)}: {count} of {plan.n_kernels} kernels" for engine, count in parts.items()
+    )
+
+
+def _where(engine: str) -> str:
+    name, _, device = engine.partition(":")
+    if name != "torch":
+        return engine
+    from .gpu.device import find_device
+
+    return find_device(device or "cpu").describe()
+
+
+def move_expansion(expansion: Expansion, device: str) -> Expansion:
+    """The same function, evaluated on a device where its kernels can be."""
+    from .gpu.move import move
+
+    return move(expansion, device)

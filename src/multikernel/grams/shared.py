@@ -341,7 +341,7 @@ class Encoder:
     @classmethod
     def fit(cls, kernels: Sequence[VectorKernel], X: Any, dtype: Any) -> tuple[Encoder, np.ndarray]:
         groups = tuple(dict.fromkeys(Group.of(kernel) for kernel in kernels))
-        selected = [group.select(X).astype(np.float64) for group in groups]
+        selected = [group.select(X).astype(np.float64, copy=False) for group in groups]
         origins = tuple(
             None if group.base in ("dot products", CHI_SQUARED) else Z.mean(axis=0)
             for group, Z in zip(groups, selected, strict=True)
@@ -354,10 +354,13 @@ class Encoder:
             Z if origin is None else Z - origin
             for Z, origin in zip(selected, self.origins, strict=True)
         ]
+        if len(moved) == 1 and moved[0] is not selected[0]:  # new memory already
+            return np.ascontiguousarray(moved[0], dtype=self.dtype)
         return np.ascontiguousarray(np.concatenate(moved, axis=1), dtype=self.dtype)
 
     def __call__(self, X: Any) -> np.ndarray:
-        return self._join([group.select(X).astype(np.float64) for group in self.groups])
+        selected = [group.select(X).astype(np.float64, copy=False) for group in self.groups]
+        return self._join(selected)
 
     def slopes(self, X: Any, group: int) -> np.ndarray | float:
         """Derivatives of the columns of a group with respect to the columns of X, shape (m, c)."""

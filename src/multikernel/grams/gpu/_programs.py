@@ -17,13 +17,13 @@ import triton.language as tl
 #: kinds of distances, as in :mod:`multikernel.grams._passes`
 SQUARE = tl.constexpr(0)
 ABSOLUTE = tl.constexpr(1)
-#: Of the tables in :mod:`multikernel.grams._mixtures`: their degree, 2**3 intervals per octave, the
-#: bits of a number below those that name an interval, the name of the first, and the bits of 1.0.
-TABLE_DEGREE = tl.constexpr(10)
-TABLE_BITS = tl.constexpr(3)
-LOWER_BITS = tl.constexpr(49)
-LOWER_MASK = tl.constexpr((1 << 49) - 1)
-FIRST_INTERVAL = tl.constexpr(1023 << 3)
+#: Of the tables in :mod:`.points`: their degree, 2**7 intervals per octave, the bits of a number
+#: below those that name an interval, the name of the first interval, and the bits of 1.0.
+TABLE_DEGREE = tl.constexpr(5)
+TABLE_BITS = tl.constexpr(7)
+LOWER_BITS = tl.constexpr(45)
+LOWER_MASK = tl.constexpr((1 << 45) - 1)
+FIRST_INTERVAL = tl.constexpr(1023 << 7)
 BITS_OF_ONE = tl.constexpr(1023 << 52)
 #: as in :mod:`.points`
 NEAR = tl.constexpr(2.0**-8)
@@ -83,7 +83,9 @@ def polynomial_sums(
     dot_stride, per_split, width, numbers, degrees, high, KIND: tl.constexpr,
     DOTS: tl.constexpr, WHOLE: tl.constexpr, Q: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
-    """``out[split, q, m, i] += sum_j weights[q, j] T_m(1 - scale d_ij)`` over pairs with d < end.
+    """``out[split, q, m, i] += sum_j w[q, j] T_m(1 - scale d_ij)`` over pairs with d < end.
+
+    ``w[0]`` is ``weights[0]``, and ``w[q] = weights[0] * weights[q]`` for the others.
 
     Rows are ``row_start + i``, columns ``column_start + j`` of the same points, whose coordinates
     are ``points[k, .]``. All counts are multiples of BM, which is a multiple of BN; weights of
@@ -98,7 +100,8 @@ def polynomial_sums(
     first_row = row_start + tl.program_id(0) * BM
     begin = split * per_split
     stop = tl.minimum(begin + per_split, n_columns)
-    own = out + split.to(tl.int64) * (Q * high) * n_rows
+    plane = high.to(tl.int64) * n_rows
+    own = out + split * Q * plane
     for start in range(begin, stop, BN):
         j = start + tl.arange(0, BN)
         c = column_start + j
@@ -108,28 +111,39 @@ def polynomial_sums(
             all_c, width, n_points, n_points, KIND, DOTS, BM, BN,
         )  # fmt: skip
         x = 1.0 - scale * d
+        # The recurrence is linear: weights go in at its start.
+        before = tl.load(weights + c)[:, None] + tl.zeros((BN, BM), dtype=tl.float64)
         if WHOLE:
-            before = tl.full((BN, BM), 1.0, dtype=tl.float64)
             inside = 1
         else:
-            before = tl.where(d < end, 1.0, 0.0).to(tl.float64)
+            before = tl.where(d < end, before, 0.0)
             inside = tl.max(tl.max((d < end).to(tl.int32), axis=0), axis=0)
         now = x * before
         x = x + x
+        if Q > 1:
+            v = tl.load(weights + n_points + c)[:, None]
+        if Q > 2:
+            u = tl.load(weights + 2 * n_points + c)[:, None]
         first = column_start + start
         above = tl.where(first >= first_row + BM, 2.0, 1.0).to(tl.float64)
         last = tl.where(first + BN <= first_row, degrees, high)
         last = tl.where(inside > 0, last, 0)
-        for m in range(0, last):
+        at = own + r
+        for m in range(0, last, 2):
             factor = tl.where(m >= degrees, above, 1.0).to(tl.float64)
-            for q in tl.static_range(Q):
-                w = tl.load(weights + q * n_points + c)
-                total = tl.sum(before * w[:, None], axis=0)
-                at = own + (q * high + m).to(tl.int64) * n_rows + r
-                tl.store(at, tl.load(at) + factor * total)
-            after = x * now - before
-            before = now
-            now = after
+            tl.store(at, tl.load(at) + factor * tl.sum(before, axis=0))
+            tl.store(at + n_rows, tl.load(at + n_rows) + factor * tl.sum(now, axis=0))
+            if Q > 1:
+                to = at + plane
+                tl.store(to, tl.load(to) + factor * tl.sum(before * v, axis=0))
+                tl.store(to + n_rows, tl.load(to + n_rows) + factor * tl.sum(now * v, axis=0))
+            if Q > 2:
+                to = at + 2 * plane
+                tl.store(to, tl.load(to) + factor * tl.sum(before * u, axis=0))
+                tl.store(to + n_rows, tl.load(to + n_rows) + factor * tl.sum(now * u, axis=0))
+            at += 2 * n_rows
+            before = x * now - before
+            now = x * before - now
         # Sums of the next block may be read by other threads of the program than wrote them.
         tl.debug_barrier()
 

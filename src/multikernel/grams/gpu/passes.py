@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from ..memory import MemoryBudget
 from . import tiles
 from .device import Device, host
 from .facts import DeviceFacts
-from .points import STATISTIC, TABLES, DevicePoints, evaluate, statistic
+from .points import STATISTIC, TABLE, TABLES, DevicePoints, evaluate, statistic
 from .sums import MAX_CLASSES, Columns, polynomial_rows
 from .table import Table, table_products, table_values
 
@@ -40,6 +40,24 @@ GPU_COSTS = PassCosts(
     kernel=dict.fromkeys(_BOTH, 200.0),
     product=dict.fromkeys(_BOTH, 0.5),
 )
+
+
+class LevelSums(NamedTuple):
+    """Sums over the pairs of a level.
+
+    Attributes
+    ----------
+    by_row : list of (slice, tensor of shape (n_members, n_rows))
+        Row sums of the members, for the rows at some places.
+    totals : tensor of shape (high,)
+        ``sum_ij w_i w_j T_m(x_ij)``.
+    paired : tensor of shape (degrees,)
+        ``sum_ij w_i w_j (Y Y')_ij T_m(x_ij)``.
+    """
+
+    by_row: list[tuple[slice, Any]]
+    totals: Any
+    paired: Any
 
 
 class DevicePasses:
@@ -142,18 +160,20 @@ class DevicePasses:
         Y = None if targets is None else targets.reshape(n, -1)
         labels, middles = _classes(Y, n)
         columns = Columns.of(labels, tiles.multiple(device))
-        W = np.where(columns.real, omega[columns.order], 0.0)[None]
-        if Y is not None and middles is None:
-            W = np.concatenate([W, W * Y[columns.order].T])
         order, real = device.index(columns.order), device.put(columns.real, device.torch.bool)
-        points, W = self.points.take(order), device.put(W)
+        points, w = self.points.take(order), device.put(columns.real * omega[columns.order])
+        factors = device.empty(0, len(order))
+        if Y is not None and middles is None:
+            factors = device.put(Y.T)[:, order]
         row_sums, totals, paired = device.zeros(p, n), [], []
         for level in levels.levels:
-            found = self._level_sums(
-                level, levels, points, columns, W, middles, row_sums, order, real, float(omega.sum())
-            )
-            totals.append(found[0])
-            paired.append(found[1])
+            own = self._level_sums(level, levels, points, columns, w, factors, middles)
+            for places, found in own.by_row:
+                kept = real[places]
+                members = device.index(level.members)
+                row_sums[members[:, None], order[places][kept]] = found[:, kept]
+            totals.append(host(own.totals))
+            paired.append(host(own.paired))
         a = None
         if Y is not None:
             middle = omega @ Y
@@ -174,41 +194,40 @@ class DevicePasses:
         levels: RateLevels,
         points: DevicePoints,
         columns: Columns,
-        W: Any,
+        w: Any,
+        factors: Any,
         middles: np.ndarray | None,
-        row_sums: Any,
-        order: Any,
-        real: Any,
-        everything: float,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Totals (high,) and target products (degrees,); row sums of the members are written."""
+    ) -> LevelSums:
+        """Sums over the pairs of one level, from one pass for every `MAX_FACTORS` targets."""
         device, degrees = self.device, level.degrees
-        C, members = device.put(level.C), device.index(level.members)
-        far = device.put(level.far_value)
+        C, far, everything = device.put(level.C), device.put(level.far_value), w.sum()
         own = None
-        if middles is not None:  # by classes: the target of every place, and that of each class
+        if middles is not None:  # by classes: targets of every place times those of each class
             of_place = np.repeat(middles, [s.stop - s.start for s in columns.segments], axis=0)
-            own = device.put(of_place @ middles.T)
-        totals, paired = device.zeros(level.high), device.zeros(degrees)
-        rows = polynomial_rows(
-            points, levels.group, levels.kind, level, columns.segments, W, level.high, self.budget
-        )
-        for panel in rows:
-            places, sums = panel.places, panel.sums
-            w = W[0, places]
-            by_row = sums[:, 0].sum(dim=0)
-            totals += by_row @ w
-            if own is not None:
-                each = own[places].T * w
-                paired += (sums[:, 0, :degrees] * each[:, None]).sum(dim=2).sum(dim=0)
-            elif len(W) > 1:
-                paired += (sums[0, 1:, :degrees] * W[1:, None, places]).sum(dim=2).sum(dim=0)
-            kept = real[places]
-            found = C @ by_row[:degrees]
-            if not level.whole:
-                found += far[:, None] * (everything - by_row[0])
-            row_sums[members[:, None], order[places][kept]] = found[:, kept]
-        return host(totals), host(paired)
+            own = device.put(middles @ of_place.T)
+        out = LevelSums([], device.zeros(level.high), device.zeros(degrees))
+        for first in range(0, max(1, len(factors)), tiles.MAX_FACTORS):
+            some = factors[first : first + tiles.MAX_FACTORS]
+            W = device.torch.cat([w[None], some])
+            high = level.high if first == 0 else degrees
+            for panel in polynomial_rows(
+                points, levels.group, levels.kind, level, columns.segments, W, high, self.budget
+            ):
+                places, sums = panel.places, panel.sums
+                if own is not None:
+                    each = own[:, places] * w[places]
+                    out.paired.add_((sums[:, 0, :degrees] * each[:, None]).sum(dim=2).sum(dim=0))
+                elif len(some):
+                    each = some[:, places] * w[places]
+                    out.paired.add_((sums[0, 1:, :degrees] * each[:, None]).sum(dim=2).sum(dim=0))
+                if first == 0:
+                    by_row = sums[:, 0].sum(dim=0)
+                    out.totals.add_(by_row @ w[places])
+                    found = C @ by_row[:degrees]
+                    if not level.whole:
+                        found += far[:, None] * (everything - by_row[0])
+                    out.by_row.append((places, found))
+        return out
 
     def _by_values(
         self,
@@ -295,30 +314,28 @@ class DevicePasses:
         order = device.index(columns.order)
         points, real = self.points.take(order), device.put(columns.real)
         out = device.empty(self.family.p, n, V.shape[1])
-        for first in range(0, V.shape[1], tiles.MAX_VECTORS):
-            some = slice(first, min(first + tiles.MAX_VECTORS, V.shape[1]))
-            W = device.put(V[:, some].T)[:, order] * real
-            self._level_products(self.levels, points, columns, W, order, out[:, :, some])
+        for j, v in enumerate(device.put(V.T)):
+            self._level_products(self.levels, points, columns, v[order] * real, out[:, :, j])
         return host(out)
 
     def _level_products(
-        self, levels: RateLevels, points: DevicePoints, columns: Columns, W: Any, order: Any, out: Any
+        self, levels: RateLevels, points: DevicePoints, columns: Columns, v: Any, out: Any
     ) -> None:
+        """``K_k v`` for every kernel to `out` (p, n); padding is at the end, with zeros in v."""
         device, n = self.device, self.family.n
         for level in levels.levels:
             C, members = device.put(level.C), device.index(level.members)
             far = device.put(level.far_value)
             for panel in polynomial_rows(
-                points, levels.group, levels.kind, level, columns.segments, W, level.degrees,
+                points, levels.group, levels.kind, level, columns.segments, v[None], level.degrees,
                 self.budget,
             ):  # fmt: skip
-                sums = panel.sums[0]
-                found = device.torch.einsum("km,qmi->kiq", C, sums)
+                sums = panel.sums[0, 0]
+                found = C @ sums
                 if not level.whole:
-                    found += far[:, None, None] * (W.sum(dim=1)[:, None] - sums[:, 0]).T
-                stop = min(panel.places.stop, n)  # one class: padding comes last
-                rows = slice(panel.places.start, stop)
-                out[members, rows] = found[:, : stop - panel.places.start]
+                    found += far[:, None] * (v.sum() - sums[0])
+                rows = slice(panel.places.start, min(panel.places.stop, n))
+                out[members, rows] = found[:, : rows.stop - rows.start]
 
     def apply(self, left: DevicePoints, V: np.ndarray) -> np.ndarray:
         """``K_k(left, points) V`` for every kernel, (p, left.n, t)."""
@@ -350,9 +367,7 @@ class DevicePasses:
         """Passes over fewer kernels and coefficients with the same sum ``sum_k w_k K_k``."""
         w = np.asarray(w, dtype=np.float64)
         if self._last is None or not np.array_equal(self._last[0], w):
-            family, coefficients = reduced_combination(
-                self.family, self.facts, w, dtype=np.float64, min_kernels=1
-            )
+            family, coefficients = reduced_combination(self.family, self.facts, w, TABLE)
             self._last = (w.copy(), self._with(family), coefficients)
         return self._last[1], self._last[2]
 
@@ -429,9 +444,11 @@ def _classes(Y: np.ndarray | None, n: int) -> tuple[np.ndarray, np.ndarray | Non
     """The class of every sample and the targets of each class, if there are few; else one class."""
     if Y is None:
         return np.zeros(n, dtype=np.int64), None
-    few = Y[:: max(1, len(Y) // 64)]
-    if len(np.unique(few, axis=0)) <= MAX_CLASSES:
-        middles, labels = np.unique(Y, axis=0, return_inverse=True)
-        if len(middles) <= MAX_CLASSES:
-            return labels.reshape(-1), middles
+    middles = np.unique(Y[:: max(1, n // 256)], axis=0)
+    if len(middles) <= MAX_CLASSES:
+        labels = np.full(n, -1)
+        for label, middle in enumerate(middles):
+            labels[(Y == middle).all(axis=1)] = label
+        if labels.min() >= 0:
+            return labels, middles
     return np.zeros(n, dtype=np.int64), None

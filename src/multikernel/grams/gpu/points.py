@@ -13,11 +13,14 @@ import numpy as np
 
 from .. import _passes
 from .._families import KernelFamily
-from .._mixtures import BITS, DEGREE
+from .._mixtures import TableShape
 from .device import Device
 
 #: Pairs with a squared distance below this part of ``|x|^2 + |z|^2`` are computed from differences.
 NEAR = 2.0**-8
+#: Tables with more and shorter intervals than those of the compiled loops: a polynomial has fewer
+#: numbers to look up, and misses ``exp(-gamma d)`` by at most 5e-17.
+TABLE = TableShape(bits=7, degree=5)
 #: Numbers in the differences of near pairs that are held at once.
 NEAR_ENTRIES = 2**22
 
@@ -123,11 +126,11 @@ def evaluate_table(table: Any, rate: float, end: float, d: Any) -> Any:
     """A tabulated sum of exponentials; see :mod:`multikernel.grams._mixtures`."""
     import torch
 
-    degree = DEGREE[np.dtype(np.float64)]
+    bits, degree = TABLE
     x = (d * rate).add_(1.0).clamp_(max=end)
-    bits = x.view(torch.int64)
-    place = ((bits >> (52 - BITS)) - (1023 << BITS)) * (degree + 1)
-    u = ((bits & ((1 << (52 - BITS)) - 1)) << BITS) | (1023 << 52)
+    number = x.view(torch.int64)
+    place = ((number >> (52 - bits)) - (1023 << bits)) * (degree + 1)
+    u = ((number & ((1 << (52 - bits)) - 1)) << bits) | (1023 << 52)
     u = u.view(torch.float64) - 1.0
     value = table[place + degree]
     for k in range(degree - 1, -1, -1):

@@ -79,7 +79,11 @@ def polynomial_rows(
     high: int,
     budget: MemoryBudget,
 ) -> Iterator[RowSums]:
-    """Sums under weights W (q, n) for all rows, panel by panel."""
+    """Sums for all rows, panel by panel.
+
+    Weights are ``W[0]`` and, for each further row of W (q, n), ``W[0] * W[q]``; there are no more
+    than `tiles.MAX_FACTORS` further rows.
+    """
     base = STATISTIC[kind]
     if tiles.uses_programs(points.device):
         yield from _by_programs(points, group, base, level, segments, W, high, budget)
@@ -97,6 +101,8 @@ def _twin(d: Any, level: DistanceLevel, segments: list[slice], W: Any, high: int
     before = x.new_ones(x.shape) if level.whole else (d < level.end).to(x.dtype)
     now = x * before
     out = x.new_empty((len(segments), len(W), high, len(d)))
+    W = W.clone()
+    W[1:] *= W[0]
     for m in range(high):
         for s, segment in enumerate(segments):
             out[s, :, m] = W[:, segment] @ before[:, segment].T

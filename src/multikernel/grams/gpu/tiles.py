@@ -17,8 +17,8 @@ SPLITS = 16
 PANEL_ROWS = 4096
 #: Squared distances of so few columns are computed from differences; others from dot products.
 MAX_DIFFERENCE_COLUMNS = 4
-#: Vectors that one program multiplies with.
-MAX_VECTORS = 2
+#: Vectors that one program multiplies with, and further weights of sums of polynomials.
+MAX_VECTORS, MAX_FACTORS = 2, 2
 
 
 def interpreted() -> bool:
