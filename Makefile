@@ -4,11 +4,15 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
+# The library alone, for the demo.
+LIBRARY := $(VENV)/.library
+# The oldest versions that pyproject.toml admits.
+FLOORS := .venv-floors
 # Worker processes of the test suite; each one keeps to a single BLAS thread.
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow fuzz lint format docs bench bench-quick bench-check bench-plots \
+.PHONY: help install demo test test-slow test-floors outputs fuzz lint format docs bench bench-quick bench-check bench-plots \
   bench-parts bench-accuracy clean
 
 help:
@@ -16,10 +20,12 @@ help:
 	@echo "make demo       a first look at the library, on a data set of its own"
 	@echo "make test       the test suite and the doctests"
 	@echo "make test-slow  the tests marked slow"
+	@echo "make test-floors  the test suite with the oldest versions of all dependencies, in $(FLOORS)"
 	@echo "make fuzz       the property tests, with many random examples"
 	@echo "make lint       ruff and mypy"
 	@echo "make format     let ruff rewrite the layout and the imports"
 	@echo "make docs       the documentation, into docs/_build/html"
+	@echo "make outputs    run the Python of README and of all pages and write what it prints into them"
 	@echo "make bench      ours and the peers side by side (bench-quick: small sizes)"
 	@echo "make bench-check  ratios of a quick run against the committed table"
 	@echo "make bench-plots  the scaling plots of the documentation, from the committed table"
@@ -29,17 +35,22 @@ help:
 
 install: $(STAMP)
 
-$(STAMP): pyproject.toml
+$(STAMP): $(LIBRARY)
+	@echo "Installing the development tools into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+$(LIBRARY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "multikernel needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) --version 2>&1)." >&2; \
 	  echo "Name another interpreter: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
 	@$(PYTHON) -m venv $(VENV) || { \
 	  echo "Could not create $(VENV). On Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
-	@echo "Installing multikernel and its development tools into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@echo "Installing multikernel into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
 	@touch $@
 
-demo: install
+demo: $(LIBRARY)
 	@$(BIN)/multikernel demo
 
 test: install
@@ -48,6 +59,14 @@ test: install
 # Exit status 5 is pytest's "nothing collected": no slow test is no failure.
 test-slow: install
 	@$(BIN)/python -m pytest -n $(WORKERS) -m slow || [ $$? -eq 5 ]
+
+# Compiled loops are cached apart: another numba would overwrite those of the development environment.
+test-floors:
+	@$(PYTHON) -m venv $(FLOORS)
+	@$(PYTHON) tests/floors.py > $(FLOORS)/floors.txt
+	@$(FLOORS)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  -c $(FLOORS)/floors.txt -e '.[test]'
+	@NUMBA_CACHE_DIR=$(FLOORS)/cache $(FLOORS)/bin/python -m pytest -n $(WORKERS) $(TESTS)
 
 # pytest knows property tests by a mark that hypothesis gives them.
 fuzz: install
@@ -65,6 +84,9 @@ format: install
 docs: install
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs docs/_build/html
 	@echo "Documentation: docs/_build/html/index.html"
+
+outputs: install
+	@$(BIN)/python -m tests.pages --update
 
 # Goes on where it was stopped; see `python -m benchmarks --help` for single entries.
 bench: install
@@ -90,5 +112,5 @@ bench-accuracy: install
 	@$(BIN)/python -m benchmarks.accuracy $(ARGS)
 
 clean:
-	rm -rf $(VENV) docs/_build docs/generated dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(FLOORS) docs/_build docs/generated dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src experiments tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

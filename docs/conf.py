@@ -25,6 +25,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
     "sphinx.ext.mathjax",
+    "sphinx-mathjax-offline",  # MathJax among the files of the site: formulas need no network
     "sphinx.ext.viewcode",
     "numpydoc",
     "myst_parser",
@@ -42,6 +43,7 @@ autosummary_generate = True
 autosummary_imported_members = False
 autodoc_typehints = "none"  # numpydoc's parameter sections say types, and shapes as well
 autodoc_member_order = "bysource"
+toc_object_entries_show_parents = "hide"  # room for the names of methods at the side
 numpydoc_show_class_members = False  # the class template lists the members itself
 numpydoc_xref_param_type = False
 
@@ -71,10 +73,14 @@ html_theme_options = {
     "show_nav_level": 1,
 }
 html_show_sourcelink = False
-# The tables of coming-from need the room of both columns at the side.
+html_static_path = ["_static"]
+html_css_files = ["multikernel.css"]
+# The wide tables of these pages need the room of the column at the side.
 html_sidebars = {
     "**": ["sidebar-nav-bs"],
     "index": [],
+    "reproduction": [],
+    "bounds": [],
     "start": [],
     "search": [],
     "coming-from": [],
@@ -84,21 +90,29 @@ html_sidebars = {
 def skip_request_methods(
     app: Any, what: str, name: str, obj: object, skip: bool, options: Any
 ) -> bool | None:
-    """Leave out scikit-learn's generated ``set_*_request`` methods.
+    """Leave out scikit-learn's methods for metadata routing, which its own manual describes."""
+    return True if re.fullmatch(r"set_\w+_request|get_metadata_routing", name) else None
 
-    They are about metadata routing, and their texts point at pages of scikit-learn's own manual.
-    """
-    return True if re.fullmatch(r"set_\w+_request", name) else None
+
+def unlink_sklearn(
+    app: Any, what: str, name: str, obj: object, options: Any, lines: list[str]
+) -> None:
+    """Turn references of inherited docstrings to pages of scikit-learn's manual into text."""
+    if (getattr(obj, "__module__", None) or "").startswith("sklearn"):
+        text = "\n".join(lines)
+        text = re.sub(r":(?:ref|term):`([^`<]+?)\s*<[^`>]*>`", r"\1", text)
+        lines[:] = re.sub(r":(?:ref|term):`([^`]+)`", r"``\1``", text).split("\n")
 
 
 def show_examples(
     app: Any, what: str, name: str, obj: object, options: Any, lines: list[str]
 ) -> None:
-    """End the text of a public class or function with the examples of the gallery that use it."""
-    if what in ("class", "function"):
+    """End the text of a public function with the examples that use it; classes: their template."""
+    if what == "function":
         lines += ["", f".. minigallery:: {name}", "   :add-heading: In the gallery", ""]
 
 
 def setup(app: Any) -> None:
     app.connect("autodoc-skip-member", skip_request_methods)
+    app.connect("autodoc-process-docstring", unlink_sklearn)
     app.connect("autodoc-process-docstring", show_examples, priority=900)  # after numpydoc

@@ -698,9 +698,8 @@ def test_values_keep_their_types():
 def test_names_on_the_list_are_unique_and_every_public_weighting_is_there():
     for name in mk.__all__:
         value = getattr(mk, name)
-        # Neither base classes, nor functions (of the user, or of a fitted model), nor what reads
-        # tables before a model are part of it.
-        others = ("Kernel", "Callable", "LearnedKernel", "TableCodes")
+        # Neither base classes nor functions (of the user, or of a fitted model) are part of it.
+        others = ("Kernel", "Callable", "LearnedKernel")
         if isinstance(value, type) and name not in others:
             assert TYPES[name] is value
 

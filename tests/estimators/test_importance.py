@@ -161,6 +161,12 @@ def test_what_has_no_columns():
             model.column_importance_
 
 
+def test_a_kernel_that_is_learned_for_given_samples_has_no_derivatives():
+    model = mk.SpectralKernelClassifier(mk.Gaussian(0.1)).fit(X[:30], y[:30] > 0.5)
+    with pytest.raises(AttributeError, match=r"no column_importance_.*permutation_importance"):
+        model.column_importance_
+
+
 def test_callables_go_by_central_differences():
     def bell(U, V):
         return np.exp(-0.05 * ((U[:, None] - V[None]) ** 2).sum(axis=2))

@@ -129,3 +129,80 @@ def test_splits_are_left_behind_without_groups(sample, tmp_path):
         np.testing.assert_array_equal(found[1], expected[1])
     mk.save(search, tmp_path / "model.skops")
     np.testing.assert_array_equal(mk.load(tmp_path / "model.skops").predict(X), search.predict(X))
+
+
+def test_weights_of_groups(sample):
+    X, y = sample
+    model = mk.MultiKernelClassifier(BANK, "alignf").fit(X, y)
+    mu = model.kernel_weights_
+    share = mu / mu.sum()
+    found = model.group_weights({"smooth": "*Gaussian*", "rest": [2, "Poly*"]})
+    assert list(found) == ["smooth", "rest"]
+    np.testing.assert_allclose(list(found.values()), [share[:2].sum(), share[2:].sum()])
+    sums = model.group_weights({"one": 0}, share=False)
+    assert sums == pytest.approx({"one": mu[0], "(others)": mu[1:].sum()})
+    assert model.group_weights() == pytest.approx(model.view_weights_)
+    grouped = mk.HierarchicalNorm(groups=["a", "a", "b", "b"], p=1.0, q=2.0)
+    learned = mk.MultiKernelClassifier(BANK, grouped).fit(X, y)
+    mu = learned.kernel_weights_ / learned.kernel_weights_.sum()
+    assert learned.group_weights() == pytest.approx({"a": mu[:2].sum(), "b": mu[2:].sum()})
+    lists = mk.HierarchicalNorm(groups=[[0, 3], [1, 2]], p=1.0, q=2.0)
+    assert list(mk.MultiKernelClassifier(BANK, lists).fit(X, y).group_weights()) == [
+        "group 0",
+        "group 1",
+    ]
+    each = mk.MultiKernelClassifier(BANK, "alignf", multiclass="per_class").fit(X, y)
+    np.testing.assert_allclose(sum(each.group_weights({"g": "left*"}).values()), np.ones(3))
+
+
+@pytest.mark.parametrize(
+    ("groups", "error", "message"),
+    [
+        ({"a": "nothing*"}, ValueError, r"groups\['a'\]: no kernel is called 'nothing\*'"),
+        ({"a": 9}, ValueError, "no kernel is called 9"),
+        ({"a": 0, "b": "left*"}, ValueError, "in two groups, 'a' and 'b'"),
+        (["left*"], TypeError, "must map names of groups"),
+    ],
+)
+def test_groups_that_make_no_sense(sample, groups, error, message):
+    model = mk.MultiKernelClassifier(BANK, "uniform").fit(*sample)
+    with pytest.raises(error, match=message):
+        model.group_weights(groups)
+
+
+def test_groups_of_a_bank_without_views(sample):
+    model = mk.MultiKernelClassifier(mk.gaussians([0.1, 1.0]), "uniform").fit(*sample)
+    with pytest.raises(ValueError, match="belong to no views"):
+        model.group_weights()
+
+
+@pytest.mark.parametrize("rule", ["alignf", "lp"])
+@pytest.mark.parametrize("scoring", [None, "neg_log_loss"])
+def test_a_search_with_weights_for_every_class(sample, rule, scoring):
+    """Its scores are those of the plain estimator, and so is what it fits in the end."""
+    from sklearn.model_selection import cross_val_score
+
+    X, y = sample
+    folds = KFold(3, shuffle=True, random_state=0)
+    search = mk.MultiKernelClassifierCV(
+        BANK, rule, [0.1, 1.0], cv=folds, multiclass="per_class", scoring=scoring
+    ).fit(X, y)
+    scores = []
+    for C in (0.1, 1.0):
+        model = mk.MultiKernelClassifier(BANK, rule, C, multiclass="per_class")
+        scores.append(cross_val_score(model, X, y, cv=folds, scoring=scoring).mean())
+    tolerance = 1e-6 if rule == "alignf" else 2e-2  # joint rules start elsewhere
+    np.testing.assert_allclose(
+        search.cv_results_["mean_test_score"], scores, atol=tolerance, rtol=tolerance
+    )
+    plain = mk.MultiKernelClassifier(BANK, rule, search.C_, multiclass="per_class").fit(X, y)
+    assert search.kernel_weights_.shape == (3, 4)
+    np.testing.assert_allclose(search.kernel_weights_, plain.kernel_weights_, atol=1e-6)
+    assert search.view_weights_["left"].shape == (3,)
+
+
+def test_a_fold_without_a_class_is_refused_with_weights_for_every_class(sample):
+    X, y = sample
+    search = mk.MultiKernelClassifierCV(BANK, "alignf", multiclass="per_class", cv=KFold(3))
+    with pytest.raises(ValueError, match=r"no sample of class 0\..*stratified"):
+        search.fit(X, y)

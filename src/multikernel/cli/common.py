@@ -167,7 +167,7 @@ def _show_warning(
 def check_places(*files: Path | None, tables: Path | None = None) -> None:
     """Refuse places that cannot be written before anything is computed; ``tables`` by format."""
     from .._places import check_place
-    from ..tables.reading import check_writable
+    from ..tables.writing import check_writable
 
     for path in files:
         if path is not None:

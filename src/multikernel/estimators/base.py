@@ -14,7 +14,12 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_array,
+    check_is_fitted,
+    validate_data,
+)
 
 from ..grams.engines import assign, build, describe, find_budget
 from ..grams.memory import MemoryBudget
@@ -90,6 +95,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         tags.input_tags.three_d_array = self._is_precomputed
         tags.input_tags.sparse = not self._is_precomputed and not self._ignores_missing
         tags.input_tags.allow_nan = self._ignores_missing
+        tags.input_tags.categorical = self._reads_categories and not self._is_precomputed
         return tags
 
     # -- input ------------------------------------------------------------------------------------
@@ -107,6 +113,9 @@ class MultiKernelEstimator(  # type: ignore[misc]
             )
         if reads_sequences(self.kernels):
             return check_table(self, X, y, reset, **y_options)
+        coded = self._code_frame(X, reset, gaps_as_nan=self._ignores_missing)
+        if coded is not None:
+            X = coded
         refuse_text(X)
         refuse_matrices(X, self._is_precomputed)
         if reset:
@@ -119,12 +128,19 @@ class MultiKernelEstimator(  # type: ignore[misc]
         else:
             options |= {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
         if isinstance(y, str) and y == "no_validation":
-            checked = validate_data(self, X, **options)
+            if coded is not None and not reset:  # the codes have found its columns by name
+                checked = check_array(X, ensure_all_finite="allow-nan", input_name="X")
+            else:
+                checked = validate_data(self, X, **options)
+            if coded is not None:
+                self.feature_names_in_ = self.codes_.feature_names_in_
             if self._is_precomputed:
                 return self._check_kernel_array(checked, reset)
             self._check_missing(checked)
             return checked
         checked, y = validate_data(self, X, y, **options, **y_options)
+        if coded is not None:
+            self.feature_names_in_ = self.codes_.feature_names_in_
         if self._is_precomputed:
             checked = self._check_kernel_array(checked, reset)
         else:
@@ -200,11 +216,11 @@ class MultiKernelEstimator(  # type: ignore[misc]
             X = complete = X if len(keep) == X.shape[0] else X[keep]
             if self._ignores_missing:
                 self.bank_, complete = self._observe(X, keep, weights)
-            elif self.kernels is None:
+            elif self.kernels is None and not self._is_coded:
                 self.bank_ = default_bank(X, kind=self._bank_kind, sample_weight=weights)
             else:
                 names = getattr(self, "feature_names_in_", None)
-                bank = as_bank(self.kernels)
+                bank = self.codes_.bank() if self.kernels is None else as_bank(self.kernels)
                 if target is not None and learns_from_targets(bank):
                     bank = self._learn_scales(bank, X, target, budget)
                 self.bank_ = bank.adapt(X, weights, names)

@@ -46,21 +46,26 @@ def refuse_text(X: Any) -> None:
                 raise ValueError(
                     f"X must be numeric, but column {j} is not: it holds {X[0, j]!r}. {ENCODE}"
                 )
-    if not hasattr(X, "dtypes") or not hasattr(X, "columns"):
-        return
-    text = [
-        str(c)
-        for c, kind in zip(X.columns, X.dtypes, strict=True)
-        if getattr(kind, "kind", "O") not in "fiub"
-        and not getattr(kind, "_is_numeric", False)
-        and (getattr(kind, "kind", "O") in "mM" or not _all_numbers(X[c]))
-    ]
+    text = text_columns(X)
     if text:
         named = ", ".join(map(repr, text[:5])) + (", ..." if len(text) > 5 else "")
         raise ValueError(
             f"X must be numeric, but column{'s' if len(text) > 1 else ''} {named} "
             f"{'are' if len(text) > 1 else 'is'} not. {ENCODE}"
         )
+
+
+def text_columns(X: Any) -> list[str]:
+    """The columns of a data frame that are not numbers; none if X is no frame."""
+    if not hasattr(X, "dtypes") or not hasattr(X, "columns"):
+        return []
+    return [
+        str(c)
+        for c, kind in zip(X.columns, X.dtypes, strict=True)
+        if getattr(kind, "kind", "O") not in "fiub"
+        and not getattr(kind, "_is_numeric", False)
+        and (getattr(kind, "kind", "O") in "mM" or not _all_numbers(X[c]))
+    ]
 
 
 def check_table(estimator: Any, X: Any, y: Any, reset: bool, **y_options: Any) -> Any:

@@ -145,7 +145,8 @@ class MultiKernelClassifier(ClassifierCommon):
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
-        What to combine; None takes :func:`multikernel.default_bank`. With ``"precomputed"``, X is
+        What to combine; None takes :func:`multikernel.default_bank`, or kernels of numbers, of
+        categories and of both if X is a data frame with categories. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="loo"
         A rule by name, such as ``"loo"`` (:class:`multikernel.LeaveOneOut`), ``"uniform"``,
@@ -256,6 +257,8 @@ class MultiKernelClassifier(ClassifierCommon):
         columns of each kernel.
     view_presence_ : dict
         The same by the names of views (:func:`multikernel.per_view`).
+    codes_ : TableCodes
+        How the columns of a data frame with categories are read; there if X was one.
     n_features_in_ : int
     feature_names_in_ : array of str
         When X has column names.

@@ -30,6 +30,9 @@ class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     training sample does not have is -1, and so are all other such levels of the column. A missing
     entry of a category is -2, a level of its own; missing numbers are refused.
 
+    Estimators read frames with categories in the same way, without this class, unless they are
+    given kernels on sequences; what they learned is their attribute ``codes_``.
+
     A column of one level says nothing: kernels do not see a difference in it between training
     samples.
 
@@ -82,6 +85,12 @@ class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         self
         """
+        found = self._learn(X)
+        refuse_gaps(self._encode(found)[:, self.numeric_columns_], self._numeric_names())
+        return self
+
+    def _learn(self, X: Any) -> list[FrameColumn]:
+        """Learn columns and levels; numbers may be missing."""
         found = read_columns(X)
         if not found or len(found[0].cells) == 0:
             raise ValueError("TableCodes: X must have at least one column and one row.")
@@ -106,8 +115,7 @@ class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(names)
         self.categorical_columns_ = [j for j, name in enumerate(names) if name in self.levels_]
         self.numeric_columns_ = [j for j, name in enumerate(names) if name not in self.levels_]
-        self._encode(found)  # numbers that are missing are an error now, not in predictions
-        return self
+        return found
 
     def transform(self, X: Any) -> np.ndarray:
         """The columns of the training sample, by name, as numbers and codes.
@@ -121,6 +129,49 @@ class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         -------
         array of shape (n_samples, n_features), float64
         """
+        out = self._encode(self._find(X))
+        refuse_gaps(out[:, self.numeric_columns_], self._numeric_names())
+        return out
+
+    def inverse_transform(self, X: np.ndarray) -> Any:
+        """The data frame of pandas that has these codes.
+
+        Categories are texts of a categorical type. Levels that the training sample did not have
+        are all called ``"unseen"``; NaN stands for what is missing, in columns of numbers too.
+
+        Parameters
+        ----------
+        X : array of shape (n_samples, n_features)
+            As `transform` returns it.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        import pandas as pd
+
+        check_is_fitted(self)
+        columns: dict[str, Any] = {}
+        for name, values in zip(self.feature_names_in_.tolist(), np.asarray(X).T, strict=True):
+            order = self.levels_.get(name) or self._orders.get(name)
+            if name not in self.levels_ and name not in self._orders:
+                columns[name] = values
+                continue
+            levels = list(order or ())
+            unseen = "unseen"
+            while unseen in levels:
+                unseen += "_"
+            place = np.where(np.isnan(values), MISSING, values).astype(int)
+            place[place == int(UNSEEN)] = len(levels)
+            columns[name] = pd.Categorical.from_codes(
+                np.where(place < 0, -1, place),
+                [*levels, unseen] if name in self.levels_ else levels,
+                ordered=name in self._orders,
+            )
+        return pd.DataFrame(columns)
+
+    def _find(self, X: Any) -> list[FrameColumn]:
+        """The columns of the training sample in another frame."""
         check_is_fitted(self)
         by_name = {column.name: column for column in read_columns(X)}
         expected = self.feature_names_in_.tolist()
@@ -132,7 +183,10 @@ class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 + (f"It lacks {_listed(absent)}. " if absent else "")
                 + (f"It also has {_listed(strange)}; leave them out." if strange else "")
             )
-        return self._encode([by_name[name] for name in expected])
+        return [by_name[name] for name in expected]
+
+    def _numeric_names(self) -> list[str]:
+        return [str(self.feature_names_in_[j]) for j in self.numeric_columns_]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Names of the columns of the result, which are those of X."""
@@ -148,28 +202,17 @@ class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return mixed_columns_bank(self.numeric_columns_, self.categorical_columns_)
 
     def _encode(self, columns: list[FrameColumn]) -> np.ndarray:
+        """Numbers and codes; NaN where a number is missing."""
         out = np.empty((len(columns[0].cells), len(columns)))
-        gaps: dict[str, int] = {}
         for j, column in enumerate(columns):
             if column.name in self.levels_:
                 place = {level: float(c) for c, level in enumerate(self.levels_[column.name])}
                 words = column.words()
                 out[:, j] = [MISSING if w is None else place.get(w, UNSEEN) for w in words]
-                continue
-            if column.name in self._orders:
+            elif column.name in self._orders:
                 out[:, j] = _places(column, self._orders[column.name])
             else:
                 out[:, j] = _numbers(column)
-            count = int(np.isnan(out[:, j]).sum())
-            if count:
-                gaps[column.name] = count
-        if gaps:
-            listed = ", ".join(f"{name!r} {count}" for name, count in list(gaps.items())[:20])
-            raise ValueError(
-                f"TableCodes: missing values in columns of numbers: {listed}. Fill them, for "
-                "example with sklearn.impute.SimpleImputer, or leave the columns out. (In columns "
-                "of categories they are a level of their own.)"
-            )
         return out
 
     def _levels_of_texts(self, column: FrameColumn) -> tuple[str, ...]:
@@ -180,7 +223,7 @@ class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"TableCodes: column {column.name!r} holds {len(levels)} different texts in {rows} "
                 f"rows, such as {levels[0][:40]!r}: too many for a category. Leave it out, give it "
-                "to a kernel on sequences, or name it in categories=... if it is one."
+                "to a kernel on sequences, or, if it is one, give the column the type 'category'."
             )
         return levels
 
@@ -212,9 +255,32 @@ class FrameColumn:
         return tuple(sorted({word for word in self.words() if word is not None}))
 
 
+def refuse_gaps(numbers: np.ndarray, names: list[str]) -> None:
+    """Name the columns of numbers in which some are missing."""
+    counts = np.isnan(numbers).sum(axis=0)
+    gaps = [f"{name!r} {count}" for name, count in zip(names, counts, strict=True) if count]
+    if gaps:
+        raise ValueError(
+            f"TableCodes: missing values in columns of numbers: {', '.join(gaps[:20])}. Fill them, "
+            "for example with sklearn.impute.SimpleImputer, or leave the columns out. (In columns "
+            "of categories they are a level of their own.)"
+        )
+
+
+def is_frame(X: Any) -> bool:
+    """Whether X has named columns with types, as data frames of pandas and polars do."""
+    return all(hasattr(X, name) for name in ("columns", "dtypes", "__getitem__"))
+
+
+def is_category(kind: Any) -> bool:
+    """Whether a type of pandas or polars is that of a category."""
+    text = str(kind)  # types of polars have names only
+    return text == "category" or text.startswith(("Categorical", "Enum"))
+
+
 def read_columns(X: Any) -> list[FrameColumn]:
     """The columns of a data frame of pandas, polars, or anything with the same few methods."""
-    if not (hasattr(X, "columns") and hasattr(X, "dtypes") and hasattr(X, "__getitem__")):
+    if not is_frame(X):
         raise TypeError(
             "TableCodes reads data frames, whose columns have names and types; got "
             f"{type(X).__name__}. Estimators take arrays of numbers as they are."
@@ -226,7 +292,7 @@ def read_columns(X: Any) -> list[FrameColumn]:
     out = []
     for j, (key, kind) in enumerate(zip(X.columns, X.dtypes, strict=True)):
         series = X.iloc[:, j] if hasattr(X, "iloc") else X[key]
-        text = str(kind)  # types of polars have names only
+        text = str(kind)
         if getattr(kind, "kind", "") in tuple("mMc") or text.startswith(
             ("Date", "Time", "Duration", "List", "Struct", "Array")
         ):
@@ -235,7 +301,7 @@ def read_columns(X: Any) -> list[FrameColumn]:
                 "a category. Make numbers of it, or leave it out."
             )
         ordered = bool(getattr(kind, "ordered", False))
-        declared = text == "category" or text.startswith(("Categorical", "Enum"))
+        declared = is_category(kind)
         order = None
         if declared and ordered:
             order = tuple(str(_word(level)) for level in kind.categories)

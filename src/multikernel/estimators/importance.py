@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..grams.planning import Plan
 from ..grams.protocol import Expansion
-from ..grams.sensitivity import column_sensitivities
+from ..grams.sensitivity import column_sensitivities, exchange_sensitivities
 from ..kernels.algebra import Composite, Power, Scaled
 from ..kernels.base import Kernel
 from ..kernels.derivatives import has_derivative, reads_ranks
@@ -26,6 +26,9 @@ MAX_SAMPLES = 1000
 MAX_SAMPLE_BYTES = 2**24
 #: Where derivatives are found by moving columns, files hold the importance of at most so many.
 MAX_MOVED_COLUMNS = 50
+#: With categories a prediction for every sample and column is needed: over at most so many samples,
+#: and in files only for models of at most so many training samples.
+MAX_EXCHANGED_SAMPLES, MAX_STORED_EXCHANGE_SAMPLES = 500, 2000
 
 
 class ColumnImportance:
@@ -44,6 +47,11 @@ class ColumnImportance:
         matter; summed over classes or outputs, and divided by the total. All zero if the function
         is constant. Of large training samples 1,000 samples, evenly spaced, are averaged over. It
         is computed when it is first asked for.
+
+        If a kernel reads codes of categories (:class:`Overlap`), which have no derivatives, it is
+        for all columns half the mean squared change of the function when a sample gets the value
+        of another sample in that column: the same number for a linear function. At most 500
+        samples, evenly spaced, are averaged over.
         """
         check_is_fitted(self)
         if "_column_importance" not in self.__dict__:
@@ -73,12 +81,20 @@ class ColumnImportance:
                 "the model is saved, and the file holds it."
             )
         X, sample_weight = kept
+        if self._reads_codes():
+            rows = np.linspace(0, X.shape[0] - 1, MAX_EXCHANGED_SAMPLES).astype(int)
+            rows = np.unique(rows)
+            weights = None if sample_weight is None else sample_weight[rows]
+            X = X[rows].toarray() if sp.issparse(X) else X[rows]
+            return as_shares(exchange_sensitivities(self._expansion, X, weights))
         step = float(np.finfo(check_dtype(self.dtype) or X.dtype).eps ** (1 / 3))
         if any(reads_ranks(kernel) for part in self.grams_.parts for kernel in part.kernels):
             step = SLOPE_WINDOW  # smaller steps would see gaps between samples
         found = column_sensitivities(self._expansion, X, sample_weight, relative_step=step)
-        total = found.sum()
-        return found / total if total > 0 else found
+        return as_shares(found)
+
+    def _reads_codes(self) -> bool:
+        return any(reads_codes(kernel) for part in self.grams_.parts for kernel in part.kernels)
 
     def _keep_for_importance(self, X: Any, sample_weight: np.ndarray | None) -> None:
         """Copy the training samples that `column_importance_` will average over."""
@@ -94,10 +110,12 @@ class ColumnImportance:
 
     def _importance_is_cheap(self) -> bool:
         """Whether derivatives are known, or few columns have to be moved to find them."""
+        few = self._importance_sample[0].shape[1] <= MAX_MOVED_COLUMNS
+        if self._reads_codes():
+            return few and self.grams_.n_samples <= MAX_STORED_EXCHANGE_SAMPLES
         kernels = [kernel for part in self.grams_.parts for kernel in part.kernels]
         known = all(has_derivative(kernel) for kernel in kernels)
         spherical = getattr(self, "normalize", None) == "spherical"
-        few = self._importance_sample[0].shape[1] <= MAX_MOVED_COLUMNS
         return few or (known and not spherical)
 
     def _stored_attributes(self) -> dict[str, Any]:
@@ -108,11 +126,26 @@ class ColumnImportance:
         return {**vars(self), "_importance_sample": None}
 
 
+def as_shares(values: np.ndarray) -> np.ndarray:
+    """Values as parts of their sum; zeros stay zeros."""
+    total = values.sum()
+    return values / total if total > 0 else values
+
+
 def sees_columns(kernel: Kernel) -> bool:
-    """Whether a kernel, however composed, is a function of columns of numbers."""
+    """Whether a kernel, however composed, is a function of columns of numbers or codes."""
+    return all(isinstance(leaf, VectorKernel) for leaf in leaves(kernel))
+
+
+def reads_codes(kernel: Kernel) -> bool:
+    """Whether a kernel compares codes: there is no small step from one category to another."""
+    return any(isinstance(leaf, Overlap) for leaf in leaves(kernel))
+
+
+def leaves(kernel: Any) -> list[Any]:
+    """The kernels that a kernel is composed of."""
     if isinstance(kernel, Composite):
-        return all(sees_columns(part) for part in kernel.parts)
+        return [leaf for part in kernel.parts for leaf in leaves(part)]
     if isinstance(kernel, (Scaled, Power, Observed)):
-        return sees_columns(kernel.kernel)
-    # Codes of categories are no quantities: there is no small step from one to another.
-    return isinstance(kernel, VectorKernel) and not isinstance(kernel, Overlap)
+        return leaves(kernel.kernel)
+    return [kernel]

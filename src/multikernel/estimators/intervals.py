@@ -200,6 +200,9 @@ class IntervalMixin:
 
     def _named(self, X: Any) -> Any:
         """Validated inputs with the column names of the fit, which kernels may refer to."""
+        codes = self.__dict__.get("codes_")
+        if codes is not None:
+            return codes.inverse_transform(X)
         names = getattr(self, "feature_names_in_", None)
         if names is None or not isinstance(X, np.ndarray) or X.ndim != 2:
             return X

@@ -13,6 +13,7 @@ from ..kernels.bank import KernelBank, as_bank, view_of
 from ..kernels.base import Kernel
 from ..kernels.default_bank import default_bank
 from ..kernels.observed import column_means, columns_read, name_columns, observe
+from .frames import FrameMixin
 
 #: What the parameter ``missing`` may be.
 MISSING = StrOptions({"error", "ignore"})
@@ -20,7 +21,7 @@ MISSING = StrOptions({"error", "ignore"})
 MAX_NAMED = 5
 
 
-class MissingMixin:
+class MissingMixin(FrameMixin):
     """Mixin: the parameter ``missing``, and how present each kernel and view was in fit."""
 
     kernels: Any
@@ -70,12 +71,16 @@ class MissingMixin:
         ``keep`` are the numbers that the user knows the rows by.
         """
         omega = np.ones(len(X)) if sample_weight is None else sample_weight
-        filled = np.where(np.isnan(X), column_means(X, omega).astype(X.dtype), X)
-        if self.kernels is None:
+        fill = self._fill_codes(column_means(X, omega))
+        filled = np.where(np.isnan(X), fill.astype(X.dtype), X)
+        if self.kernels is None and self._is_coded:
+            bank = self.codes_.bank()
+        elif self.kernels is None:
             bank = default_bank(filled, kind=self._bank_kind, sample_weight=sample_weight)
         else:
             bank = as_bank(self.kernels)
-        bank, absent = observe(bank, X, sample_weight, getattr(self, "feature_names_in_", None))
+        names = getattr(self, "feature_names_in_", None)
+        bank, absent = observe(bank, X, sample_weight, names, fill)
         without = np.flatnonzero(absent.all(axis=0))
         if len(without):
             raise ValueError(

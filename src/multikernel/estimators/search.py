@@ -18,6 +18,7 @@ import numpy as np
 from rich.progress import track
 from scipy.stats import rankdata
 from sklearn.base import _fit_context, clone
+from sklearn.utils._param_validation import StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._threads import one_blas_thread
@@ -37,8 +38,9 @@ from .folds import FoldClassifier, FoldRegressor, Splits, kept_splits, score_fol
 from .missing import MISSING
 from .regressor import RegressorCommon
 
-#: A predictor of one fold: learner, combined kernel, and what was learned.
-TrainedFold = tuple[Learner, CombinedGram, Machine]
+#: The predictors of one fold: the learner, and combined kernel and what was learned for all outputs
+#: together or for each.
+TrainedFold = tuple[Learner, list[CombinedGram], list[Machine]]
 
 
 class Fold:
@@ -47,6 +49,14 @@ class Fold:
     def __init__(self, number: int, grams: Grams, target: Target) -> None:
         self.number, self.grams, self.target = number, grams, target
         self._summary: Summary | None = None
+        self._columns: list[Fold] = []
+
+    def columns(self) -> list[Fold]:
+        """One fold for every output alone, with statistics of its own."""
+        if not self._columns:
+            outputs = range(self.target.Y.shape[1])
+            self._columns = [Fold(self.number, self.grams, self.target.column(j)) for j in outputs]
+        return self._columns
 
     def summary(self, rule: Weighting) -> Summary | None:
         if rule.needs_summary:
@@ -155,7 +165,7 @@ class SearchMixin(MultiKernelEstimator):
                 expansion = part.expand(warm, machine.coef)
                 outputs.append(expansion.values(points) + machine.intercept)
                 path.append(warm)
-                trained.append((learner, found.gram, machine))
+                trained.append((learner, [found.gram], [machine]))
             return np.stack(outputs), path if isinstance(rule, JointWeighting) else [], trained
         weights, gram = combine_by_rule(part, target, rule, learners[0], summary)
         machines: list[Machine] = []
@@ -166,7 +176,7 @@ class SearchMixin(MultiKernelEstimator):
         coefs = np.concatenate([machine.coef for machine in machines], axis=1)
         together = part.expand(weights, coefs).values(points)
         together = together + np.concatenate([machine.intercept for machine in machines])
-        trained = [(learner, gram, m) for learner, m in zip(learners, machines, strict=True)]
+        trained = [(learner, [gram], [m]) for learner, m in zip(learners, machines, strict=True)]
         return together.reshape(len(together), len(learners), t).transpose(1, 0, 2), [], trained
 
     def _fold_target(self, target: Target, y: np.ndarray, train: np.ndarray, fold: int) -> Target:
@@ -174,7 +184,11 @@ class SearchMixin(MultiKernelEstimator):
         return target.take(train)
 
     def _calibrate_fold(
-        self, target: Target, learner: Learner, gram: CombinedGram, machine: Machine
+        self,
+        target: Target,
+        learner: Learner,
+        grams: Sequence[CombinedGram],
+        machines: Sequence[Machine],
     ) -> Any:
         """The probabilities of a predictor that was trained on one fold; classifiers have them."""
 
@@ -211,8 +225,8 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         Folds; None for 5, stratified.
     scoring : str, callable or None, default=None
         What to maximise; accuracy by default.
-    loss, fit_intercept, center, normalize, class_weight, calibration, tol, max_iter, missing, \
-    dtype, memory_budget, n_jobs, random_state, engine, device, verbose
+    loss, multiclass, fit_intercept, center, normalize, class_weight, calibration, tol, max_iter, \
+    missing, dtype, memory_budget, n_jobs, random_state, engine, device, verbose
         As in :class:`MultiKernelClassifier`.
 
     Attributes
@@ -247,6 +261,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         **ClassifierCommon._parameter_constraints,
         **_SEARCH_CONSTRAINTS,
         "Cs": ["array-like"],
+        "multiclass": [StrOptions({"shared", "per_class"})],
     }
 
     def __init__(
@@ -256,6 +271,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         Cs: Any = (0.01, 0.1, 1.0, 10.0, 100.0),
         *,
         loss: str = "hinge",
+        multiclass: str = "shared",
         fit_intercept: bool = True,
         cv: Any = None,
         scoring: Any = None,
@@ -278,6 +294,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         self.weighting = weighting
         self.Cs = Cs
         self.loss = loss
+        self.multiclass = multiclass
         self.fit_intercept = fit_intercept
         self.cv = cv
         self.scoring = scoring
@@ -330,8 +347,42 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         self.weighting_, self.C_ = self._search(grams, target, y[keep], splits, learner, Cs, "C")
         rule = self._as_weighting(clone(self.weighting_, safe=False))
         self.cv_indices_ = [(keep[train], keep[test]) for train, test in splits]
-        self._fit(grams, target, rule, learner(self.C_), keep)
+        separate = self._is_separate(target)
+        self._fit(grams, target, rule, learner(self.C_), keep, separate=separate)
         return self
+
+    def _predict_fold(
+        self,
+        fold: Fold,
+        rule: Weighting,
+        learners: Sequence[Learner],
+        points: Any,
+        warm: np.ndarray | None,
+    ) -> tuple[np.ndarray, list[np.ndarray], list[TrainedFold]]:
+        if not self._is_separate(fold.target):
+            return super()._predict_fold(fold, rule, learners, points, warm)
+        outputs, paths, trained = [], [], []
+        for j, own in enumerate(fold.columns()):
+            if len(np.unique(own.target.labels)) < 2:
+                raise ValueError(
+                    f"multiclass='per_class' learns weights for every class, but the training part "
+                    f"of fold {fold.number} has no sample of class {self.classes_[j]}. Use "
+                    "stratified folds, or multiclass='shared'."
+                )
+            start = None if warm is None else warm[j]
+            values, path, found = super()._predict_fold(own, rule, learners, points, start)
+            outputs.append(values)
+            paths.append(path)
+            trained.append(found)
+        together = [
+            (learner, [one[v][1][0] for one in trained], [one[v][2][0] for one in trained])
+            for v, learner in enumerate(learners)
+        ]
+        stacked = [np.stack(weights) for weights in zip(*paths, strict=True)]
+        return np.concatenate(outputs, axis=2), stacked, together
+
+    def _is_separate(self, target: Target) -> bool:
+        return self.multiclass == "per_class" and target.Y.shape[1] > 1
 
     def _fold_target(self, target: Target, y: np.ndarray, train: np.ndarray, fold: int) -> Target:
         part = target.take(train)
@@ -344,10 +395,21 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         return replace(part, costs=self._class_costs(y[train], part.sample_weight))
 
     def _calibrate_fold(
-        self, target: Target, learner: Any, gram: CombinedGram, machine: Machine
+        self,
+        target: Target,
+        learner: Any,
+        grams: Sequence[CombinedGram],
+        machines: Sequence[Machine],
     ) -> Calibration | None:
         rows = self._samples_to_leave_out(target, learner)
-        held_out = None if rows is None else learner.left_out(gram, target, machine, rows)
+        held_out = None
+        if rows is not None:
+            targets = [target]
+            if len(machines) > 1:
+                targets = [target.column(j) for j in range(len(machines))]
+            each = zip(grams, targets, machines, strict=True)
+            values = [learner.left_out(gram, own, machine, rows) for gram, own, machine in each]
+            held_out = np.concatenate(values, axis=1)
         return self._make_calibration(target, held_out, getattr(learner, "max_left_out", None))
 
     def _score_fold(

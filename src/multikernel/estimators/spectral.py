@@ -196,6 +196,15 @@ class SpectralKernelClassifier(ClassifierCommon):
     0.87 [0.92 0.08 0.  ]
     """
 
+    _reads_categories = False
+
+    def _importance(self) -> np.ndarray:
+        raise AttributeError(
+            f"{type(self).__name__} has no column_importance_: its kernel is learned for the given "
+            "samples, and at new samples it is an interpolation without useful derivatives. Use "
+            "sklearn.inspection.permutation_importance, or MultiKernelClassifier."
+        )
+
     _parameter_constraints = {
         "kernel": "no_validation",  # as_bank says more about what came
         "family": [StrOptions(set(FAMILIES))],

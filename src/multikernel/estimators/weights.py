@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..kernels.bank import view_of
+from ..weighting.structured_norms import group_labels
+
+#: What `group_weights` calls the kernels that are in no group.
+OTHERS = "(others)"
 
 
 def is_weighted(estimator: Any) -> bool:
@@ -113,7 +120,75 @@ class Weights:
 
 
 class ViewWeights:
-    """Mixin: the attribute ``view_weights_`` of fitted models."""
+    """Mixin: ``view_weights_`` and ``group_weights`` of fitted models."""
+
+    def group_weights(
+        self, groups: Mapping[str, Any] | None = None, *, share: bool = True
+    ) -> dict[str, Any]:
+        """Kernel weights added up by groups of kernels.
+
+        Parameters
+        ----------
+        groups : mapping of name to kernels, optional
+            The kernels of a group: names, patterns of names such as ``"*Gaussian*"``, numbers, or
+            a list of these. Kernels in none of the groups are listed as ``"(others)"``. Without
+            it, the groups of a :class:`multikernel.HierarchicalNorm`, if the weights were learned
+            with one, else the views of :func:`multikernel.per_view`.
+        share : bool, default=True
+            Whether to return shares, which are parts of one, or sums of weights.
+
+        Returns
+        -------
+        dict of str to float
+            Arrays of shape (n_classes,) where every class has weights of its own.
+
+        Examples
+        --------
+        >>> import multikernel as mk
+        >>> from sklearn.datasets import load_iris
+        >>> X, y = load_iris(return_X_y=True)
+        >>> model = mk.MultiKernelClassifier(weighting="uniform").fit(X, y)
+        >>> shares = model.group_weights({"smooth": "Gaussian*", "linear": "Linear*"})
+        >>> {name: round(value, 2) for name, value in shares.items()}
+        {'smooth': 0.23, 'linear': 0.08, '(others)': 0.69}
+        """
+        check_is_fitted(self)
+        if not is_weighted(self):
+            raise AttributeError(f"{type(self).__name__} weights no kernels.")
+        weights = Weights.of(self)
+        sizes = np.abs(weights.values)
+        if share:
+            total = sizes.sum(axis=1, keepdims=True)
+            sizes = np.divide(sizes, total, out=np.zeros_like(sizes), where=total > 0)
+        labels = self._group_labels(groups, weights)
+        sums: dict[str, np.ndarray] = {name: np.zeros(len(sizes)) for name in labels if name}
+        for label, column in zip(labels, sizes.T, strict=True):
+            sums[label] = sums[label] + column
+        if groups is not None:  # in the order that was asked for
+            ordered = [str(name) for name in groups]
+            sums = {name: sums.get(name, np.zeros(len(sizes))) for name in ordered} | sums
+        return {
+            name: value if weights.machines else float(value[0]) for name, value in sums.items()
+        }
+
+    def _group_labels(self, groups: Mapping[str, Any] | None, weights: Weights) -> list[str]:
+        """The group of every kernel."""
+        names = weights.names
+        if groups is not None:
+            return labels_of(groups, names)
+        rule: Any = getattr(self, "weighting_", None) or getattr(self, "weighting", None)
+        given = getattr(rule, "groups", None)
+        if given is not None:
+            numbers = group_labels(given, len(names))
+            listed = all(isinstance(one, Iterable) and not isinstance(one, str) for one in given)
+            return [f"group {j}" for j in numbers] if listed else [str(label) for label in given]
+        if not weights.has_views:
+            raise ValueError(
+                "group_weights: the kernels belong to no views. Name groups of kernels, as in "
+                "model.group_weights({'smooth': '*Gaussian*', 'linear': [0, 1]}); kernel_names_ "
+                "has the names."
+            )
+        return [view_of(name) or name for name in names]
 
     @property
     def view_weights_(self) -> dict[str, Any]:
@@ -140,3 +215,37 @@ class ViewWeights:
         if weights.machines:
             return weights.machine_views
         return {view: float(share[0]) for view, share in weights.machine_views.items()}
+
+
+def labels_of(groups: Mapping[str, Any], names: list[str]) -> list[str]:
+    """The group of every kernel, from names, patterns of names and numbers."""
+    if not isinstance(groups, Mapping):
+        raise TypeError(
+            "groups must map names of groups to kernels, such as {'smooth': '*Gaussian*'}; got "
+            f"{type(groups).__name__}."
+        )
+    labels = [OTHERS] * len(names)
+    for group, members in groups.items():
+        listed = [members] if isinstance(members, (str, Integral)) else list(members)
+        for member in listed:
+            found = _members(member, names)
+            if not found:
+                raise ValueError(
+                    f"groups[{group!r}]: no kernel is called {member!r}; the names are "
+                    f"{', '.join(map(repr, names[:5]))}{', ...' if len(names) > 5 else ''}."
+                )
+            for k in found:
+                if labels[k] not in (OTHERS, str(group)):
+                    raise ValueError(
+                        f"Kernel {names[k]!r} is in two groups, {labels[k]!r} and {group!r}."
+                    )
+                labels[k] = str(group)
+    return labels
+
+
+def _members(member: Any, names: list[str]) -> list[int]:
+    if isinstance(member, Integral) and not isinstance(member, bool):
+        return [int(member)] if 0 <= int(member) < len(names) else []
+    if str(member) in names:
+        return [names.index(str(member))]
+    return [k for k, name in enumerate(names) if fnmatchcase(name, str(member))]

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from ..estimators.base import MultiKernelEstimator
+from ..estimators.codes import TableCodes
 from ..grams.protocol import Expansion
 from ..kernels.precomputed import Precomputed
 from ..tables.model import TableModel
@@ -42,7 +43,7 @@ def checked(estimator: Any) -> Any:
     if isinstance(estimator, TableModel):
         checked(estimator.estimator)
         return estimator
-    if not isinstance(estimator, MultiKernelEstimator):
+    if not isinstance(estimator, (MultiKernelEstimator, TableCodes)):
         raise TypeError(
             f"mk.save stores fitted estimators of multikernel; got {type(estimator).__name__}. "
             "Of a pipeline or a search, save the fitted estimator inside it."
@@ -56,9 +57,11 @@ def verify(estimator: Any) -> Any:
     if isinstance(estimator, TableModel):
         verify(estimator.estimator)
         return estimator
-    if not isinstance(estimator, MultiKernelEstimator):
+    if not isinstance(estimator, (MultiKernelEstimator, TableCodes)):
         raise ModelFileError("it holds no estimator.")
     check_is_fitted(estimator)
+    if isinstance(estimator, TableCodes):
+        return estimator
     if not isinstance(estimator._expansion, Expansion):
         raise ModelFileError(
             "the sizes of its parts do not fit each other: there is no function to predict with."

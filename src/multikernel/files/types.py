@@ -78,6 +78,7 @@ ESTIMATORS: tuple[type, ...] = (
     estimators.ConsensusKernel,
     estimators.KernelClustering,
     estimators.KernelFeatures,
+    estimators.TableCodes,
     TableModel,
 )
 

@@ -62,3 +62,49 @@ def column_sensitivities(
         slopes = expansion.gradients(block, steps)
         squares += np.einsum("m,mjt,mjt->j", omega[rows], slopes, slopes)
     return squares * spread**2
+
+
+def exchange_sensitivities(
+    expansion: Expansion,
+    X: np.ndarray,
+    sample_weight: np.ndarray | None = None,
+    *,
+    seed: int = 0,
+) -> np.ndarray:
+    """Half the mean squared change of a function if a column takes the value of another sample.
+
+    With ``x'`` a second sample, drawn independently with the sample weights as odds,
+
+        s_j = 1/2 E sum_t (f_t(x) - f_t(x with x'_j in column j))^2
+
+    which for a linear function is its squared slope times the variance of the column, as in
+    :func:`column_sensitivities`, and needs no derivative: columns may hold codes of categories.
+
+    Parameters
+    ----------
+    expansion : Expansion
+        f, with outputs t.
+    X : array of shape (n, n_features)
+    sample_weight : array of shape (n,), optional
+        How often each sample counts.
+    seed : int, default=0
+        One other sample is drawn for each sample.
+
+    Returns
+    -------
+    array of shape (n_features,)
+    """
+    n, d = X.shape
+    omega = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    omega = omega / omega.sum()
+    donors: np.ndarray = np.asarray(np.random.default_rng(seed).choice(n, n, p=omega))
+    before = expansion.values(expansion.encode(X))
+    found = np.zeros(d)
+    for j in range(d):
+        moved = np.flatnonzero(X[:, j] != X[donors, j])
+        if len(moved):
+            changed = X[moved].copy()
+            changed[:, j] = X[donors[moved], j]
+            change = expansion.values(expansion.encode(changed)) - before[moved]
+            found[j] = 0.5 * float(omega[moved] @ np.sum(change**2, axis=1))
+    return found

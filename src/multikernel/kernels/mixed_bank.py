@@ -20,33 +20,48 @@ def mixed_columns_bank(numeric: Sequence[int], categorical: Sequence[int]) -> Ke
     """Kernels of the numbers, of the categories, and products of both.
 
     In a product the numbers and the categories have a part in the distance that is proportional
-    to how many columns they are. Widths and scales are learned from the training sample.
+    to how many columns they are. Widths and scales are learned from the training sample. The
+    names of the kernels begin with ``numbers``, ``categories`` or ``both``, so that the attribute
+    ``view_weights_`` of a fitted model says how much each of them has.
 
     Parameters
     ----------
     numeric, categorical : sequences of int
         Columns of X; the latter hold codes.
     """
-    kernels: list[Kernel] = []
+    kernels: list[tuple[str, Kernel]] = []
     numbers, codes = tuple(numeric), tuple(categorical)
+    overlap = Overlap(columns=codes or None)
+    powers = [("", overlap), *((f" ** {p:g}", overlap**p) for p in OVERLAP_POWERS[1:])]
     if numbers:
-        kernels.extend(at_distances(Exponential(), ROUGH_FACTORS, columns=numbers))
-        kernels.extend(
-            at_distances(Laplacian(), ROUGH_FACTORS, scaling="quantile", columns=numbers)
-        )
-        kernels.append(Linear(scaling="standard", columns=numbers))
+        forms: list[tuple[VectorKernel, str]] = [
+            (Exponential(), "standard"),
+            (Laplacian(), "quantile"),
+        ]
+        kernels += [
+            (f"numbers: {_name(form, factor, scaling)}", near)
+            for form, scaling in forms
+            for factor, near in zip(
+                ROUGH_FACTORS,
+                at_distances(form, ROUGH_FACTORS, scaling=scaling, columns=numbers),
+                strict=True,
+            )
+        ]
+        kernels.append(("numbers: Linear()", Linear(scaling="standard", columns=numbers)))
     if codes:
-        overlap = Overlap(columns=codes)
-        kernels += [overlap if power == 1 else overlap**power for power in OVERLAP_POWERS]
-        kernels.append(Overlap(weights="frequency", columns=codes))
+        kernels += [(f"categories: Overlap(){power}", kernel) for power, kernel in powers]
+        rare = Overlap(weights="frequency", columns=codes)
+        kernels.append(("categories: Overlap(weights='frequency')", rare))
     if numbers and codes:
         share = len(numbers) / (len(numbers) + len(codes))
-        forms: list[tuple[VectorKernel, str]] = [
-            (Laplacian(), "quantile"),
-            (Exponential(), "standard"),
-        ]
-        for form, scaling in forms:
+        for form, scaling in reversed(forms):
             for factor in ROUGH_FACTORS:
                 near = AtDistance(form, factor / share, columns=numbers, scaling=scaling)
-                kernels.append(near * overlap ** ((1 - share) / factor))
-    return KernelBank(kernels)
+                both = near * overlap ** ((1 - share) / factor)
+                kernels.append((f"both: {_name(form, factor, scaling)}, Overlap()", both))
+    return KernelBank([kernel for _, kernel in kernels], [name for name, _ in kernels])
+
+
+def _name(form: Kernel, factor: float, scaling: str) -> str:
+    of = " of ranks" if scaling == "quantile" else ""
+    return f"{type(form).__name__}{of} at {factor:g} x median"

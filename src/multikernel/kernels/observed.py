@@ -139,6 +139,7 @@ def observe(
     X: np.ndarray,
     sample_weight: np.ndarray | None = None,
     feature_names: Sequence[str] | None = None,
+    fill: np.ndarray | None = None,
 ) -> tuple[KernelBank, np.ndarray]:
     """The kernels of a bank as :class:`Observed`, and which samples each of them lacks.
 
@@ -152,6 +153,9 @@ def observe(
         The training sample, with NaN for what is missing.
     sample_weight : array of shape (n,), optional
     feature_names : sequence of str, optional
+    fill : array of shape (n_features,), optional
+        Values in place of NaN for samples that have some columns of a kernel; by default the
+        means of the columns.
 
     Returns
     -------
@@ -161,7 +165,7 @@ def observe(
     names = None if feature_names is None else [str(name) for name in feature_names]
     omega = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, np.float64)
     missing = np.isnan(X)
-    fill = column_means(X, omega)
+    filling = column_means(X, omega) if fill is None else fill
     samples: dict[tuple[int, ...], tuple[np.ndarray, ...]] = {}  # kernels of a view share theirs
 
     def select(columns: tuple[int, ...], owner: str) -> tuple[np.ndarray, ...]:
@@ -174,9 +178,9 @@ def observe(
             if len(empty):
                 raise ValueError(_empty_columns(owner, empty, names))
             own = X[np.ix_(~lost, index)]
-            reference = np.where(np.isnan(own), fill[index].astype(own.dtype), own)
+            reference = np.where(np.isnan(own), filling[index].astype(own.dtype), own)
             shares = omega[~lost] / omega[~lost].sum()
-            samples[columns] = lost, fill[index], reference, shares
+            samples[columns] = lost, filling[index], reference, shares
         return samples[columns]
 
     kernels: list[Kernel] = []
@@ -191,13 +195,13 @@ def observe(
             columns = tuple(sorted(columns_read(placed, X.shape[1])))
             view = None if given is None else view_of(given) or None
             owner = f"Kernel {given or kernel.name!r}" if view is None else f"View {view!r}"
-            lost, filling, reference, shares = select(columns, owner)
+            lost, values, reference, shares = select(columns, owner)
             weights = None if sample_weight is None else omega[~lost]
             own = adapt(_on_own_columns(placed, columns), reference, weights, None)
             label = repr(_with_columns_of(own, kernel))
             if given is not None and kernel is entry:
                 label = given
-            kernels.append(Observed.of(own, columns, filling, reference, shares, label, view))
+            kernels.append(Observed.of(own, columns, values, reference, shares, label, view))
             absent.append(lost)
     return KernelBank(kernels), np.stack(absent)
 

@@ -17,6 +17,7 @@ import numpy as np
 
 from ..bounds.bound_factor import axes
 from ..estimators.weights import Weights
+from .answers import reliability, sample_shares
 from .comparisons import block_norms, compare_weights, scores_by_norm, scores_by_size
 from .embeddings import embedding
 from .findings import (
@@ -38,6 +39,8 @@ __all__ = [
     "spectrum",
     "certificate",
     "embedding",
+    "sample_shares",
+    "reliability",
     "compare_weights",
     "block_norms",
     "scores_by_size",

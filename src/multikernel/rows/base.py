@@ -70,12 +70,16 @@ class Rows:
         Most rows of a chunk.
     client : dask.distributed.Client or None
         Where passes run, unless they are told otherwise.
+    task, reason : str or None
+        Of tables: "classification" or "regression", and why; None where nobody asked.
     """
 
     pieces: Sequence[Piece]
     reader: Reader
     chunk_rows: int
     client: Any = None
+    task: str | None = None
+    reason: str | None = None
     #: marks of the first pass, by piece
     seen: dict[int, Mark] = field(default_factory=dict, repr=False)
 
@@ -157,6 +161,8 @@ def read_piece(
             break
         yield chunk
     mark = Mark(done, crc)
+    if expected is None and piece.n_rows is not None and done != piece.n_rows:
+        expected = Mark(piece.n_rows, crc)  # lengths come from the source itself
     if expected is None:
         remember(mark)
     elif mark != expected:

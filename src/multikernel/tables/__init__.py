@@ -14,8 +14,9 @@ array([[1., 0., 1.],
 from .encoding import Column, TableEncoder
 from .frame import DataError, Frame
 from .model import TableModel
-from .reading import read_frame, write_columns
+from .reading import read_frame
 from .targets import TargetColumn, find_target
+from .writing import TableWriter, write_columns
 
 __all__ = [
     "Column",
@@ -23,6 +24,7 @@ __all__ = [
     "Frame",
     "TableEncoder",
     "TableModel",
+    "TableWriter",
     "TargetColumn",
     "find_target",
     "read_frame",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,7 +161,7 @@ class TableEncoder:
             if not np.isfinite(values).all():
                 raise DataError(f"Column {column.name!r} holds infinite values.")
             return np.asarray(values)[:, None]
-        words = _as_words(values)
+        words = as_words(values)
         if column.fill is not None:
             words = as_texts([column.fill if word is None else word for word in words])
         if column.kind == "text":
@@ -223,19 +223,28 @@ def _describe(
         return Column(name, "text", (), "" if impute else None)
     if not is_text(values) and not categorical:
         return Column(name, "number", (), float(np.median(values[~absent])) if impute else None)
-    words = _as_words(values)
-    levels, counts = np.unique([word for word in words if word is not None], return_counts=True)
-    if len(levels) > MOST_LEVELS or (is_text(values) and len(levels) > max(len(words) / 2, 2)):
+    words = [word for word in as_words(values) if word is not None]
+    levels, counts = np.unique(words, return_counts=True)
+    found = dict(zip(map(str, levels.tolist()), counts.tolist(), strict=True))
+    return describe_category(name, found, len(values), is_text(values), impute)
+
+
+def describe_category(
+    name: str, levels: Mapping[str, int], n_rows: int, text: bool, impute: str | None
+) -> Column:
+    """A category with these levels, sorted, and how often each occurs, if they are few enough."""
+    if len(levels) > MOST_LEVELS or (text and len(levels) > max(n_rows / 2, 2)):
+        many = f"more than {MOST_LEVELS}" if len(levels) > MOST_LEVELS else str(len(levels))
         raise DataError(
-            f"Column {name!r} holds {len(levels)} different texts in {len(words)} rows, such as "
-            f"{str(levels[0])[:40]!r}: too many for a category. Leave it out with --drop {name}, "
-            "or give it a kernel on sequences in a views file."
+            f"Column {name!r} holds {many} different texts in {n_rows} rows, such as "
+            f"{next(iter(levels))[:40]!r}: too many for a category. Leave it out with --drop "
+            f"{name}, or give it a kernel on sequences in a views file."
         )
-    fill = str(levels[int(np.argmax(counts))]) if impute else None
-    return Column(name, "category", tuple(map(str, levels.tolist())), fill)
+    fill = max(levels, key=lambda level: levels[level]) if impute else None
+    return Column(name, "category", tuple(levels), fill)
 
 
-def _as_words(values: np.ndarray) -> np.ndarray:
+def as_words(values: np.ndarray) -> np.ndarray:
     """Categories as texts; whole numbers without a decimal point."""
     if is_text(values):
         return values

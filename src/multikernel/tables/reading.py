@@ -2,27 +2,15 @@
 
 from __future__ import annotations
 
-import bz2
-import csv
-import gzip
-import json
-import lzma
 import zipfile
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from os import PathLike
 from pathlib import Path
-from typing import IO, Any
 
 import numpy as np
 
-from .._places import check_place
-from .frame import DataError, Frame, as_column, as_texts
-
-#: What stands for a missing entry in text files.
-MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
-
-OPENERS: dict[str, Callable[..., IO[Any]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
+from .arrow import read_arrow
+from .frame import DataError, Frame, as_column
+from .text import OPENERS, text_frames
 
 #: suffix of a file -> its format
 FORMATS = {
@@ -80,10 +68,10 @@ def read_frame(path: str | PathLike[str], *, format: str | None = None) -> Frame
         raise DataError(f"{path} is a folder; name a data file.")
     kind = file_format(path, format)
     readers = {
-        "csv": lambda: _read_text(path, None),
-        "tsv": lambda: _read_text(path, "\t"),
-        "parquet": lambda: _read_arrow(path, "parquet"),
-        "arrow": lambda: _read_arrow(path, "arrow"),
+        "csv": lambda: next(text_frames(path, "csv")),
+        "tsv": lambda: next(text_frames(path, "tsv")),
+        "parquet": lambda: read_arrow(path, "parquet"),
+        "arrow": lambda: read_arrow(path, "arrow"),
         "npz": lambda: _read_npz(path),
         "libsvm": lambda: _read_libsvm(path),
     }
@@ -94,120 +82,6 @@ def read_frame(path: str | PathLike[str], *, format: str | None = None) -> Frame
     if not len(frame):
         raise DataError(f"{path.name} holds no rows.")
     return frame
-
-
-# -- text -----------------------------------------------------------------------------------------
-
-
-def _read_text(path: Path, delimiter: str | None) -> Frame:
-    opener = OPENERS.get(path.suffix.lower(), open)
-    try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-            if delimiter is None:
-                first = file.readline()
-                file.seek(0)
-                delimiter = ";" if first.count(";") > first.count(",") else ","
-            rows = [
-                (at, row) for at, row in _numbered(csv.reader(file, delimiter=delimiter)) if row
-            ]
-    except UnicodeDecodeError as error:
-        raise DataError(f"it is not UTF-8 text ({error.reason} at byte {error.start}).") from None
-    except (OSError, EOFError, csv.Error, lzma.LZMAError) as error:
-        raise DataError(f"it could not be read ({error}).") from None
-    if not rows:
-        raise DataError("it is empty.")
-    header = [name.strip() for name in rows[0][1]]
-    _check_header(header)
-    for at, row in rows[1:]:
-        if len(row) != len(header):
-            raise DataError(
-                f"line {at} has {len(row)} entries, but the header names {len(header)} columns."
-            )
-    cells = zip(*(row for _, row in rows[1:]), strict=True) if len(rows) > 1 else [()] * len(header)
-    return Frame({name: _parse(column) for name, column in zip(header, cells, strict=True)})
-
-
-def _numbered(reader: Any) -> Any:
-    for row in reader:
-        yield reader.line_num, row
-
-
-def _check_header(header: list[str]) -> None:
-    def is_number(text: str) -> bool:
-        try:
-            float(text)
-        except ValueError:
-            return False
-        return True
-
-    if all(is_number(name) for name in header):
-        raise DataError(
-            f"its first line must name the columns; it holds numbers ({', '.join(header[:4])}, "
-            "...). Add a line of names at the top."
-        )
-    twice = sorted({name for name in header if header.count(name) > 1})
-    if twice:
-        raise DataError(f"the column name {twice[0]!r} appears more than once.")
-
-
-def _parse(cells: Sequence[str]) -> np.ndarray:
-    """Numbers if every entry that is there is one, else texts."""
-    with suppress(ValueError):
-        return np.array(cells, dtype=np.float64)  # the common case: nothing is missing
-    stripped = [cell.strip() for cell in cells]
-    absent = [cell.lower() in MISSING for cell in stripped]
-    if not all(absent):
-        filled = ["nan" if gone else cell for cell, gone in zip(stripped, absent, strict=True)]
-        with suppress(ValueError):
-            return np.array(filled, dtype=np.float64)
-    return as_texts([None if gone else cell for cell, gone in zip(stripped, absent, strict=True)])
-
-
-# -- binary ---------------------------------------------------------------------------------------
-
-
-def _pyarrow(path: Path) -> Any:
-    try:
-        import pyarrow  # type: ignore[import-untyped]
-    except ImportError:
-        raise ImportError(
-            f"Reading or writing {path.name} needs pyarrow: pip install 'multikernel[tables]', or "
-            "use CSV."
-        ) from None
-    return pyarrow
-
-
-def _read_arrow(path: Path, kind: str) -> Frame:
-    pa = _pyarrow(path)
-    try:
-        if kind == "parquet":
-            import pyarrow.parquet  # type: ignore[import-untyped]
-
-            table = pyarrow.parquet.read_table(path)
-        else:
-            import pyarrow.feather  # type: ignore[import-untyped]
-
-            table = pyarrow.feather.read_table(path)
-    except (pa.ArrowInvalid, OSError) as error:
-        raise DataError(f"it could not be read ({error}).") from None
-    columns = {}
-    for name in table.column_names:
-        if name in columns:
-            raise DataError(f"the column name {name!r} appears more than once.")
-        values = table.column(name)
-        kind_of = values.type
-        if pa.types.is_temporal(kind_of):
-            raise DataError(f"column {name!r} holds dates or times; turn them into numbers.")
-        if pa.types.is_nested(kind_of):
-            raise DataError(f"column {name!r} holds {kind_of}; one value per row is expected.")
-        number = pa.types.is_integer(kind_of) or pa.types.is_floating(kind_of)
-        if number or pa.types.is_boolean(kind_of) or pa.types.is_decimal(kind_of):
-            plain = values.cast(pa.float64()) if not pa.types.is_boolean(kind_of) else values
-            items = [np.nan if v is None else float(v) for v in plain.to_pylist()]
-            columns[str(name)] = np.array(items, dtype=np.float64)
-        else:
-            columns[str(name)] = as_texts(values.to_pylist())
-    return Frame(columns)
 
 
 def _read_npz(path: Path) -> Frame:
@@ -251,51 +125,3 @@ def _read_libsvm(path: Path) -> Frame:
     # Features are numbered from 1 by custom; a feature 0 says that this file starts there.
     first = 0 if X.shape[1] and X[:, [0]].nnz else 1
     return Frame({"y": np.asarray(y, dtype=np.float64)}, X.tocsr()[:, first:], first)
-
-
-# -- writing --------------------------------------------------------------------------------------
-
-
-def check_writable(path: Path) -> str:
-    """The format that :func:`write_columns` would write to a path, if it can."""
-    check_place(path)
-    if path.suffix.lower() == ".json":
-        return "json"
-    known = [ending for ending, kind in FORMATS.items() if kind != "libsvm"]
-    ending = path.suffixes[-2:][0] if path.suffix.lower() in OPENERS else path.suffix
-    kind = FORMATS.get(ending.lower(), "")
-    if kind not in ("csv", "tsv") and (kind in ("", "libsvm") or ending != path.suffix):
-        raise DataError(
-            f"Tables are not written to files like {path.name!r}. Known endings: "
-            f"{', '.join(known)}, .json (CSV and TSV also with .gz, .bz2 or .xz)."
-        )
-    if kind in ("parquet", "arrow"):
-        _pyarrow(path)
-    return kind
-
-
-def write_columns(columns: Mapping[str, Sequence[Any] | np.ndarray], path: Path) -> None:
-    """Write columns in the format that the file's name says (all but LIBSVM; also JSON)."""
-    kind = check_writable(path)
-    plain = {name: np.asarray(values).tolist() for name, values in columns.items()}
-    if kind == "json":
-        path.write_text(json.dumps(plain), encoding="utf-8")
-    elif kind in ("csv", "tsv"):
-        opener = OPENERS.get(path.suffix.lower(), open)
-        with opener(path, "wt", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, delimiter="," if kind == "csv" else "\t")
-            writer.writerow(plain)
-            writer.writerows(zip(*plain.values(), strict=True))
-    elif kind == "npz":
-        arrays: dict[str, Any] = {name: np.asarray(values) for name, values in plain.items()}
-        np.savez_compressed(path, **arrays)
-    else:
-        table = _pyarrow(path).table(plain)
-        if kind == "parquet":
-            import pyarrow.parquet  # type: ignore[import-untyped]
-
-            pyarrow.parquet.write_table(table, path)
-        else:
-            import pyarrow.feather  # type: ignore[import-untyped]
-
-            pyarrow.feather.write_feather(table, str(path), compression="uncompressed")

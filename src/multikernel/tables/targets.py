@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -46,47 +48,80 @@ def find_target(frame: Frame, name: str | None, task: str = "auto") -> TargetCol
             f"The target {name!r} is missing in {absent} of {len(values)} rows. Remove them first; "
             "targets are never made up."
         )
-    if task == "auto":
-        task, reason = _guess(name, values)
-    elif task == "classification":
-        reason = f"as asked; {name!r} has {len(set(values.tolist()))} classes"
-    else:
-        reason = "as asked"
+    distinct, counts = np.unique(values, return_counts=True)
+    facts = TargetFacts(
+        name,
+        dict(zip(distinct.tolist(), counts.tolist(), strict=True)),
+        len(values),
+        is_text(values),
+        is_text(values) or bool(np.isfinite(values).all()),
+    )
+    task, reason = facts.decide(task)
     if task == "regression":
-        if is_text(values):
-            raise DataError(f"The target {name!r} holds texts; regression needs numbers.")
-        if not np.isfinite(values).all():
-            raise DataError(f"The target {name!r} holds infinite values.")
         return TargetColumn(name, values, task, reason)
-    labels = _labels(values)
-    classes = np.unique(labels)
-    if len(classes) < 2:
-        raise DataError(
-            f"The target {name!r} is {classes[0].item()!r} in all rows: nothing to learn."
-        )
-    if len(classes) > len(labels) / 2:
-        raise DataError(
-            f"The target {name!r} has {len(classes)} classes in {len(labels)} rows. Is it the "
-            "right column? Numbers can be predicted with --task regression."
-        )
-    return TargetColumn(name, labels, task, reason)
+    return TargetColumn(name, facts.labels(values), task, reason)
 
 
-def _guess(name: str, values: np.ndarray) -> tuple[str, str]:
-    distinct = len(set(values.tolist()))
-    if is_text(values):
-        return "classification", f"{name!r} holds texts, {distinct} different ones"
-    whole = bool(np.all(np.isfinite(values)) and np.all(values == np.round(values)))
-    few = distinct <= 2 or (distinct <= MOST_CLASSES and distinct <= len(values) / 10)
-    if whole and few:
-        return "classification", f"{name!r} holds whole numbers, {distinct} different ones"
-    return "regression", f"{name!r} holds numbers, {distinct} different ones"
+@dataclass(frozen=True)
+class TargetFacts:
+    """What decides on the kind of a problem.
 
+    Attributes
+    ----------
+    name : str
+    levels : dict of float or str to int
+        Different values and how often each occurs, sorted; those of a survey may stop at many.
+    n_rows : int
+    text, finite : bool
+    """
 
-def _labels(values: np.ndarray) -> np.ndarray:
-    """Classes as integers where they are whole numbers, else as texts."""
-    if is_text(values):
-        return np.array(values.tolist())
-    if np.all(values == np.round(values)):
-        return values.astype(np.int64)
-    return np.array([f"{value:g}" for value in values.tolist()])
+    name: str
+    levels: Mapping[Any, int]
+    n_rows: int
+    text: bool
+    finite: bool
+
+    @property
+    def whole(self) -> bool:
+        """Whether all values are whole numbers."""
+        return not self.text and self.finite and all(v == round(v) for v in self.levels)
+
+    def decide(self, task: str) -> tuple[str, str]:
+        """The kind of problem and why; an error where the target is no good for it."""
+        distinct, name = len(self.levels), self.name
+        if task == "auto":
+            few = distinct <= 2 or (distinct <= MOST_CLASSES and distinct <= self.n_rows / 10)
+            if self.text or (self.whole and few):
+                task, what = "classification", "texts" if self.text else "whole numbers"
+            else:
+                task, what = "regression", "numbers"
+            reason = f"{name!r} holds {what}, {distinct} different ones"
+        elif task == "classification":
+            reason = f"as asked; {name!r} has {distinct} classes"
+        else:
+            reason = "as asked"
+        if task == "regression":
+            if self.text:
+                raise DataError(f"The target {name!r} holds texts; regression needs numbers.")
+            if not self.finite:
+                raise DataError(f"The target {name!r} holds infinite values.")
+            return task, reason
+        if distinct < 2:
+            only = self.labels(np.array(list(self.levels), dtype=object if self.text else float))
+            raise DataError(
+                f"The target {name!r} is {only[0].item()!r} in all rows: nothing to learn."
+            )
+        if distinct > self.n_rows / 2:
+            raise DataError(
+                f"The target {name!r} has {distinct} classes in {self.n_rows} rows. Is it the "
+                "right column? Numbers can be predicted with --task regression."
+            )
+        return task, reason
+
+    def labels(self, values: np.ndarray) -> np.ndarray:
+        """Classes as integers where they are whole numbers, else as texts."""
+        if self.text:
+            return np.array(values.tolist())
+        if self.whole:
+            return values.astype(np.int64)
+        return np.array([f"{value:g}" for value in values.tolist()])

@@ -1,0 +1,197 @@
+"""Rows of tables: which columns are read how, found out by a pass where no schema says it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..tables.encoding import Column, TableEncoder
+from ..tables.frame import DataError, Frame
+from .base import Piece, Rows
+from .chunk import default_rows
+from .files import TextPiece
+from .frames import FrameReader
+from .sampling import sample_rows
+from .survey import MOST_TARGETS, Survey, encoder_from, facts_from, survey_rows
+
+#: Medians of more rows than this are those of a sample of so many.
+MEDIAN_ROWS = 100_000
+
+
+@dataclass(frozen=True)
+class NamedPieces:
+    """A source with named columns: its pieces, and the kinds of columns where these are known."""
+
+    pieces: list[Piece]
+    names: list[str]
+    kinds: dict[str, str] | None
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How the columns of a table shall be read; see :func:`open_rows`."""
+
+    drop: set[str]
+    categorical: set[str]
+    texts: set[str]
+    impute: str | None
+    task: str | None
+    encoder: TableEncoder | None
+    allow_missing: bool
+    n_jobs: int | None
+
+
+def open_table(
+    table: NamedPieces,
+    columns: Collection[str] | None,
+    target: Any,
+    weight: Any,
+    wishes: Wishes,
+    chunk_rows: int | None,
+    client: Any,
+) -> Rows:
+    """Rows of a table; a pass finds out what its schema does not say."""
+    for value, what in ((target, "target"), (weight, "sample_weight")):
+        if value is not None and not isinstance(value, str):
+            raise DataError(
+                f"{what} must be the name of a column where the rows have named columns; got "
+                f"{type(value).__name__}. The columns are {_listed(table.names)}."
+            )
+    known = Frame({name: np.empty(0) for name in table.names})
+    for name in (*(columns or ()), *wishes.drop, *wishes.categorical, *wishes.texts):
+        known.require(name)
+    if weight is not None:
+        known.require(weight, "column of sample weights")
+    if wishes.encoder is not None:
+        return _open_encoded(table, wishes.encoder, target, weight, wishes, chunk_rows, client)
+    if target is not None:
+        known.require(target, "target column")
+    names = [name for name in (columns or table.names) if name not in wishes.drop]
+    names = [name for name in names if name not in (target, weight)]
+    if not names:
+        raise DataError("There is no column left to learn from beside the target.")
+    size = chunk_rows or default_rows(len(table.names))
+    used = [*names, *(name for name in (target, weight) if name is not None)]
+    rows = Rows(table.pieces, FrameReader(TableEncoder(())), size, client)
+    survey = None
+    if _needs_survey(table.kinds, names, wishes):
+        survey = _survey(rows, used, target, wishes)
+        column_encoder = encoder_from(
+            survey, names, wishes.categorical, wishes.texts, wishes.impute
+        )
+    else:
+        kinds = {name: "text" if name in wishes.texts else "number" for name in names}
+        column_encoder = TableEncoder(tuple(Column(name, kinds[name]) for name in names))
+    if wishes.impute is not None:
+        column_encoder = _with_medians(rows, column_encoder, wishes)
+    facts = reason = task = None
+    if target is not None and survey is not None and (wishes.task or survey.columns[target].texts):
+        facts = facts_from(survey, target)
+        if wishes.task is not None:
+            task, reason = facts.decide(wishes.task)
+            if task == "classification" and len(facts.levels) > MOST_TARGETS:
+                raise DataError(
+                    f"The target {target!r} has more than {MOST_TARGETS} classes. Is it the right "
+                    "column? Numbers can be predicted with --task regression."
+                )
+        if task == "regression":
+            facts = None
+    reader = FrameReader(column_encoder, target, weight, facts, wishes.allow_missing)
+    return Rows(table.pieces, reader, size, client, task=task, reason=reason)
+
+
+def _needs_survey(kinds: dict[str, str] | None, names: list[str], wishes: Wishes) -> bool:
+    if kinds is None or wishes.task is not None or wishes.impute is not None or wishes.categorical:
+        return True
+    return any(kinds[name] == "text" and name not in wishes.texts for name in names)
+
+
+def _survey(rows: Rows, used: list[str], target: str | None, wishes: Wishes) -> Survey:
+    """Look at all columns; where chunks of text files disagree on a kind, texts win."""
+    levels = {*wishes.categorical, *([target] if wishes.task is not None and target else [])}
+    _set_texts(rows, wishes.texts)
+    survey = survey_rows(rows, used, levels, target, n_jobs=wishes.n_jobs)
+    if survey.mixed and any(isinstance(piece, TextPiece) for piece in rows.pieces):
+        texts = {name for name, seen in survey.columns.items() if seen.texts} | wishes.texts
+        mixed = survey.mixed
+        _set_texts(rows, texts)
+        for piece in rows.pieces:
+            piece.n_rows = None
+        survey = survey_rows(rows, used, levels, target, n_jobs=wishes.n_jobs)
+        # Should there be too many texts in one of these, the first that is no number is to blame.
+        also = {name: replace(survey.columns[name], numbers=True) for name in mixed}
+        survey = replace(survey, columns={**survey.columns, **also})
+    _set_texts(rows, {name for name, seen in survey.columns.items() if seen.texts} | wishes.texts)
+    return survey
+
+
+def _set_texts(rows: Rows, texts: Collection[str]) -> None:
+    for piece in rows.pieces:
+        if isinstance(piece, TextPiece):
+            piece.texts = frozenset(texts)
+
+
+def _with_medians(rows: Rows, encoder: TableEncoder, wishes: Wishes) -> TableEncoder:
+    """Fill gaps of numbers with medians, those of a sample if there are very many rows."""
+    numbers = tuple(column for column in encoder.columns if column.kind == "number")
+    if not numbers:
+        return encoder
+    plain = Rows(
+        rows.pieces,
+        FrameReader(TableEncoder(numbers), allow_missing=True),
+        rows.chunk_rows,
+        rows.client,
+    )
+    sample, _ = sample_rows(plain, MEDIAN_ROWS, n_jobs=wishes.n_jobs)
+    medians = {}
+    for j, column in enumerate(numbers):
+        there = sample.X[~np.isnan(sample.X[:, j]), j]
+        if not len(there):
+            raise DataError(
+                f"Column {column.name!r} has no value in {MEDIAN_ROWS} random rows: it has no "
+                "median to fill gaps with. Leave it out."
+            )
+        medians[column.name] = float(np.median(there))
+    filled = [replace(c, fill=medians.get(c.name, c.fill)) for c in encoder.columns]
+    return TableEncoder(tuple(filled))
+
+
+def _open_encoded(
+    table: NamedPieces,
+    encoder: TableEncoder,
+    target: str | None,
+    weight: str | None,
+    wishes: Wishes,
+    chunk_rows: int | None,
+    client: Any,
+) -> Rows:
+    if encoder.sparse_width is not None:
+        raise DataError("The model was fitted on a LIBSVM file; it reads such files only.")
+    known = Frame({name: np.empty(0) for name in table.names})
+    for column in encoder.columns:
+        known.require(column.name, "column that the model was fitted on,")
+    reader = FrameReader(encoder, target, weight, None, wishes.allow_missing, needs_target=False)
+    size = chunk_rows or default_rows(len(table.names))
+    rows = Rows(table.pieces, reader, size, client)
+    _set_texts(rows, {column.name for column in encoder.columns if _born_as_text(column)})
+    return rows
+
+
+def _born_as_text(column: Column) -> bool:
+    """Whether entries are texts even where they look like numbers: ``"007"`` is not ``"7"``."""
+    return column.kind == "text" or not all(_is_plain_number(level) for level in column.levels)
+
+
+def _is_plain_number(level: str) -> bool:
+    try:
+        value = float(level)
+    except ValueError:
+        return False
+    return level == (str(int(value)) if value.is_integer() else str(value))
+
+
+def _listed(names: list[str]) -> str:
+    return ", ".join(map(repr, names[:12])) + (", ..." if len(names) > 12 else "")

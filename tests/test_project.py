@@ -1,0 +1,56 @@
+"""The files of the project agree: versions, dependencies, interpreters, citations."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import multikernel as mk
+from tests.floors import floors
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def read(*parts):
+    return ROOT.joinpath(*parts).read_text(encoding="utf-8")
+
+
+def test_one_version_everywhere():
+    assert re.search(r"^version: (.*)$", read("CITATION.cff"), re.M)[1] == mk.__version__
+    assert re.search(r'set version = "(.*)"', read("conda", "meta.yaml"))[1] == mk.__version__
+    assert f"## [{mk.__version__}]" in read("CHANGELOG.md")
+
+
+def test_the_conda_recipe_has_the_dependencies_of_the_package():
+    run = read("conda", "meta.yaml").partition("  run:\n")[2].partition("\ntest:")[0]
+    listed = {line.strip("- ").replace(" ", "") for line in run.splitlines() if "- " in line}
+    expected = {*PROJECT["dependencies"], f"python{PROJECT['requires-python']}"}
+    assert listed == expected
+
+
+def test_workflows_try_every_python_that_is_claimed():
+    claimed = set(re.findall(r"Python :: (3\.\d+)", "\n".join(PROJECT["classifiers"])))
+    matrix = re.search(r"python: \[(.*)\]", read(".github", "workflows", "tests.yml"))[1]
+    assert claimed <= set(re.findall(r"3\.\d+", matrix))
+    assert min(claimed, key=lambda v: int(v[2:])) == PROJECT["requires-python"].strip(">=")
+
+
+def test_every_dependency_has_a_floor():
+    assert {"numpy", "scikit-learn", "highspy", "matplotlib", "pytest"} <= set(floors())
+
+
+def test_the_paper_cites_what_its_bibliography_has():
+    cited = set(re.findall(r"@(\w+)", read("paper", "paper.md").split("# Summary")[1]))
+    listed = set(re.findall(r"^@\w+\{(\w+),", read("paper", "paper.bib"), re.M))
+    assert cited == listed
+    assert (ROOT / "paper" / "views.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", ["CODE_OF_CONDUCT", "SECURITY", "GOVERNANCE", "CONTRIBUTING"])
+def test_links_of_project_files_lead_somewhere(name):
+    for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", read(f"{name}.md")):
+        assert (ROOT / target).exists(), target
