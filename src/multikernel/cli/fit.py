@@ -44,6 +44,7 @@ def fit(
     format: o.Format = None,
     seed: o.Seed = 0,
     jobs: o.Jobs = 1,
+    device: o.Device = None,
     report: o.Report = None,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
@@ -90,6 +91,7 @@ def fit(
         folds=folds,
         random_state=seed,
         n_jobs=jobs,
+        device=device,
     )
     started = time.perf_counter()
     fit_with_progress(say, estimator, X, y)
@@ -127,6 +129,7 @@ def make_estimator(
     folds: int,
     random_state: int,
     n_jobs: int,
+    device: str | None = None,
 ) -> Any:
     """The estimator that the options ask for; what is left open is left to cross-validation."""
     from .. import estimators
@@ -139,7 +142,7 @@ def make_estimator(
         raise ValueError(f"{name} is not for {problem.target.task}.")
     chosen: Any = [evaluate_weighting(rule) for rule in rules]
     value = cost if classifies else alpha
-    options: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs}
+    options: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs, "device": device}
     if value is not None and len(chosen) == 1:
         if classifies:
             return estimators.MultiKernelClassifier(bank, chosen[0], C=value, **options)
@@ -199,6 +202,7 @@ def facts(estimator: Any) -> dict[str, Any]:
         "support_vectors": len(estimator.support_),
         "duality_gap": estimator.duality_gap_,
         "objective": estimator.objective_,
+        "engine": estimator.engine_,
     }
     for name in ("C_", "alpha_", "weighting_", "best_score_", "alignment_"):
         if hasattr(estimator, name):
@@ -256,6 +260,8 @@ def summary_line(estimator: Any, seconds: float) -> str:
         f"{len(estimator.support_)} points a coefficient; proven relative duality gap below "
         f"{max(estimator.duality_gap_, 1e-14):.0e}; {seconds:.1f} s."
     ]
+    if estimator.device is not None:
+        parts.append(f"Computed by {estimator.engine_}.")
     if hasattr(estimator, "best_score_"):
         value = (
             f"C = {estimator.C_:g}" if hasattr(estimator, "C_") else f"alpha = {estimator.alpha_:g}"

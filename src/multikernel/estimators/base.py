@@ -35,8 +35,8 @@ from ..learners.base import Learner
 from ..problem import Solution, Target
 from ..solvers.joint.learn import Interrupted, learn
 from ..weighting import BestSingle, JointWeighting, LeaveOneOut, Weighting, as_weighting
-from .devices import DeviceMixin
 from .checks import check_dtype, check_table, refuse_matrices, refuse_text
+from .devices import DeviceMixin
 from .importance import ColumnImportance
 from .missing import MissingMixin
 from .notebook import WeightsInNotebook

@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
+from inspect import getattr_static, isfunction
 from typing import Any
 
 import numpy as np
@@ -92,6 +93,7 @@ def with_tensors(method: Callable[..., Any], fits: bool) -> Callable[..., Any]:
         kwargs = {name: to_host(value) for name, value in kwargs.items()}
         return kind.back(method(self, to_host(X), *args, **kwargs))
 
+    wrapped.takes_tensors = True  # type: ignore[attr-defined]
     return wrapped
 
 
@@ -105,8 +107,9 @@ class DeviceMixin:
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
         for name in METHODS:
-            if name in cls.__dict__:
-                setattr(cls, name, with_tensors(cls.__dict__[name], name.startswith("fit")))
+            method = getattr_static(cls, name, None)  # of the class, or of a mixin
+            if isfunction(method) and not hasattr(method, "takes_tensors"):
+                setattr(cls, name, with_tensors(method, name.startswith("fit")))
 
     @property
     def _engine_name(self) -> str:

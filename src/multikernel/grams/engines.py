@@ -256,9 +256,7 @@ def build(
         if not np.array_equal(part.positions, everything):
             names = [plan.names[k] for k in part.positions]
         device = part.engine.partition(":")[2]
-        options = BuildOptions(
-            names, budget, dtype, sample_weight, n_jobs, rows, symmetric, device
-        )
+        options = BuildOptions(names, budget, dtype, sample_weight, n_jobs, rows, symmetric, device)
         built.append(_builder(part)(part, X, options))
     positions = [part.positions for part in plan.parts]
     if len(built) == 1 and np.array_equal(positions[0], everything):
@@ -359,6 +357,7 @@ register(DEFAULT_ENGINE, "rank-one", _build_rank_one)
 register(DEFAULT_ENGINE, "features", _build_features)
 register(DEFAULT_ENGINE, "dense", _build_dense)
 register(DEFAULT_ENGINE, "given", _build_given)
+
 
 def build_on_host(part: Part, X: Any, options: BuildOptions) -> Grams:
     """The grams of a part by the engine "cpu"."""

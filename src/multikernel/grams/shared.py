@@ -174,9 +174,7 @@ class SharedGrams(BlockGrams):
         new = self._on(encoder(X[rows]), encoder, self.sample_weight)
         return new.corrected(self.center, self.how)
 
-    def _on(
-        self, Z: np.ndarray, encoder: Encoder, sample_weight: np.ndarray | None
-    ) -> SharedGrams:
+    def _on(self, Z: np.ndarray, encoder: Encoder, sample_weight: np.ndarray | None) -> SharedGrams:
         """The same kernels as built, on other points."""
         return SharedGrams(
             Z,

@@ -89,8 +89,9 @@ def polynomial_sums(
 
     Rows are ``row_start + i``, columns ``column_start + j`` of the same points, whose coordinates
     are ``points[k, .]``. All counts are multiples of BM, which is a multiple of BN; weights of
-    padding are zero. `numbers` are scale and end, in double precision. Degrees from `degrees` to `high` are summed over the pairs at or above the
-    diagonal, and pairs above it count twice.
+    padding are zero. `numbers` are scale and end, in double precision. Degrees from `degrees` to
+    `high`, both even, are summed over the pairs at or above the diagonal, and pairs above it count
+    twice.
     """
     scale = tl.load(numbers)
     end = tl.load(numbers + 1)
@@ -131,16 +132,26 @@ def polynomial_sums(
         at = own + r
         for m in range(0, last, 2):
             factor = tl.where(m >= degrees, above, 1.0).to(tl.float64)
-            tl.store(at, tl.load(at) + factor * tl.sum(before, axis=0))
-            tl.store(at + n_rows, tl.load(at + n_rows) + factor * tl.sum(now, axis=0))
+            even = tl.load(at)
+            odd = tl.load(at + n_rows)
+            even += factor * tl.sum(before, axis=0)
+            odd += factor * tl.sum(now, axis=0)
+            tl.store(at, even)
+            tl.store(at + n_rows, odd)
             if Q > 1:
-                to = at + plane
-                tl.store(to, tl.load(to) + factor * tl.sum(before * v, axis=0))
-                tl.store(to + n_rows, tl.load(to + n_rows) + factor * tl.sum(now * v, axis=0))
+                even = tl.load(at + plane)
+                odd = tl.load(at + plane + n_rows)
+                even += factor * tl.sum(before * v, axis=0)
+                odd += factor * tl.sum(now * v, axis=0)
+                tl.store(at + plane, even)
+                tl.store(at + plane + n_rows, odd)
             if Q > 2:
-                to = at + 2 * plane
-                tl.store(to, tl.load(to) + factor * tl.sum(before * u, axis=0))
-                tl.store(to + n_rows, tl.load(to + n_rows) + factor * tl.sum(now * u, axis=0))
+                even = tl.load(at + 2 * plane)
+                odd = tl.load(at + 2 * plane + n_rows)
+                even += factor * tl.sum(before * u, axis=0)
+                odd += factor * tl.sum(now * u, axis=0)
+                tl.store(at + 2 * plane, even)
+                tl.store(at + 2 * plane + n_rows, odd)
             at += 2 * n_rows
             before = x * now - before
             now = x * before - now
@@ -152,10 +163,12 @@ def polynomial_sums(
 def mixture(
     rows, columns, row_norms, column_norms, dots, table, weights, out, row_shift, column_shift,
     n_rows, n_columns, row_stride, column_stride, dot_stride, out_stride, per_split, width,
-    numbers, KIND: tl.constexpr, DOTS: tl.constexpr, Q: tl.constexpr, SHIFTED: tl.constexpr,
-    BM: tl.constexpr, BN: tl.constexpr,
+    numbers, KIND: tl.constexpr, DOTS: tl.constexpr, TERMS: tl.constexpr, Q: tl.constexpr,
+    SHIFTED: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
-    """A tabulated function f of distances: its values, or with Q > 0 its products with vectors.
+    """A function f of distances: its values, or with Q > 0 its products with vectors.
+
+    f is a table, or a power series of ``1 - rate d`` with a number of TERMS.
 
     Values are ``out[j, i] = f(d_ij) - row_shift[i] - column_shift[j]``; products are
     ``out[split, q, i] = sum_j weights[q, j] f(d_ij)``. `numbers` are the rate and the end of the
@@ -180,15 +193,21 @@ def mixture(
             rows, columns, row_norms, column_norms, dots, dot_stride, c, r, c, mr, mc, width,
             row_stride, column_stride, KIND, DOTS, BM, BN,
         )  # fmt: skip
-        x = tl.minimum(d * rate + 1.0, end)
-        bits = x.to(tl.int64, bitcast=True)
-        place = (bits >> LOWER_BITS) - FIRST_INTERVAL
-        part = (bits & LOWER_MASK) << TABLE_BITS
-        u = (part | BITS_OF_ONE).to(tl.float64, bitcast=True) - 1.0
-        at = table + place * (TABLE_DEGREE + 1)
-        value = tl.load(at + TABLE_DEGREE)
-        for k in tl.static_range(TABLE_DEGREE):
-            value = value * u + tl.load(at + (TABLE_DEGREE - 1 - k))
+        if TERMS > 0:
+            x = 1.0 - d * rate
+            value = tl.zeros((BN, BM), dtype=tl.float64) + tl.load(table + (TERMS - 1))
+            for k in range(0, TERMS - 1):
+                value = value * x + tl.load(table + (TERMS - 2 - k))
+        else:
+            x = tl.minimum(d * rate + 1.0, end)
+            bits = x.to(tl.int64, bitcast=True)
+            place = (bits >> LOWER_BITS) - FIRST_INTERVAL
+            part = (bits & LOWER_MASK) << TABLE_BITS
+            u = (part | BITS_OF_ONE).to(tl.float64, bitcast=True) - 1.0
+            at = table + place * (TABLE_DEGREE + 1)
+            value = tl.load(at + TABLE_DEGREE)
+            for k in tl.static_range(TABLE_DEGREE):
+                value = value * u + tl.load(at + (TABLE_DEGREE - 1 - k))
         if Q > 0:
             w = tl.load(weights + c, mask=mc, other=0.0)
             first += tl.sum(value * w[:, None], axis=0)

@@ -51,7 +51,7 @@ class DeviceCombined(BlockCombined):
         super().forget()
         self._tensor = None
 
-    def scaled(self, factor: float) -> CombinedGram:
+    def scaled(self, factor: float) -> DeviceCombined:
         new = type(self)(self.grams, factor * self.kernel_weights)
         if self._tensor is not None:
             new._tensor, self._tensor = self._tensor.mul_(factor), None

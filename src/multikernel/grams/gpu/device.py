@@ -21,6 +21,10 @@ GPU_PANEL_ENTRIES, CPU_PANEL_ENTRIES = 2**26, 2**20
 PANEL_BUDGET_SHARE = 1 / 32
 
 
+class DeviceError(RuntimeError, ValueError):
+    """The device that was asked for cannot be used; the message says why, and what can be."""
+
+
 @dataclass(frozen=True)
 class Device:
     """A torch device by name: "cpu", "cuda" or "cuda:1"."""
@@ -91,16 +95,16 @@ def find_device(name: str) -> Device:
         return Device("cpu")
     if not torch.cuda.is_available():
         built = "was built without CUDA" if torch.version.cuda is None else "finds no GPU"
-        raise RuntimeError(
+        raise DeviceError(
             f"device={name!r} needs an NVIDIA GPU, but torch {torch.__version__} {built}. Use "
             "device=None for the processor, or install torch for CUDA and a driver."
         )
     count = torch.cuda.device_count()
     if number and int(number) >= count:
-        raise RuntimeError(f"device={name!r}: there are {count} GPUs, numbered from 0.")
+        raise DeviceError(f"device={name!r}: there are {count} GPUs, numbered from 0.")
     found = torch.cuda.get_device_capability(name)
     if found < OLDEST_CAPABILITY:
-        raise RuntimeError(
+        raise DeviceError(
             f"device={name!r} is a {torch.cuda.get_device_name(name)} of compute capability "
             f"{found[0]}.{found[1]}; {OLDEST_CAPABILITY[0]}.{OLDEST_CAPABILITY[1]} or newer is "
             "needed. Use device=None for the processor."

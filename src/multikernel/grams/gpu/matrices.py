@@ -198,9 +198,7 @@ class _OnSome(MatrixPasses):
         def read(k: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
             return whole.read(k, index[rows], index[columns])
 
-        super().__init__(
-            whole.device, read, whole.p, len(index), whole.budget, whole.itemsize
-        )
+        super().__init__(whole.device, read, whole.p, len(index), whole.budget, whole.itemsize)
         self.whole, self.chosen = whole, index
 
     @cached_property

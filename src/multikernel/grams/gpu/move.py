@@ -17,7 +17,7 @@ def move(expansion: Expansion, device: str) -> Expansion:
     """The same function on a device; parts of kinds that have no other place stay as they are."""
     new = copy(expansion)
     if isinstance(new, (StackedExpansion, SeparateExpansions)):
-        new.parts = [move(part, device) for part in new.parts]
+        new.parts = [part and move(part, device) for part in new.parts]
     elif isinstance(new, BlockExpansion) and isinstance(new.cross, SharedCross):
         where = find_device(device)
         if isinstance(new.cross, DeviceSharedCross) and new.cross.device == where:

@@ -24,7 +24,7 @@ from .device import Device, host
 from .facts import DeviceFacts
 from .points import STATISTIC, TABLE, TABLES, DevicePoints, evaluate, statistic
 from .sums import MAX_CLASSES, Columns, polynomial_rows
-from .table import Table, table_products, table_values
+from .table import Table, power_series, table_products, table_values
 
 _INF = float("inf")
 _BOTH = (np.dtype(np.float32), np.dtype(np.float64))
@@ -84,6 +84,8 @@ class DevicePasses:
         self.device, self.family, self.budget = device, family, budget
         self._points = points
         self._last: tuple[np.ndarray, DevicePasses, np.ndarray] | None = None
+        #: the one function that a combination is, for pairs of the points
+        self.series: Table | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {"device": self.device, "family": self.family, "budget": self.budget}
@@ -381,7 +383,29 @@ class DevicePasses:
         if kind not in TABLES:
             return None
         rate, end, place = self.family.params[k].tolist()
-        return Table(STATISTIC[kind], int(self.family.group[k]), self.tables[int(place) :], rate, end)
+        values = self.tables[int(place) :]
+        return Table(STATISTIC[kind], int(self.family.group[k]), values, rate, end)
+
+    def _one_function(self, w: np.ndarray, left: DevicePoints) -> Table | None:
+        """The combination as a series or a table, if it is one function of one distance."""
+        reduced, _ = self.combination(w)
+        family = reduced.family
+        if family.p != 1 or int(family.kind[0]) not in TABLES:
+            return None
+        if left.origin is not self.points.origin:  # other samples: distances have no bound
+            return reduced._table(0)
+        if reduced.series is None:
+            used = np.flatnonzero(w)
+            kind, group = int(self.family.kind[used[0]]), int(family.group[0])
+            bound = self.facts.bound(group, kind)
+            found = power_series(
+                self.family.params[used, 0], w[used], self.family.is_shifted[used], bound
+            )
+            reduced.series = reduced._table(0)
+            if found is not None:
+                name, values = STATISTIC[kind], self.device.put(found)
+                reduced.series = Table(name, group, values, 2.0 / bound, _INF, len(found))
+        return reduced.series
 
     def combine(
         self,
@@ -396,10 +420,11 @@ class DevicePasses:
             out = self.device.empty(left.n, self.family.n)
         if reduced.family.p == 0:
             out.zero_()
-        tables = [reduced._table(k) for k in range(reduced.family.p)]
-        if len(tables) == 1 and tables[0] is not None:
-            table_values(tables[0], left, self.points, out, shifts, self.budget)
+        alone = self._one_function(w, left)
+        if alone is not None:
+            table_values(alone, left, self.points, out, shifts, self.budget)
             return out
+        tables = [reduced._table(k) for k in range(reduced.family.p)]
 
         def one(rows: slice, some: DevicePoints) -> None:
             for k, (c, table) in enumerate(zip(coefficients, tables, strict=True)):
@@ -429,9 +454,9 @@ class DevicePasses:
         out = self.device.zeros(left.n, V.shape[1])
         if reduced.family.p == 0 or left.n == 0 or self.family.n == 0:
             return out
-        table = reduced._table(0) if reduced.family.p == 1 else None
-        if table is not None and V.shape[1] <= tiles.MAX_VECTORS:
-            return table_products(table, left, self.points, V, self.budget)
+        alone = self._one_function(w, left)
+        if alone is not None and V.shape[1] <= tiles.MAX_VECTORS:
+            return table_products(alone, left, self.points, V, self.budget)
 
         def one(rows: slice, some: DevicePoints) -> None:
             out[rows] = self.combine(w, some) @ V
@@ -448,7 +473,7 @@ def _classes(Y: np.ndarray | None, n: int) -> tuple[np.ndarray, np.ndarray | Non
     if len(middles) <= MAX_CLASSES:
         labels = np.full(n, -1)
         for label, middle in enumerate(middles):
-            labels[(Y == middle).all(axis=1)] = label
+            labels[(middle == Y).all(axis=1)] = label
         if labels.min() >= 0:
             return labels, middles
     return np.zeros(n, dtype=np.int64), None

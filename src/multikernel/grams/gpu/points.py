@@ -48,6 +48,8 @@ class DevicePoints:
     def __init__(self, device: Device, Z: Any, offsets: np.ndarray) -> None:
         self.device, self.offsets = device, offsets
         self.Z = device.put(Z)
+        #: the samples that these were taken from
+        self.origin: object = self.Z
         self._norms: dict[int, Any] = {}
 
     @property
@@ -66,6 +68,7 @@ class DevicePoints:
     def take(self, index: Any) -> DevicePoints:
         """Some of the samples; a slice is a view."""
         new = DevicePoints(self.device, self.Z[index], self.offsets)
+        new.origin = self.origin
         if isinstance(index, slice):
             new._norms = {group: norms[index] for group, norms in self._norms.items()}
         return new

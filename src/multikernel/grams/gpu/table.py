@@ -1,18 +1,34 @@
-"""A combination of exponentials of one distance: a tabulated function, evaluated pair by pair."""
+"""A combination of exponentials of one distance: one function, evaluated pair by pair.
+
+Between samples whose distances have a known bound D the function is a power series: with
+``x = 1 - 2 d / D`` and ``l = gamma D / 2``,
+
+    exp(-gamma d) = exp(-l) sum_j (l x)^j / j!,
+
+whose terms are positive at x = 1 and add up to 1 there, so that no rounding error exceeds a few
+roundings of the sum of the weights. Series that would be long, and distances from new samples, are
+served by a table instead (:mod:`multikernel.grams._mixtures`).
+"""
 
 from __future__ import annotations
 
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import gammainc, gammaln
 
 from ..memory import MemoryBudget
 from . import tiles
 from .points import SQUARE, DevicePoints, evaluate_table, statistic
 
+#: Terms of the longest series; a table costs less than more of them.
+MAX_TERMS = 64
+#: What a series may leave out, relative to the sum of the weights.
+LEFT_OUT = 2.0**-60
+
 
 class Table(NamedTuple):
-    """``f(d) = sum_k w_k exp(-gamma_k d)`` as :mod:`multikernel.grams._mixtures` tabulates it.
+    """``f(d) = sum_k w_k exp(-gamma_k d)`` as a table or as a power series.
 
     Attributes
     ----------
@@ -20,6 +36,9 @@ class Table(NamedTuple):
         Name the distance.
     values : tensor
     rate, end : float
+        Of the table; of a series ``2 / D``, and no end.
+    terms : int
+        Of the series; 0 for a table.
     """
 
     statistic: int
@@ -27,9 +46,36 @@ class Table(NamedTuple):
     values: Any
     rate: float
     end: float
+    terms: int = 0
 
     def on(self, d: Any) -> Any:
-        return evaluate_table(self.values, self.rate, self.end, d)
+        if not self.terms:
+            return evaluate_table(self.values, self.rate, self.end, d)
+        x = (d * -self.rate).add_(1.0)
+        value = x.new_zeros(x.shape).add_(self.values[self.terms - 1])
+        for j in range(self.terms - 2, -1, -1):
+            value.mul_(x).add_(self.values[j])
+        return value
+
+
+def power_series(
+    rates: np.ndarray, w: np.ndarray, shifted: np.ndarray, bound: float
+) -> np.ndarray | None:
+    """Coefficients of the series for distances up to a bound; None if it would be long."""
+    l = 0.5 * bound * rates
+    if not 0.0 < l.max() < MAX_TERMS:
+        return None
+    # The rest of the series is a tail of a Poisson distribution; l = 0 has none.
+    counts = np.arange(1, MAX_TERMS + 1)
+    enough = gammainc(counts, l.max()) <= LEFT_OUT
+    if not enough.any():
+        return None
+    j = np.arange(counts[np.argmax(enough)])
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = j[:, None] * np.log(l) - gammaln(j + 1.0)[:, None] - l
+    terms = np.exp(np.where(j[:, None] > 0, logs, -l))
+    terms[0] = np.where(shifted, np.expm1(-l), terms[0])
+    return np.asarray(terms @ w)
 
 
 def table_values(
@@ -131,6 +177,7 @@ def _run(
         numbers,
         KIND=table.statistic,
         DOTS=by_dots,
+        TERMS=table.terms,
         Q=0 if W is None else len(W),
         SHIFTED=shifts is not None,
         BM=tiles.BLOCK_ROWS,

@@ -7,14 +7,15 @@ import os
 from ..memory import MemoryBudget
 from .device import GPU_PANEL_ENTRIES, PANEL_BUDGET_SHARE, Device
 
-#: Rows of a program: one for each of its threads.
-BLOCK_ROWS = 128
-#: Columns of a tile in registers: for sums of polynomials, and for tabulated functions.
+#: Rows of a program, and of each of its threads: two, which are loaded at once. With fewer threads
+#: or rows, threads would share the columns of a tile, and sums would have to pass between them.
+BLOCK_ROWS, THREAD_ROWS = 256, 2
+#: Columns of a tile in registers: for sums of polynomials, and for functions of distances.
 SUM_COLUMNS, MIXTURE_COLUMNS = 16, 16
 #: Programs that share the columns of a panel, so that all multiprocessors have work.
 SPLITS = 16
 #: Rows of a panel.
-PANEL_ROWS = 4096
+PANEL_ROWS = 8192
 #: Squared distances of so few columns are computed from differences; others from dot products.
 MAX_DIFFERENCE_COLUMNS = 4
 #: Vectors that one program multiplies with, and further weights of sums of polynomials.
@@ -31,7 +32,7 @@ def uses_programs(device: Device) -> bool:
 
 
 def warps() -> int:
-    return max(1, BLOCK_ROWS // 32)
+    return max(1, BLOCK_ROWS // (32 * THREAD_ROWS))
 
 
 def multiple(device: Device) -> int:
