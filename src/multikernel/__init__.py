@@ -48,7 +48,11 @@ def __getattr__(name: str) -> _typing.Any:
         in_checkout = ["datasets"] if has_experiments() else []
         return [*public.__all__, *_MODULES, *in_checkout]
     if name not in public.__all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        import difflib
+
+        close = difflib.get_close_matches(name, public.__all__, 1)
+        hint = f". Did you mean {close[0]!r}?" if close else ""
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}")
     value = globals()[name] = getattr(public, name)
     return value
 

@@ -18,6 +18,8 @@ from scipy.linalg.blas import dsyrk
 MAX_ROWS = 8192
 #: Rows and columns of a block.
 BLOCK = 1024
+#: Smallest square of the ratio of pivots at which solutions have correct digits.
+MIN_PIVOT_RATIO = 1e-13
 
 
 def factor(A: np.ndarray) -> None:
@@ -53,6 +55,16 @@ def _factor_block(A: np.ndarray) -> None:
 def _by_columns(A: np.ndarray) -> tuple[np.ndarray, int]:
     """The same memory as LAPACK reads it, by columns, and whether the triangle is its lower one."""
     return (A, 1) if A.flags.f_contiguous else (A.T, 0)
+
+
+def require_definite(L: np.ndarray) -> None:
+    """Raise LinAlgError if the factor's pivots say that the matrix is singular up to rounding.
+
+    The ratio of pivots is a rough estimate of the condition number, from below.
+    """
+    size = np.abs(np.diagonal(L))
+    if len(L) and not size.min() ** 2 > MIN_PIVOT_RATIO * size.max() ** 2:
+        raise LinAlgError("The matrix is singular up to rounding.")
 
 
 def solve(L: np.ndarray, B: np.ndarray) -> np.ndarray:

@@ -19,23 +19,31 @@ def gather(matrix: Array, rows: Array, columns: Array, out: Array) -> None:
             out[i, j] = row[columns[j]]
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+@njit(nogil=True, cache=True)
 def add_rows(matrix: Array, rows: Array, v: Array, out: Array) -> None:
     """``out += sum_a v_a matrix[rows_a]``, in float64.
 
     For a symmetric matrix this is the product with a vector whose non-zero entries are v.
     """
+    add_rows_between(matrix, rows, v, out, 0, len(out))
+
+
+@njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
+def add_rows_between(
+    matrix: Array, rows: Array, v: Array, out: Array, start: int, stop: int
+) -> None:
+    """`add_rows` for the entries from ``start`` to ``stop``; they do not depend on these."""
     # Four rows in one sweep: the sums in `out` are read and written a quarter as often.
     fours = len(rows) - len(rows) % 4
     for a in range(0, fours, 4):
         first, second = matrix[rows[a]], matrix[rows[a + 1]]
         third, fourth = matrix[rows[a + 2]], matrix[rows[a + 3]]
-        for j in range(len(out)):
+        for j in range(start, stop):
             out[j] += (v[a] * first[j] + v[a + 1] * second[j]) + (
                 v[a + 2] * third[j] + v[a + 3] * fourth[j]
             )
     for a in range(fours, len(rows)):
         row = matrix[rows[a]]
         weight = v[a]
-        for j in range(len(out)):
+        for j in range(start, stop):
             out[j] += weight * row[j]

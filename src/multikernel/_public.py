@@ -21,6 +21,7 @@ from .estimators.ensemble import KernelEnsembleClassifier, KernelEnsembleRegress
 from .estimators.scales import learned_scales
 from .estimators.spectral import SpectralKernelClassifier
 from .files import load, save
+from .grams.lowrank.approximations import Nystroem, RandomFeatures
 from .grams.normalise import (
     alignment,
     center,
@@ -135,12 +136,14 @@ __all__ = [
     "MultiKernelRegressor",
     "MultiKernelRegressorCV",
     "NonIsotropicNorm",
+    "Nystroem",
     "Oligo",
     "Overlap",
     "ParzenClassifier",
     "ParzenRegressor",
     "Polynomial",
     "RationalQuadratic",
+    "RandomFeatures",
     "Rational",
     "Sigmoid",
     "Tanimoto",

@@ -256,7 +256,7 @@ def test_predict_needs_the_columns_and_no_target(trained, tmp_path):
     assert "no column that the model was fitted on, 'size'" in fail("predict", model, path)
     new["size"] = ["1", "NA", "2", "3"]
     write_csv(path, new)
-    assert "'size' 1" in fail("predict", model, path)
+    assert "Column 'size' is missing in row 1 of new.csv" in fail("predict", model, path)
     new["size"], new["colour"] = [1, 2, 3, 4], ["pink"] * 4
     write_csv(path, new)
     assert "Note: Column 'colour': 4 rows hold categories" in succeed("predict", model, path).stderr

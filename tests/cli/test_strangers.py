@@ -87,7 +87,8 @@ def test_new_gaps_are_told_what_a_fitted_model_can_do(table, tmp_path):
     lines[3] = "," + lines[3].partition(",")[2]
     table.write_text("\n".join(lines))
     message = fail("predict", model, table)
-    assert "'x0' 1" in message and "fit again with --impute median" in message
+    assert "'x0' is missing in row 2 of table.csv" in message
+    assert "fit again with --impute median" in message
     assert "--drop" not in message
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from sklearn.datasets import make_classification
 
+from multikernel.grams.matrix import GivenMatrix
 from multikernel.learners.left_out import (
-    GivenGram,
     PartOfGram,
     chosen_samples,
     copies_of,
@@ -22,7 +22,7 @@ from multikernel.learners.svm import SVM
 from multikernel.problem import Target
 
 
-class Solvable(GivenGram):
+class Solvable(GivenMatrix):
     """A matrix with a direct solver."""
 
     extras = frozenset({"factor"})
@@ -159,7 +159,7 @@ def test_span_rule_is_exact_if_the_free_support_vectors_stay():
 
 def test_squared_spans_are_distances(rng):
     X = rng.normal(size=(12, 20))
-    gram = GivenGram(X @ X.T)
+    gram = GivenMatrix(X @ X.T)
     free, asked = np.arange(5), np.arange(12)
     for fit_intercept in (True, False):
         found = squared_spans(gram, np.arange(12), free, asked, fit_intercept=fit_intercept)
@@ -187,7 +187,7 @@ def test_copies_are_found_by_label(rng):
     X = rng.normal(size=(10, 3))
     rows = np.array([0, 1, 2, 3, 0, 4, 1, 0])
     labels = np.array([1.0, 1, -1, 1, 1, -1, -1, -1])
-    group = copies_of(GivenGram(gaussian(X[rows])), labels)
+    group = copies_of(GivenMatrix(gaussian(X[rows])), labels)
     same = group[:, None] == group
     expected = (rows[:, None] == rows) & (labels[:, None] == labels)
     np.testing.assert_array_equal(same, expected)
@@ -231,7 +231,7 @@ def test_a_part_of_a_large_sample_keeps_the_weights_of_the_classes():
 def test_samples_are_left_out_together_if_systems_are_not_solved_directly(learner):
     K, target = problem(60)
     rows = np.array([1, 5, 20])
-    gram = GivenGram(K)  # offers no factor
+    gram = GivenMatrix(K)  # offers no factor
     machine = learner.fit(gram, target)
     found = learner.left_out(gram, target, machine, rows)
     rest = np.setdiff1d(np.arange(60), rows)
@@ -244,7 +244,7 @@ def test_samples_are_left_out_together_if_systems_are_not_solved_directly(learne
 def test_a_part_of_an_operator_is_the_operator_of_the_part(rng):
     K = gaussian(rng.normal(size=(15, 2)))
     rows = np.array([2, 3, 7, 11])
-    part = PartOfGram(GivenGram(K), rows)
+    part = PartOfGram(GivenMatrix(K), rows)
     V = rng.normal(size=(4, 2))
     np.testing.assert_allclose(part.matvec(V), K[np.ix_(rows, rows)] @ V)
     np.testing.assert_allclose(part.diagonal(), np.diag(K)[rows])

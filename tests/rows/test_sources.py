@@ -259,7 +259,7 @@ def test_a_column_without_entries_in_a_chunk(tmp_path):
     (tmp_path / "a.csv").write_text("a,b,y\n" + "1,2,1\n" * 10 + "NA,3,1\n" * 10)
     rows = open_rows(tmp_path / "a.csv", "y", impute="median", chunk_rows=10)
     assert np.array_equal(np.vstack([c.X for c in rows])[:, 0], np.ones(20))
-    with pytest.raises(DataError, match=r"'a' is missing in row 10 of a\.csv.*10 of the 10 rows"):
+    with pytest.raises(DataError, match=r"'a' is missing in row 10 of a\.csv.* 10 of the 10 rows"):
         list(open_rows(tmp_path / "a.csv", "y", chunk_rows=10))
 
 

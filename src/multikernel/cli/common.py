@@ -76,8 +76,8 @@ class Out:
             typer.echo(json.dumps(plain(value), indent=1, allow_nan=False))
 
     @contextmanager
-    def progress(self, title: str, total: int | None = None) -> Iterator[Callable[[str], None]]:
-        """A bar (or, without a total, a clock); call what it gives after each step."""
+    def progress(self, title: str, total: int | None = None) -> Iterator[Callable[..., None]]:
+        """A bar (or, without a total, a clock); call what it gives after one or more steps."""
         columns = [SpinnerColumn(), TextColumn("{task.description}")]
         more = [] if total is None else [BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
         with Progress(
@@ -91,8 +91,8 @@ class Out:
         ) as bar:
             task = bar.add_task(title, total=total, step="")
 
-            def advance(step: str) -> None:
-                bar.update(task, advance=1, step=step)
+            def advance(step: str = "", steps: int = 1) -> None:
+                bar.update(task, advance=steps, step=step)
 
             yield advance
 

@@ -38,42 +38,48 @@ def predict(
     """Predict with a model file.
 
     Classes come with their probabilities. Without --out the predictions are printed as CSV. Where
-    the data hold the target as well, the score is told.
+    the data hold the target as well, the score is told. Rows are read, predicted and written in
+    chunks, so that files of any length, and folders of files, take little memory.
 
     [bold]Example[/]
 
     multikernel predict wine.skops new-wines.csv --out predictions.csv
     """
-    from ..tables import read_frame, write_columns
-    from .problem import as_table_model, load_model
+    from ..tables import DataError
+    from .problem import load_model, open_new_rows
+    from .streams import PredictionFile, Score
 
     say = Out(quiet, as_json)
     check_places(tables=out)
-    with say.progress(f"Reading {model.name} and {data.name}"):
-        loaded = load_model(model)
-        frame = read_frame(data, format=format)
-        table = as_table_model(loaded, frame, target)
-    with say.progress(f"Predicting {len(frame)} rows"):
-        columns = predictions(
-            table.estimator, table.features(frame), decision=decision, coverage=coverage
-        )
+    with say.progress(f"Reading {model.name}"):
+        table, chunks, n_rows = open_new_rows(load_model(model), data, format, target)
+    score, done = Score(table), 0
+    with (
+        PredictionFile(say, out) as file,
+        say.progress(f"Predicting {n_rows or ''} rows", total=n_rows) as advance,
+    ):
+        for X, y in chunks:
+            columns = predictions(table.estimator, X, decision=decision, coverage=coverage)
+            file.write(columns)
+            score.add(y, columns["prediction"])
+            done += X.shape[0]
+            advance("", X.shape[0])
+    if not done:
+        raise DataError(f"{data.name} holds no rows.")
     if table.task == "classification" and not any(c.startswith("probab") for c in columns):
         say.note("This model file holds no probabilities; fit the model again to get them.")
-    score = score_of(table, frame, columns["prediction"])
     if out is not None:
-        write_columns(columns, out)
-        say.note(f"{len(frame)} predictions: {out}")
-    else:
-        say.text(as_csv(columns))
-    if score is not None:
-        name, value = score
+        say.note(f"{done} predictions: {out}")
+    found = score.result()
+    if found is not None:
+        name, value = found
         say.note(f"{name} on the target {table.target!r} in the data: {value:.4f}")
     say.result(
         {
-            "rows": len(frame),
+            "rows": done,
             "out": out,
-            "score": None if score is None else {"name": score[0], "value": score[1]},
-            **({} if out is not None else {"columns": columns}),
+            "score": None if found is None else {"name": found[0], "value": found[1]},
+            **({} if out is not None else {"columns": file.gathered()}),
         }
     )
 
@@ -127,37 +133,6 @@ def decisions_of(estimator: Any, X: Any) -> dict[str, Any]:
     if decisions.ndim == 1:
         return {"decision": decisions}
     return {f"decision_{label}": decisions[:, j] for j, label in enumerate(estimator.classes_)}
-
-
-def score_of(table: Any, frame: Any, answers: Any) -> tuple[str, float] | None:
-    """Accuracy or R², where the data have the target in every row."""
-    import numpy as np
-
-    from ..tables import DataError, find_target
-
-    if table.target not in frame.columns or not hasattr(table.estimator, "score"):
-        return None
-    try:
-        truth = find_target(frame, table.target, table.task).values
-    except DataError:
-        return None  # unknown or constant: there is nothing to compare with
-    if table.task == "classification":
-        return "accuracy", float(np.mean(answers.astype(str) == truth.astype(str)))
-    rest = float(np.sum((truth - answers) ** 2))
-    spread = float(np.sum((truth - truth.mean()) ** 2))
-    return "R²", 1.0 - rest / spread if spread > 0 else float("nan")
-
-
-def as_csv(columns: dict[str, Any]) -> str:
-    """Columns as CSV text without a last line break."""
-    import csv
-    import io
-
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
-    return file.getvalue().rstrip("\n")
 
 
 def register(app: typer.Typer) -> None:

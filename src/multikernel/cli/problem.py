@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ from ..tables import (
     read_frame,
 )
 from ..tables.frame import is_text
+from ..tables.reading import file_format
 from .common import Out
 from .views import View, build_bank, read_views
 
@@ -137,6 +138,25 @@ def load_model(path: Path) -> Any:
     from ..files import load
 
     return load(path)
+
+
+def open_new_rows(
+    model: Any, data: Path, format: str | None, target: str | None
+) -> tuple[TableModel, Iterable[tuple[Any, Any]], int | None]:
+    """A model, chunks (X, y or None) of rows to predict, and the number of rows if it is known."""
+    from ..rows import open_rows
+    from ..rows.files import find_files, first_frame
+
+    paths = find_files(data, format)
+    if file_format(paths[0], format) == "libsvm":  # these are read at once
+        frame = read_frame(data, format=format)
+        table = as_table_model(model, frame, target)
+        return table, [(table.features(frame), frame.columns.get(table.target))], len(frame)
+    table = model
+    if not isinstance(model, TableModel):
+        table = as_table_model(model, first_frame(paths[0], format), target)
+    rows = open_rows(paths, table.target or None, encoder=table.encoder, format=format)
+    return table, ((chunk.X, chunk.y) for chunk in rows), rows.n_rows
 
 
 def as_table_model(model: Any, frame: Frame, target: str | None) -> TableModel:

@@ -117,7 +117,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         if coded is not None:
             X = coded
         refuse_text(X)
-        refuse_matrices(X, self._is_precomputed)
+        refuse_matrices(X, self._is_precomputed, reset)
         if reset:
             self.__dict__.pop("_kernel_array_shape", None)
         if y_options.get("y_numeric") and np.asarray(y).dtype.kind in "US":

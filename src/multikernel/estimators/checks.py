@@ -21,8 +21,16 @@ ENCODE = (
 )
 
 
-def refuse_matrices(X: Any, precomputed: bool) -> None:
-    """Several kernel matrices where a table was expected, or with the kernel axis first."""
+def refuse_matrices(X: Any, precomputed: bool, fitting: bool = False) -> None:
+    """Refuse kernel matrices where a table was expected, or with the kernel axis first."""
+    if precomputed and fitting and isinstance(X, np.ndarray) and X.ndim == 3:
+        first, n, last = X.shape
+        if n == last != first:
+            raise ValueError(
+                "With kernels='precomputed', fit takes X of shape (n_samples, n_samples, "
+                f"n_kernels), kernel axis last; got shape {X.shape}. If the first axis counts the "
+                "kernels, use np.moveaxis(X, 0, -1)."
+            )
     listed = isinstance(X, (list, tuple)) and len(X) > 0 and all(np.ndim(K) == 2 for K in X)
     if listed and precomputed:
         raise ValueError(
@@ -40,6 +48,15 @@ def refuse_matrices(X: Any, precomputed: bool) -> None:
 
 def refuse_text(X: Any) -> None:
     """Name the columns that are not numbers, before a conversion fails without naming them."""
+    if isinstance(X, dict):
+        raise TypeError(
+            f"X must be one table with a row per sample; got a dict with keys {[*X]!r}. If they "
+            "are views: X, columns = mk.join_views(views), and kernels=mk.per_view(columns)."
+        )
+    if isinstance(X, (list, tuple)) and len(X) > 0 and all(isinstance(row, str) for row in X):
+        raise ValueError(
+            f"X must be numeric, but its samples are texts, such as {X[0]!r}. {ENCODE}"
+        )
     if isinstance(X, np.ndarray) and X.dtype.kind in "USO" and X.ndim == 2:
         for j in range(X.shape[1]):
             if any(isinstance(v, str) for v in X[:, j]) and not _all_numbers(X[:, j]):

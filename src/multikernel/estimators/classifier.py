@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from numbers import Real
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 from sklearn.base import ClassifierMixin, _fit_context
 from sklearn.utils import compute_sample_weight
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
 
-from ..grams.protocol import Grams
 from ..learners.logistic import LogisticRegression
 from ..learners.ridge import Ridge
 from ..learners.svm import SVM
 from ..problem import Target
+from ..solvers.passes.survey import RowSurvey
+from ..solvers.passes.targets import LabelColumns
 from ..weighting import LeaveOneOut
 from .base import MultiKernelEstimator
+from .large import APPROXIMATIONS, LargeSampleMixin, has_approximation
 from .missing import MISSING
 from .probabilities import CALIBRATIONS, ProbabilityMixin
 
@@ -33,13 +37,14 @@ class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):
         "calibration": [CALIBRATIONS],
     }
 
+    _is_classification = True
     loss: str
     fit_intercept: bool
     class_weight: Any
     tol: float
     max_iter: int
 
-    def _make_learner(self, C: float | str, grams: Grams) -> SVM | LogisticRegression | Ridge:
+    def _make_learner(self, C: float | str, grams: Any) -> SVM | LogisticRegression | Ridge:
         if self.loss == "squared":
             alpha = C if isinstance(C, str) else 1.0 / C
             return Ridge(alpha, fit_intercept=self.fit_intercept)
@@ -61,7 +66,7 @@ class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):
         if n_classes < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes; y has only one class: "
-                f"{self.classes_[0]!r}."
+                f"{self.classes_.tolist()[0]!r}."
             )
         costs = self._class_costs(y[keep], weights)
         if n_classes == 2:
@@ -132,7 +137,7 @@ def class_index(decisions: np.ndarray) -> np.ndarray:
     return np.argmax(decisions, axis=1)
 
 
-class MultiKernelClassifier(ClassifierCommon):
+class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore[misc]
     """Support vector machine on a learned combination of kernels.
 
     First ``weighting`` finds the kernel weights; then a support vector machine is trained on
@@ -188,6 +193,11 @@ class MultiKernelClassifier(ClassifierCommon):
         the kernels whose columns it has: for a kernel whose columns are all NaN it is at the
         centre of the samples that have them, and single values are filled with column means.
         All kernel matrices are then held in memory.
+    approximation : Nystroem, RandomFeatures, "auto" or None, default=None
+        None is exact. :class:`multikernel.Nystroem` and :class:`multikernel.RandomFeatures`
+        replace every kernel by features and learn from sums over samples, in time proportional to
+        their number; ``approximation_`` states the error. ``"auto"`` is exact as long as the
+        kernel matrix fits into the memory budget.
     dtype : {"float32", "float64"} or None, default=None
         Precision of Gram entries; None follows X. Sums are float64 in any case.
     memory_budget : int, str or None, default=None
@@ -247,6 +257,9 @@ class MultiKernelClassifier(ClassifierCommon):
     history_ : list of dict
     engine_ : str
         What computed the kernels, and on which device.
+    approximation_ : ApproximationReport
+        With ``approximation``: the features, the error of every kernel, and how far the objective
+        may be from that of the exact problem. Print it. No support vectors are kept then.
     plan_ : Plan
         Which implementation served which kernels; print it. ``grams_`` is another name for it.
     bank_ : KernelBank or None
@@ -282,6 +295,7 @@ class MultiKernelClassifier(ClassifierCommon):
         "multiclass": [StrOptions({"shared", "per_class"})],
         "warm_start": ["boolean"],
         "missing": [MISSING],
+        "approximation": APPROXIMATIONS,
     }
 
     def __init__(
@@ -300,6 +314,7 @@ class MultiKernelClassifier(ClassifierCommon):
         tol: float = 1e-3,
         max_iter: int = -1,
         missing: str = "error",
+        approximation: Any = None,
         dtype: Any = None,
         memory_budget: Any = None,
         n_jobs: int | None = None,
@@ -322,6 +337,7 @@ class MultiKernelClassifier(ClassifierCommon):
         self.tol = tol
         self.max_iter = max_iter
         self.missing = missing
+        self.approximation = approximation
         self.dtype = dtype
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
@@ -332,12 +348,14 @@ class MultiKernelClassifier(ClassifierCommon):
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiKernelClassifier:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultiKernelClassifier:
         """Learn kernel weights and machine.
 
         Parameters
         ----------
-        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features), or Rows
+            :func:`multikernel.rows.open_rows` makes rows in chunks, with their targets, for
+            ``approximation=...``.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
             How often each point counts, in the weights of the kernels and in the loss.
@@ -346,8 +364,11 @@ class MultiKernelClassifier(ClassifierCommon):
         -------
         self
         """
-        X, y = self._check_X(X, y, reset=True)
-        check_classification_targets(y)
+        approximation = self._approximation_for(X)
+        if approximation is not None:
+            return self._fit_rows(X, y, sample_weight, approximation)  # type: ignore[no-any-return]
+        self._stream = None
+        X, y = self._check_for_fit(X, y)
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_labels(y, keep, weights)
         grams = self._make_grams(X, keep, weights, target)
@@ -358,3 +379,67 @@ class MultiKernelClassifier(ClassifierCommon):
         separate = self.multiclass == "per_class" and target.Y.shape[1] > 1
         self._fit(grams, target, rule, learner, keep, separate=separate)
         return self
+
+    @available_if(has_approximation)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, classes: Any = None
+    ) -> MultiKernelClassifier:
+        """Add rows of a stream, and learn from all rows so far.
+
+        Bank and features are chosen with the first rows, which should be a few thousand and typical
+        of the stream. It needs ``approximation`` and ``loss="squared"``: the sums of features and
+        targets are all that is kept.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features), or Rows
+        y : array of shape (n_samples,)
+        sample_weight : array of shape (n_samples,), optional
+        classes : array of shape (n_classes,), optional
+            All classes of the stream; needed in the first call if its rows do not have them all.
+
+        Returns
+        -------
+        self
+        """
+
+        def prepare() -> None:
+            self._known_classes = None if classes is None else np.unique(classes)
+
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "class_weight='balanced' needs the number of samples of each class, which a stream "
+                "does not tell in advance. Give a dict with a weight for each class."
+            )
+        return self._partial_fit(X, y, sample_weight, prepare)  # type: ignore[no-any-return]
+
+    def _check_for_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
+        X, y = self._check_X(X, y, reset=True)
+        check_classification_targets(y)
+        return X, y
+
+    def _columns_of(self, survey: RowSurvey) -> LabelColumns:
+        assert survey.classes is not None and survey.class_weights is not None
+        classes = survey.classes
+        known = self.__dict__.pop("_known_classes", None)
+        if known is not None:
+            classes = known
+        self.classes_ = classes
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes; y has only one class: "
+                f"{classes[0]!r}."
+            )
+        costs = None
+        if isinstance(self.class_weight, str):
+            costs = survey.class_weights.sum() / (len(classes) * survey.class_weights)
+        elif self.class_weight is not None:
+            costs = self._class_costs(classes, None)
+        return LabelColumns(classes, costs)
+
+    def _learner_for_rows(self) -> SVM | LogisticRegression | Ridge:
+        return self._make_learner(self.C, SimpleNamespace(n_jobs=1))
+
+    def _weights_per_output(self, n_outputs: int) -> bool:
+        return self.multiclass == "per_class" and n_outputs > 1

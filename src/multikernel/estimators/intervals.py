@@ -97,6 +97,7 @@ class TrainingSample:
 class IntervalMixin:
     """``predict_interval`` and standard deviations."""
 
+    _training: TrainingSample | None
     #: whether this is ridge regression with one learned kernel
     _one_kernel_ridge = False
 
@@ -186,7 +187,8 @@ class IntervalMixin:
             raise NotFittedError(
                 f"This {type(self).__name__} does not have its training sample, which intervals "
                 "and standard deviations are computed from: it comes from a file of an earlier "
-                "version, or it was given kernel values, which are not stored or copied with a "
+                "version, it was fitted to rows in chunks or to a stream, or it was given kernel "
+                "values, which are not stored or copied with a "
                 "model. Fit it again to get them; predict works as before."
             )
         return sample

@@ -9,13 +9,17 @@ import numpy as np
 from sklearn.base import RegressorMixin, _fit_context
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.metaestimators import available_if
 
 from ..learners.ridge import Ridge
 from ..learners.svr import SVR
 from ..problem import Target
+from ..solvers.passes.survey import RowSurvey
+from ..solvers.passes.targets import OutputColumns
 from ..weighting import LeaveOneOut
 from .base import MultiKernelEstimator
 from .intervals import IntervalMixin
+from .large import APPROXIMATIONS, LargeSampleMixin, has_approximation
 from .missing import MISSING
 
 
@@ -30,6 +34,7 @@ class RegressorCommon(IntervalMixin, RegressorMixin, MultiKernelEstimator):  # t
         "solver": [StrOptions({"auto", "cholesky", "cg"})],
     }
 
+    _is_classification = False
     loss: str
     epsilon: float
     fit_intercept: bool
@@ -114,7 +119,7 @@ class RegressorCommon(IntervalMixin, RegressorMixin, MultiKernelEstimator):  # t
         return values
 
 
-class MultiKernelRegressor(RegressorCommon):
+class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[misc]
     """Ridge regression on a learned combination of kernels.
 
     First ``weighting`` finds the kernel weights; then ridge regression with a free intercept is
@@ -167,6 +172,11 @@ class MultiKernelRegressor(RegressorCommon):
         the kernels whose columns it has: for a kernel whose columns are all NaN it is at the
         centre of the samples that have them, and single values are filled with column means.
         All kernel matrices are then held in memory.
+    approximation : Nystroem, RandomFeatures, "auto" or None, default=None
+        None is exact. :class:`multikernel.Nystroem` and :class:`multikernel.RandomFeatures`
+        replace every kernel by features and learn from sums over samples, in time proportional to
+        their number; ``approximation_`` states the error. ``"auto"`` is exact as long as the
+        kernel matrix fits into the memory budget.
     dtype : {"float32", "float64"} or None, default=None
         Precision of Gram entries; None follows X. Sums are float64 in any case.
     memory_budget : int, str or None, default=None
@@ -223,6 +233,9 @@ class MultiKernelRegressor(RegressorCommon):
     history_ : list of dict
     engine_ : str
         What computed the kernels, and on which device.
+    approximation_ : ApproximationReport
+        With ``approximation``: the features, the error of every kernel, and how far the objective
+        may be from that of the exact problem. Print it. No support vectors are kept then.
     plan_ : Plan
         Which implementation served which kernels; print it. ``grams_`` is another name for it.
     bank_ : KernelBank or None
@@ -254,6 +267,7 @@ class MultiKernelRegressor(RegressorCommon):
         "alpha": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
         "warm_start": ["boolean"],
         "missing": [MISSING],
+        "approximation": APPROXIMATIONS,
     }
 
     def __init__(
@@ -271,6 +285,7 @@ class MultiKernelRegressor(RegressorCommon):
         tol: float = 1e-6,
         max_iter: int = 1000,
         missing: str = "error",
+        approximation: Any = None,
         dtype: Any = None,
         memory_budget: Any = None,
         n_jobs: int | None = None,
@@ -292,6 +307,7 @@ class MultiKernelRegressor(RegressorCommon):
         self.tol = tol
         self.max_iter = max_iter
         self.missing = missing
+        self.approximation = approximation
         self.dtype = dtype
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
@@ -303,15 +319,17 @@ class MultiKernelRegressor(RegressorCommon):
 
     @property
     def _one_kernel_ridge(self) -> bool:  # type: ignore[override]
-        return self.loss == "squared"
+        return self.loss == "squared" and self.approximation is None
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MultiKernelRegressor:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultiKernelRegressor:
         """Learn kernel weights and machine.
 
         Parameters
         ----------
-        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features), or Rows
+            :func:`multikernel.rows.open_rows` makes rows in chunks, with their targets, for
+            ``approximation=...``.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array of shape (n_samples,), optional
             How often each point counts, in the weights of the kernels and in the loss.
@@ -320,7 +338,12 @@ class MultiKernelRegressor(RegressorCommon):
         -------
         self
         """
-        X, y = self._check_X(X, y, reset=True, multi_output=True, y_numeric=True)
+        self._training = None  # of an earlier fit
+        approximation = self._approximation_for(X)
+        if approximation is not None:
+            return self._fit_rows(X, y, sample_weight, approximation)  # type: ignore[no-any-return]
+        self._stream = None
+        X, y = self._check_for_fit(X, y)
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_outputs(y, keep, weights)
         grams = self._make_grams(X, keep, weights, target)
@@ -331,3 +354,49 @@ class MultiKernelRegressor(RegressorCommon):
         self._fit(grams, target, rule, learner, keep)
         self._keep_sample(X, target, keep)
         return self
+
+    @available_if(has_approximation)  # type: ignore[untyped-decorator]
+    @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultiKernelRegressor:
+        """Add rows of a stream, and learn from all rows so far.
+
+        Bank and features are chosen with the first rows, which should be a few thousand and typical
+        of the stream. It needs ``approximation`` and ``loss="squared"``: the sums of features and
+        targets are all that is kept.
+
+        Parameters
+        ----------
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features), or Rows
+        y : array of shape (n_samples,) or (n_samples, n_outputs)
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        self
+        """
+        self._partial_fit(X, y, sample_weight, lambda: None)
+        self._training = None  # the rows of a stream are gone
+        return self
+
+    def _check_for_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
+        checked: tuple[Any, Any] = self._check_X(
+            X, y, reset=True, multi_output=True, y_numeric=True
+        )
+        return checked
+
+    def _keep_rows(self, X: Any, y: Any, weights: np.ndarray | None, keep: np.ndarray) -> None:
+        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)[keep]
+        self._keep_sample(X, Target(Y, "regression", weights), keep)
+
+    def _columns_of(self, survey: RowSurvey) -> OutputColumns:
+        assert survey.lowest is not None and survey.highest is not None
+        self._single_output = survey.y.ndim == 1
+        if np.all(survey.lowest == survey.highest):
+            raise ValueError(
+                f"y is constant ({survey.lowest[0]:g}): there is nothing to align kernels with or "
+                "to predict. Check the target."
+            )
+        return OutputColumns(0 if self._single_output else survey.y.shape[1])
+
+    def _learner_for_rows(self) -> Ridge | SVR:
+        return self._make_learner(self.alpha)

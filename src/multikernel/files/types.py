@@ -18,6 +18,10 @@ from ..estimators.voted_search import VotedKernelClassifierCV
 from ..grams.blocks import BlockExpansion
 from ..grams.dense import DenseCross
 from ..grams.linear import LinearExpansion
+from ..grams.lowrank.approximations import Nystroem, RandomFeatures
+from ..grams.lowrank.features import FeatureMap
+from ..grams.lowrank.parts import ColumnsPart, FourierPart, LandmarkPart, SinglePart, SketchPart
+from ..grams.lowrank.small_sample import FeatureExpansion
 from ..grams.ngrams import NgramExpansion
 from ..grams.normalise import Correction
 from ..grams.planning import Part, Plan
@@ -55,6 +59,7 @@ from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid
 from ..kernels.widths import AtDistance
 from ..learners.calibration import Calibration
 from ..solvers.ensemble.hypotheses import EnsembleExpansion
+from ..solvers.passes.errors import ApproximationReport
 from ..solvers.voted.expansion import VotedExpansion
 from ..tables.encoding import Column, TableEncoder
 from ..tables.model import TableModel
@@ -107,6 +112,8 @@ PREDICTION: tuple[type, ...] = (
     *(LinearExpansion, VotedExpansion, EnsembleExpansion, SharedCross, DenseCross, FeatureCross),
     *(Encoder, Group, Correction, Plan, Part, Column, TableEncoder),
     *(Calibration, TrainingSample),
+    *(FeatureExpansion, FeatureMap, LandmarkPart, FourierPart, SketchPart, ColumnsPart, SinglePart),
+    *(Nystroem, RandomFeatures, ApproximationReport),
 )
 
 #: Ways to cut folds, which cross-validated estimators keep as a parameter; they hold numbers only.

@@ -579,7 +579,7 @@ class BlockCombined(MatrixGram):
 
     def __init__(self, grams: BlockGrams, kernel_weights: np.ndarray) -> None:
         self.grams, self.kernel_weights, self.n = grams, kernel_weights, grams.n
-        self.room = grams.budget.bytes
+        self.room, self.n_jobs = grams.budget.bytes, grams.n_jobs
         self.rounding = float(np.abs(kernel_weights) @ grams.rounding)
         c = grams.correction
         self.raw_weights = kernel_weights * c.scale

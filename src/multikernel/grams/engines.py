@@ -14,6 +14,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from ..kernels.sequences.base import readers
 from ..kernels.sequences.table import Table
 from .dense import DenseGrams
 from .linear import LinearGrams
+from .lowrank.products import Products, weighted_products
 from .memory import MemoryBudget
 from .ngrams import NgramGrams
 from .planning import DEFAULT_ENGINE, Part, Plan
@@ -88,12 +90,15 @@ class Engine:
         For kinds of which the engine serves only some kernels.
     falls_back_to : str or None
         The engine that serves all other kernels.
+    products : callable or None
+        The products of the columns of a chunk; see :func:`register_products`.
     """
 
     name: str
     builders: dict[str, Builder] = field(default_factory=dict)
     serves: dict[str, Callable[[Kernel], bool]] = field(default_factory=dict)
     falls_back_to: str | None = None
+    products: Products | None = None
 
 
 _ENGINES: dict[str, Engine] = {}
@@ -135,11 +140,45 @@ def register(
         one.falls_back_to = falls_back_to
 
 
+def register_products(engine: str, products: Products) -> None:
+    """Let an engine compute the products of features that passes over rows add up.
+
+    Parameters
+    ----------
+    engine : str
+        The name that users pass as ``engine=``.
+    products : callable
+        ``products(F, omega)`` returns ``F'diag(omega) F`` in float64, shape (D, D), for a chunk F
+        of shape (n, D) in float64 and weights of shape (n,), or None for ones. It must return the
+        same bits for the same input. Processes of a cluster receive it by its name, so it is a
+        function of a module. For an engine with a device in its name, as ``"torch:cuda"``, it is
+        called with ``device=`` as well.
+    """
+    _ENGINES.setdefault(engine, Engine(engine)).products = products
+
+
+def find_products(engine: str) -> Products:
+    """The products of an engine, or of the engine that it falls back to."""
+    one: Engine | None = find_engine(engine)
+    seen: list[Engine] = []
+    while one is not None and one not in seen:
+        if one.products is not None:
+            return one.products
+        seen.append(one)
+        one = None if one.falls_back_to is None else find_engine(one.falls_back_to)
+    raise ValueError(
+        f"engine={engine!r} has no products of features, which approximation=... adds up over "
+        f"rows. Use engine={DEFAULT_ENGINE!r}, or register_products({engine!r}, ...)."
+    )
+
+
 def find_engine(name: str) -> Engine:
     """The engine of this name; a name may have a device after a colon, as in "torch:cuda"."""
     name, _, device = name.partition(":")
     if device and name in _ENGINES:
-        return replace(_ENGINES[name], name=f"{name}:{device}")
+        one = _ENGINES[name]
+        products = one.products and partial(one.products, device=device)
+        return replace(one, name=f"{name}:{device}", products=products)
     if name not in _ENGINES:
         close = difflib.get_close_matches(name, _ENGINES, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -357,6 +396,7 @@ register(DEFAULT_ENGINE, "rank-one", _build_rank_one)
 register(DEFAULT_ENGINE, "features", _build_features)
 register(DEFAULT_ENGINE, "dense", _build_dense)
 register(DEFAULT_ENGINE, "given", _build_given)
+register_products(DEFAULT_ENGINE, weighted_products)
 
 
 def build_on_host(part: Part, X: Any, options: BuildOptions) -> Grams:
@@ -373,8 +413,15 @@ def _build_on_device(part: Part, X: Any, options: BuildOptions) -> Grams:
     return build_part(part, X, options)
 
 
+def _products_on_device(F: np.ndarray, omega: np.ndarray | None, device: str = "") -> np.ndarray:
+    from .gpu.products import products  # imports torch
+
+    return products(F, omega, device or "cpu")
+
+
 for _kind in ("shared", "rank-one", "dense", "given"):
     register("torch", _kind, _build_on_device, falls_back_to=DEFAULT_ENGINE)
+register_products("torch", _products_on_device)
 
 
 def find_budget(engine: str, budget: Any) -> MemoryBudget:

@@ -213,7 +213,7 @@ class LinearCombined(MatrixGram):
 
     def __init__(self, grams: LinearGrams, kernel_weights: np.ndarray) -> None:
         self.grams, self.n = grams, grams.n
-        self.room = grams.budget.bytes
+        self.room, self.n_jobs = grams.budget.bytes, grams.n_jobs
         self.kernel_weights, self.factors = kernel_weights, kernel_weights[grams.owner]
         if np.all(kernel_weights >= 0):  # negative weights have no features
             self.extras = frozenset({"features", "factor"})

@@ -9,15 +9,24 @@ import numpy as np
 from scipy.linalg import LinAlgError, eigvalsh, solve
 
 from .. import _cholesky
-from .._matrix_loops import gather
+from .._matrix_loops import add_rows_between, gather
 from ._dense_loops import panel_statistics
 from .operators import PSD_TOLERANCE, EigenvalueBounds, extreme_eigenvalues, rayleigh_quotient
-from .protocol import CANCELLATION_LIMIT, CombinedGram, as_positions, centred_square, norm_panels
+from .protocol import (
+    CANCELLATION_LIMIT,
+    CombinedGram,
+    as_positions,
+    centred_square,
+    norm_panels,
+    run_in_order,
+)
 
 #: Up to this many samples a Cholesky factor is the quickest proof of definiteness.
 MAX_CHOLESKY_SAMPLES = 12_000
 #: Up to this many samples all eigenvalues are computed where that proof fails.
 MAX_EIGENVALUE_SAMPLES = 1000
+#: Entries of the matrix that a thread reads at least: fewer are read faster than it starts.
+MIN_THREAD_ENTRIES = 200_000
 
 
 class MatrixGram(CombinedGram):
@@ -43,9 +52,31 @@ class MatrixGram(CombinedGram):
     def submatrix(self, index: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         if self._matrix is None:
             return self._submatrix(index).astype(dtype, copy=False)
-        out = np.empty((len(index), len(index)), dtype=dtype)
-        gather(self._matrix, index, index, out)
+        K, out = self._matrix, np.empty((len(index), len(index)), dtype=dtype)
+
+        def copy(part: slice) -> None:
+            gather(K, index[part], index, out[part])
+
+        run_in_order(copy, self._parts(len(index), len(index)), self.n_jobs)
         return out
+
+    def partial_matvec(self, index: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """By sums of rows of the matrix, each thread with some of their entries."""
+        if self._matrix is None or np.ndim(V) > 1 or not self._matrix.flags.c_contiguous:
+            return super().partial_matvec(index, V)
+        K, out = self._matrix, np.zeros(self.n)
+        index, V = np.asarray(index, dtype=np.intp), np.ascontiguousarray(V, dtype=np.float64)
+
+        def sum_rows(part: slice) -> None:
+            add_rows_between(K, index, V, out, part.start, part.stop)
+
+        run_in_order(sum_rows, self._parts(self.n, len(index)), self.n_jobs)
+        return out
+
+    def _parts(self, size: int, others: int) -> list[slice]:
+        """A cut of ``range(size)`` for threads, of lines of ``others`` entries."""
+        step = max(1, -(-size // self.n_jobs), MIN_THREAD_ENTRIES // max(others, 1))
+        return [slice(i, min(i + step, size)) for i in range(0, size, step)]
 
     def matvec(self, V: np.ndarray) -> np.ndarray:
         return self._matvec(V) if self._matrix is None else self._matrix @ V
@@ -140,3 +171,31 @@ class MatrixGram(CombinedGram):
         if centred > CANCELLATION_LIMIT * square:
             return float(np.sqrt(centred))
         return self.norm_of_centred_entries(row_means, omega, panels)
+
+
+class GivenMatrix(MatrixGram):
+    """The operator of a symmetric matrix."""
+
+    def __init__(self, matrix: np.ndarray, n_jobs: int = 1) -> None:
+        self._matrix, self.n, self.n_jobs = matrix, len(matrix), n_jobs
+        self.kernel_weights = np.ones(1)
+
+    @property
+    def offers(self) -> frozenset[str]:
+        # No copy of the matrix is promised: it may fill the memory.
+        return super(MatrixGram, self).offers
+
+    def diagonal(self) -> np.ndarray:
+        return self.dense().diagonal().copy()
+
+    def forget(self) -> None:
+        """The matrix is kept: it cannot be computed again."""
+
+    def _dense(self) -> np.ndarray:
+        raise AssertionError("the matrix is given")
+
+    def _rows(self, index: np.ndarray) -> np.ndarray:
+        raise AssertionError("the matrix is given")
+
+    def _matvec(self, V: np.ndarray) -> np.ndarray:
+        raise AssertionError("the matrix is given")

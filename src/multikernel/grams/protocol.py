@@ -27,6 +27,7 @@ from typing import Any, Protocol, Self, TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from .. import _cholesky
 from .normalise import check_how, scales
 from .operators import EigenvalueBounds, conjugate_gradients, extreme_eigenvalues
 
@@ -36,6 +37,8 @@ T = TypeVar("T")
 # alone, never on threads or memory, so that sums are the same bits however the work is divided.
 PANEL_BYTES = 64 * 2**20
 MAX_PANEL_ROWS = 128
+#: Columns that a product with some of them computes at once.
+PARTIAL_COLUMNS = 512
 #: Rows that the norm of a combination reads at once.
 NORM_PANEL_ROWS = 64
 #: A centred norm is computed entry by entry if centring removes all but this part of the square.
@@ -118,6 +121,10 @@ class CombinedGram(ABC):
     kernel_weights: np.ndarray
     #: Bytes that may be allocated for this operator.
     room: float = float("inf")
+    #: Threads that products with a matrix in memory may use.
+    n_jobs: int = 1
+    #: Whether entries are computed on another device, which is fast in large blocks only.
+    on_device: bool = False
     #: Eigenvalues above minus this number count as rounding of kernel values (`Grams.rounding`).
     rounding: float = 0.0
     #: Offers of the engine beyond those that every operator has, see `offers`.
@@ -132,8 +139,8 @@ class CombinedGram(ABC):
         `extras` of the engine: "features" when it has them, "factor" when its `solve` is direct
         and not iterative. An engine leaves out methods that it cannot supply.
         """
-        basic = {"matvec", "diagonal", "rows", "columns", "submatrix"}
-        basic |= {"solve", "lowest_eigenvalue"}
+        basic = {"matvec", "diagonal", "rows", "columns", "submatrix", "partial_matvec"}
+        basic |= {"solve", "solve_among", "lowest_eigenvalue"}
         return self.extras | basic | ({"dense"} if self.fits() else set())
 
     def fits(self, copies: int = 1) -> bool:
@@ -167,6 +174,27 @@ class CombinedGram(ABC):
     def submatrix(self, index: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         """``K[index][:, index]``, shape (len(index), len(index)); a copy."""
         return self.rows(index)[:, index].astype(dtype, copy=False)
+
+    def partial_matvec(self, index: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """``K[:, index] V`` for V of shape (len(index),) or (len(index), t), in float64."""
+        out = np.zeros((self.n, *np.shape(V)[1:]))
+        for start in range(0, len(index), PARTIAL_COLUMNS):
+            part = slice(start, start + PARTIAL_COLUMNS)
+            out += self.columns(index[part]) @ V[part]
+        return out
+
+    def solve_among(
+        self, index: np.ndarray, ridge: float | np.ndarray, B: np.ndarray
+    ) -> np.ndarray:
+        """The solution X of ``(K[index][:, index] + diag(ridge)) X = B``, by a Cholesky factor.
+
+        Raises LinAlgError if that matrix is not positive definite in double precision.
+        """
+        A = self.submatrix(index)
+        A[np.diag_indices(len(index))] += ridge
+        _cholesky.factor(A)
+        _cholesky.require_definite(A)
+        return _cholesky.solve(A, B)
 
     def solve(self, ridge: np.ndarray, B: np.ndarray) -> np.ndarray:
         """The solution X of ``(K + diag(ridge)) X = B``, shape of B; ridge has shape (n,)."""
@@ -251,6 +279,7 @@ class ScaledGram(CombinedGram):
     def __init__(self, gram: CombinedGram, factor: float) -> None:
         self.gram, self.factor = gram, factor
         self.n, self.room, self.extras = gram.n, gram.room, gram.extras
+        self.n_jobs, self.on_device = gram.n_jobs, gram.on_device
         self.kernel_weights = factor * gram.kernel_weights
         self.rounding = factor * gram.rounding
 
@@ -264,8 +293,16 @@ class ScaledGram(CombinedGram):
     def solve(self, ridge: np.ndarray, B: np.ndarray) -> np.ndarray:
         return self.gram.solve(ridge / self.factor, B) / self.factor
 
+    def solve_among(
+        self, index: np.ndarray, ridge: float | np.ndarray, B: np.ndarray
+    ) -> np.ndarray:
+        return self.gram.solve_among(index, ridge / self.factor, B) / self.factor
+
     def matvec(self, V: np.ndarray) -> np.ndarray:
         return self.factor * self.gram.matvec(V)
+
+    def partial_matvec(self, index: np.ndarray, V: np.ndarray) -> np.ndarray:
+        return self.factor * self.gram.partial_matvec(index, V)
 
     def rows(self, index: slice | np.ndarray) -> np.ndarray:
         return self.factor * self.gram.rows(index)

@@ -319,7 +319,7 @@ class RankOneCombined(MatrixGram):
 
     def __init__(self, grams: RankOneGrams, kernel_weights: np.ndarray) -> None:
         self.grams, self.n = grams, grams.n
-        self.room = grams.budget.bytes
+        self.room, self.n_jobs = grams.budget.bytes, grams.n_jobs
         self.kernel_weights, self.factors = kernel_weights, kernel_weights * grams.scale
         # Negative weights have no features, and sparse columns would have to be written out.
         if np.all(kernel_weights >= 0) and not sp.issparse(grams.data):

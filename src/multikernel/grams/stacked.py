@@ -186,6 +186,8 @@ class StackedCombined(MatrixGram):
         self.parts, self.kernel_weights, self.n = parts, kernel_weights, n
         self.room = min((part.room for part in parts), default=float("inf"))
         self.rounding = sum(part.rounding for part in parts)
+        self.n_jobs = max((part.n_jobs for part in parts), default=1)
+        self.on_device = any(part.on_device for part in parts)
         if all("features" in part.extras for part in parts):
             self.extras = frozenset({"features"})
 

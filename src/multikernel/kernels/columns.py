@@ -97,7 +97,8 @@ def resolve_columns(
             if names is None:
                 raise UnknownColumn(
                     f"Kernel {who} selects column {c!r} by name, but X has no column names. "
-                    "Pass a pandas DataFrame, or select by index."
+                    "Pass a pandas DataFrame, or select by index. In a pipeline, transformers "
+                    "keep names with .set_output(transform='pandas')."
                 )
             if c not in names and WILDCARDS.intersection(c):
                 matches = [i for name, i in names.items() if fnmatchcase(name, c)]

@@ -40,6 +40,16 @@ class SmoRun:
         self.passive: list[tuple[np.ndarray, np.ndarray]] = []
         self._activate_all()
 
+    @property
+    def steps(self) -> int:
+        """The number of steps so far."""
+        return int(self.counts[0])
+
+    @property
+    def n_rows(self) -> int:
+        """The number of rows that were computed on demand."""
+        return self.matrix.n_rows
+
     # -- active and passive variables -----------------------------------------------------------
 
     def _activate_all(self) -> None:

@@ -24,8 +24,10 @@ by training once more (`values_without_all`).
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
+from scipy.linalg import LinAlgError
 
+from .. import _cholesky
+from .._mirror import mirror
 from .._threads import one_blas_thread
 from ..grams.protocol import CombinedGram
 from ..problem import Target
@@ -129,23 +131,6 @@ class PartOfGram(CombinedGram):
         return self.gram.diagonal()[self.rows_of]
 
 
-class GivenGram(CombinedGram):
-    """The operator of a matrix."""
-
-    def __init__(self, matrix: np.ndarray) -> None:
-        self._matrix, self.n = matrix, len(matrix)
-        self.kernel_weights = np.ones(1)
-
-    def matvec(self, V: np.ndarray) -> np.ndarray:
-        return np.asarray(self.dense() @ V)
-
-    def rows(self, index: slice | np.ndarray) -> np.ndarray:
-        return self.dense()[index]
-
-    def diagonal(self) -> np.ndarray:
-        return np.diag(self.dense()).copy()
-
-
 def values_without_all(
     learner: Learner, gram: CombinedGram, target: Target, rows: np.ndarray
 ) -> np.ndarray:
@@ -231,33 +216,37 @@ def squared_spans(
     own = diagonal[first[asked]]
     if len(free) == 0:
         return np.maximum(own, 0.0)
-    union = np.unique(np.concatenate([free, asked]))
-    K = gram.submatrix(first[union])
-    at, of = np.searchsorted(union, free), np.searchsorted(union, asked)
-    with one_blas_thread(len(free)):
+    is_free = np.isin(asked, free)
+    others = asked[~is_free]
+    K = gram.submatrix(first[np.concatenate([free, others])])
+    size = len(free)
+    with one_blas_thread(size):
         for jitter in JITTERS:
             ridge = jitter * float(np.diag(K).max())
+            P = K[:size, :size].copy()
+            P[np.diag_indices(size)] += ridge
             try:
-                factor = cho_factor(K[np.ix_(at, at)] + ridge * np.eye(len(at)), lower=True)
+                _cholesky.factor(P)
                 break
             except LinAlgError:
                 continue
         else:
             return np.maximum(own, 0.0)
-        B = cho_solve(factor, np.eye(len(at)))
-        ones = B.sum(axis=1)
+        _cholesky.invert(P)
+        mirror(P)
+        ones = P.sum(axis=1)
         total = float(ones.sum())
-        P = B - np.outer(ones, ones / total) if fit_intercept else B
-        cross = K[np.ix_(at, of)]
+        if fit_intercept:
+            P -= np.outer(ones, ones / total)
+        cross = K[:size, size:]
         forms = np.einsum("fa,fa->a", cross, P @ cross)
         if fit_intercept:
             forms += 2.0 * (ones @ cross) / total - 1.0 / total
-    squares = own - forms
-    is_free = np.isin(asked, free)
-    place = np.searchsorted(free, asked[is_free])
-    inverse = np.diag(P)[place]
+    squares = own.copy()
+    squares[~is_free] -= forms
+    inverse = np.diag(P)[np.searchsorted(free, asked[is_free])]
     # Without the only free support vector there is no span.
-    alone = (inverse <= 0) | (fit_intercept and len(free) == 1)
+    alone = (inverse <= 0) | (fit_intercept and size == 1)
     squares[is_free] = np.where(alone, own[is_free], 1.0 / np.where(alone, 1.0, inverse) - ridge)
     return np.maximum(squares, 0.0)
 
@@ -279,9 +268,10 @@ def copies_of(gram: CombinedGram, labels: np.ndarray) -> np.ndarray:
     near = np.abs(key[after] - key[before]) <= 1e-9 * max(float(np.abs(key).max()), 1e-300)
     near &= labels[after] == labels[before]
     pairs = np.flatnonzero(near)
-    K = gram.dense()
     i, j = before[pairs], after[pairs]
-    distance = diagonal[i] + diagonal[j] - 2.0 * K[i, j]
+    involved, place = np.unique(np.concatenate([i, j]), return_inverse=True)
+    among = gram.submatrix(involved)
+    distance = diagonal[i] + diagonal[j] - 2.0 * among[place[: len(i)], place[len(i) :]]
     near[pairs] = distance <= COPY_DISTANCE * float(np.abs(diagonal).max())
     group = np.empty(n, dtype=np.intp)
     group[order] = np.concatenate([[0], np.cumsum(~near)])

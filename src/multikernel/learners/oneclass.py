@@ -29,6 +29,8 @@ class OneClassSVM(BaseEstimator):  # type: ignore[misc]
         active-set method takes over and finds the exact optimum.
     max_iter : int, default=-1
         Limit on steps; -1 as in :class:`SVM`.
+    solver : {"auto", "smo", "blocks"}, default="auto"
+        As in :class:`SVM`.
     """
 
     needs = (("dense", "rows"), "matvec", "diagonal")
@@ -37,10 +39,18 @@ class OneClassSVM(BaseEstimator):  # type: ignore[misc]
     unit = 1.0
     fit_intercept = True
 
-    def __init__(self, nu: float = 0.5, *, tol: float = 1e-3, max_iter: int = -1) -> None:
+    def __init__(
+        self,
+        nu: float = 0.5,
+        *,
+        tol: float = 1e-3,
+        max_iter: int = -1,
+        solver: str = "auto",
+    ) -> None:
         self.nu = nu
         self.tol = tol
         self.max_iter = max_iter
+        self.solver = solver
 
     def costs(self, target: Target) -> np.ndarray:
         factors = target.loss_weights
@@ -51,7 +61,7 @@ class OneClassSVM(BaseEstimator):  # type: ignore[misc]
     ) -> Machine:
         """Train on the combined Gram operator."""
         require_offers(self, gram)
-        source = Source.of(gram)
+        source = Source.of(gram, self.solver)
         costs, n = self.costs(target), gram.n
         solved = source.solve(
             np.zeros(n),

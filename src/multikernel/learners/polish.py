@@ -18,10 +18,9 @@ import numpy as np
 from scipy.linalg import LinAlgError, lstsq
 from scipy.linalg.lapack import dgecon, dgetrf, dgetrs
 
-from .. import _cholesky
-from .._matrix_loops import add_rows, gather
-from .._mirror import mirror
 from .._threads import one_blas_thread
+from ..grams.matrix import GivenMatrix
+from ..grams.protocol import CombinedGram
 
 #: Limit on floating-point operations, about a second; the best result so far is then returned.
 MAX_FLOPS = 2e10
@@ -31,8 +30,6 @@ MAX_SINGULAR_SYSTEMS = 20
 NEGLIGIBLE_VIOLATION = 1e-10
 #: Variables within this fraction of C from a bound are placed on the bound at the start.
 BOUND_MARGIN = 1e-9
-#: Smallest square of the ratio of pivots at which a Cholesky factor is used.
-MIN_PIVOT_RATIO = 1e-13
 #: Smallest reciprocal condition number at which an LU factor is used.
 MIN_RECIPROCAL_CONDITION = 1e-13
 
@@ -59,7 +56,7 @@ class Polished:
 
 
 def polish(
-    K: np.ndarray,
+    K: np.ndarray | CombinedGram,
     alpha: np.ndarray,
     b: float,
     sign: np.ndarray,
@@ -81,7 +78,7 @@ def polish(
 
     Parameters
     ----------
-    K : array of shape (n, n)
+    K : array of shape (n, n), or CombinedGram
     alpha : array of shape (m,), m = n or 2 n
         Variable i belongs to sample ``i % n``.
     b : float
@@ -90,16 +87,17 @@ def polish(
     intercept : bool, default=True
         Without an intercept there is no equality constraint, and b stays zero.
     """
-    n, m = len(K), len(alpha)
+    gram = K if isinstance(K, CombinedGram) else GivenMatrix(np.ascontiguousarray(K))
+    n, m = gram.n, len(alpha)
     point = np.arange(m) % n
     # The largest entry of a positive semidefinite matrix is on its diagonal.
-    size = max(float(np.abs(linear).max(initial=0.0)), 1e-3 * float(K.diagonal().max(initial=0.0)))
+    largest = float(gram.diagonal().max(initial=0.0))
+    size = max(float(np.abs(linear).max(initial=0.0)), 1e-3 * largest)
     negligible = NEGLIGIBLE_VIOLATION * size
 
     def product(s: np.ndarray) -> np.ndarray:
-        out, support = np.zeros(n), np.flatnonzero(s)
-        add_rows(K, support, s[support], out)
-        return out
+        support = np.flatnonzero(s)
+        return gram.partial_matvec(support, s[support])
 
     def values(a: np.ndarray) -> np.ndarray:
         return product(np.bincount(point, sign * a, n))
@@ -133,9 +131,7 @@ def polish(
         bound = np.bincount(point, sign * np.where(free, 0.0, alpha), n)
         right = -sign[F] * linear[F] - product(bound)[p]
         total = delta - float(bound.sum()) if intercept else None
-        among = np.empty((len(p), len(p)))
-        gather(K, p, p, among)
-        solution, offset, definite = solve_free(among, right, total)
+        solution, offset, definite = solve_free(gram, p, right, total)
         singular += not definite
         step = sign[F] * solution - alpha[F]
         length, blocking = _first_bound(alpha[F], step, C[F])
@@ -197,33 +193,27 @@ def _first_bound(alpha: np.ndarray, step: np.ndarray, C: np.ndarray) -> tuple[fl
 
 
 def solve_free(
-    K: np.ndarray, right: np.ndarray, total: float | None
+    gram: CombinedGram, index: np.ndarray, right: np.ndarray, total: float | None
 ) -> tuple[np.ndarray, float, bool]:
     """The solution s, b of ``K s + b 1 = right, 1's = total``, and whether K is definite.
 
-    If ``total`` is None, b is zero and there is no condition on the sum. K is overwritten. A
-    definite K has a Cholesky factor. If samples repeat, K is singular and the whole system is
-    solved; if that is singular too, its solution of smallest norm is returned.
+    K is the part of the matrix at ``index``. If ``total`` is None, b is zero and there is no
+    condition on the sum. A definite K has a Cholesky factor. If samples repeat, K is singular and
+    the whole system is solved; if that is singular too, its solution of smallest norm is returned.
     """
-    with one_blas_thread(len(K)):
-        diagonal = K.diagonal().copy()
+    size = len(index)
+    with one_blas_thread(size):
+        sides = right if total is None else np.column_stack([right, np.ones(size)])
         try:
-            _cholesky.factor(K.T)
-            # The caller checks the solution against the optimality conditions, so a rough estimate
-            # of the condition number is enough.
-            size = K.diagonal()
-            definite = bool(size.min() ** 2 > MIN_PIVOT_RATIO * size.max() ** 2)
+            found = gram.solve_among(index, 0.0, sides)
         except LinAlgError:
-            definite = False
-        if definite:
-            sides = right if total is None else np.column_stack([right, np.ones(len(K))])
-            found = _cholesky.solve(K.T, sides)
+            pass
+        else:
             if total is None:
                 return found, 0.0, True
             b = (float(found[:, 0].sum()) - total) / float(found[:, 1].sum())
             return found[:, 0] - b * found[:, 1], b, True
-        mirror(K)  # the factor has overwritten the upper triangle and the diagonal
-        K[np.diag_indices(len(K))] = diagonal
+        K = gram.submatrix(index)
         if total is not None:
             K = np.pad(K, ((0, 1), (0, 1)), constant_values=1.0)
             K[-1, -1] = 0.0

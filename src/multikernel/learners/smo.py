@@ -27,6 +27,9 @@ until ``max(g + down) - min(g + up) <= tol``. Without an intercept, steps change
 Variables at a bound that would move further outside are set aside (*shrinking*), and the rows of K
 in use are copied without the columns of these variables. Before the end g is completed and all
 variables are checked again.
+
+On a Gram operator the same problem is solved by steps of many variables
+(:mod:`multikernel.learners.block_steps`).
 """
 
 from __future__ import annotations
@@ -36,9 +39,11 @@ from typing import TypedDict, Unpack
 
 import numpy as np
 
+from ..grams.protocol import CombinedGram
 from ._smo_dual import SignedDual
 from ._smo_matrix import FetchedRows, KernelRows, StoredMatrix
 from ._smo_run import SmoRun
+from .block_steps import BlockRun
 
 __all__ = ["Result", "KernelRows", "one_class", "solve", "svc", "svr"]
 
@@ -67,7 +72,7 @@ class Result:
     status : {"optimal", "max_iter", "rounding"}
         ``"rounding"``: the tolerance is below the rounding error of float64 on this problem.
     n_rows : int
-        Rows computed on demand; zero for a matrix.
+        Rows computed on demand; zero for a matrix. Columns that block steps read.
     """
 
     alpha: np.ndarray
@@ -196,7 +201,7 @@ def one_class(
 
 
 def solve(
-    K: np.ndarray | KernelRows,
+    K: np.ndarray | KernelRows | CombinedGram,
     linear: np.ndarray,
     sign: np.ndarray,
     C: float | np.ndarray,
@@ -213,8 +218,9 @@ def solve(
 
     Parameters
     ----------
-    K : array of shape (n, n), or KernelRows
-        In float32 or float64; sums are computed in float64.
+    K : array of shape (n, n), KernelRows, or CombinedGram
+        In float32 or float64; sums are computed in float64. A Gram operator is read in blocks of
+        columns, by block steps; the other forms by rows.
     linear : array of shape (m,)
         m is n or 2n. If 2n, the variables i and n + i belong to sample i, with signs +1 and -1, and
         ``linear[i] + linear[n + i] >= 0``.
@@ -239,15 +245,18 @@ def solve(
     -------
     result : Result
     """
-    n = len(K.diagonal) if isinstance(K, KernelRows) else len(K)
+    n = K.n if isinstance(K, CombinedGram) else len(K.diagonal if isinstance(K, KernelRows) else K)
     dual = SignedDual.of(n, linear, sign, C, delta, intercept)
-    matrix: StoredMatrix | FetchedRows
-    if isinstance(K, KernelRows):
-        matrix = FetchedRows(K, cache_rows, shrinking)
+    limit = max_iter if max_iter >= 0 else max(10_000_000, 100 * n)
+    start = dual.start(alpha0)
+    run: SmoRun | BlockRun
+    if isinstance(K, CombinedGram):
+        run = BlockRun(dual, K, start, tol)
+    elif isinstance(K, KernelRows):
+        run = SmoRun(dual, FetchedRows(K, cache_rows, shrinking), start, tol, shrinking)
     else:
-        matrix = StoredMatrix(K)
-    run = SmoRun(dual, matrix, dual.start(alpha0), tol, shrinking)
-    status = run.until(max_iter if max_iter >= 0 else max(10_000_000, 100 * n))
+        run = SmoRun(dual, StoredMatrix(K), start, tol, shrinking)
+    status = run.until(limit)
     alpha, gradient = dual.unfold(run.s, run.g)
     return Result(
         alpha,
@@ -256,8 +265,8 @@ def solve(
         run.g,
         run.offset() if intercept else 0.0,
         float(0.5 * (run.s @ run.g) + alpha @ dual.linear),
-        int(run.counts[0]),
+        run.steps,
         run.violation(),
         status,
-        matrix.n_rows,
+        run.n_rows,
     )

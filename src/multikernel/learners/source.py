@@ -1,4 +1,4 @@
-"""The kernel as support vector machines read it: the whole matrix, or rows on demand."""
+"""The kernel as support vector machines read it: the whole matrix, rows on demand, or blocks."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..grams.matrix import GivenMatrix, MatrixGram
 from ..grams.protocol import CombinedGram
 from .polish import polish
 from .smo import KernelRows, Result, solve
@@ -21,6 +22,10 @@ MAX_EXTRA_STEPS = 1_000_000
 CACHE_SHARE = 0.5
 #: Smallest number of rows in the cache.
 MIN_CACHE_ROWS = 16
+#: The solvers of the dual problem.
+SOLVERS = ("auto", "smo", "blocks")
+#: From this many samples on, block steps are faster than SMO on a matrix in memory.
+MIN_BLOCK_SAMPLES = 12_000
 
 
 @dataclass(frozen=True)
@@ -31,7 +36,7 @@ class Solved:
     ----------
     alpha : array of shape (m,)
     steps : int
-        Steps of SMO.
+        Steps of SMO, of the whole problem or within blocks.
     finished : bool
         Whether the tolerance was reached within ``max_iter`` steps.
     values : array of shape (n,) or None
@@ -51,25 +56,45 @@ class Source:
 
     Attributes
     ----------
+    gram : CombinedGram
+    kernel : array, KernelRows or CombinedGram
+        What the solver reads: the matrix or its rows (SMO), or the operator (block steps).
     matrix : array of shape (n, n) or None
         None if the matrix does not fit in memory.
-    kernel : array or KernelRows
     cache_rows : int or None
         Size of the cache, in rows.
     """
 
-    matrix: np.ndarray | None
-    kernel: np.ndarray | KernelRows
-    cache_rows: int | None
+    gram: CombinedGram
+    kernel: np.ndarray | KernelRows | CombinedGram
+    matrix: np.ndarray | None = None
+    cache_rows: int | None = None
 
     @classmethod
-    def of(cls, gram: CombinedGram) -> Source:
-        """The matrix of the operator, or its rows if it does not offer the matrix."""
-        if "dense" in gram.offers:
-            K = np.ascontiguousarray(gram.dense())
-            return cls(K, K, None)
+    def of(cls, gram: CombinedGram, solver: str = "auto") -> Source:
+        """The operator in the form that suits the solver: see `SVM`."""
+        if solver not in SOLVERS:
+            raise ValueError(
+                f"solver must be one of {', '.join(map(repr, SOLVERS))}; got {solver!r}."
+            )
+        # The choice must not depend on the number of threads, so that results do not.
+        matrix = None
+        if "dense" in gram.offers and not gram.on_device:
+            matrix = np.ascontiguousarray(gram.dense())
+            if not isinstance(gram, MatrixGram):  # its other methods would not read the matrix
+                gram = GivenMatrix(matrix, gram.n_jobs)
+        large = matrix is not None and gram.n >= MIN_BLOCK_SAMPLES
+        if solver == "blocks" or (solver == "auto" and (gram.on_device or large)):
+            return cls(gram, gram, matrix)
+        if matrix is not None:
+            return cls(gram, matrix, matrix)
         rows = max(MIN_CACHE_ROWS, int(CACHE_SHARE * gram.room / (8 * gram.n)))
-        return cls(None, KernelRows(gram.rows, gram.diagonal()), rows)
+        return cls(gram, KernelRows(gram.rows, gram.diagonal()), None, rows)
+
+    @property
+    def factors(self) -> bool:
+        """Whether the active-set method can be used: parts of the matrix are at hand."""
+        return self.matrix is not None or self.gram.on_device
 
     def solve(
         self,
@@ -85,10 +110,10 @@ class Source:
         max_iter: int = -1,
         exact: bool = True,
     ) -> Solved:
-        """Solve the dual by SMO to a tolerance; if ``exact``, continue to the exact optimum.
+        """Solve the dual to a tolerance; if ``exact``, continue to the exact optimum.
 
         An active-set method finds the exact optimum. Without the matrix, or if the active-set
-        method fails, SMO continues to a smaller tolerance instead.
+        method fails, the solver continues to a smaller tolerance instead.
 
         Parameters
         ----------
@@ -112,15 +137,15 @@ class Source:
                 cache_rows=self.cache_rows,
             )
 
-        first_tol = tol if self.matrix is not None else min(tol, SMO_TOLERANCE_WITHOUT_MATRIX)
+        first_tol = tol if self.factors else min(tol, SMO_TOLERANCE_WITHOUT_MATRIX)
         found = smo(first_tol, start, max_iter)
         finished = found.status != "max_iter"
         if not exact:
             return Solved(found.alpha, found.n_iter, finished, found.values)
-        if self.matrix is None:
+        if not self.factors:
             return Solved(found.alpha, found.n_iter, finished, None)
         polished = polish(
-            self.matrix,
+            self.gram,
             found.alpha,
             found.intercept,
             sign,

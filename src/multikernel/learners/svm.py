@@ -43,6 +43,10 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         Whether b is free, or zero.
     exact : bool, default=True
         Whether the active-set method is used.
+    solver : {"auto", "smo", "blocks"}, default="auto"
+        ``"smo"`` reads the kernel by rows, in steps of two samples; ``"blocks"`` by blocks of
+        columns, in steps of hundreds of samples, for large matrices and for other devices.
+        ``"auto"`` takes blocks there. Both reach the same tolerance.
     """
 
     needs = (("dense", "rows"), "matvec")
@@ -61,6 +65,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         n_jobs: int = 1,
         fit_intercept: bool = True,
         exact: bool = True,
+        solver: str = "auto",
     ) -> None:
         self.C = C
         self.tol = tol
@@ -68,6 +73,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         self.n_jobs = n_jobs
         self.fit_intercept = fit_intercept
         self.exact = exact
+        self.solver = solver
 
     def costs(self, target: Target) -> np.ndarray:
         return np.asarray(fixed_cost(self.C) * target.loss_weights)
@@ -87,7 +93,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
             C = best_cost(gram, target, self.fit_intercept)
             machine = clone(self).set_params(C=C).fit(gram, target, start=start)
             return replace(machine, chosen=C)
-        source = Source.of(gram)
+        source = Source.of(gram, self.solver)
         costs = self.costs(target)
         minus = np.full(gram.n, -1.0)
 

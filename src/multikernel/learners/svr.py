@@ -31,6 +31,10 @@ class SVR(BaseEstimator):  # type: ignore[misc]
     max_iter : int, default=-1
         Limit on steps; -1 as in :class:`SVM`.
     fit_intercept : bool, default=True
+    solver : {"auto", "smo", "blocks"}, default="auto"
+        ``"smo"`` reads the kernel by rows, in steps of two samples; ``"blocks"`` by blocks of
+        columns, in steps of hundreds of samples, for large matrices and for other devices.
+        ``"auto"`` takes blocks there. Both reach the same tolerance.
     """
 
     needs = (("dense", "rows"), "matvec")
@@ -44,12 +48,14 @@ class SVR(BaseEstimator):  # type: ignore[misc]
         tol: float = 1e-3,
         max_iter: int = -1,
         fit_intercept: bool = True,
+        solver: str = "auto",
     ) -> None:
         self.alpha = alpha
         self.epsilon = epsilon
         self.tol = tol
         self.max_iter = max_iter
         self.fit_intercept = fit_intercept
+        self.solver = solver
 
     @property
     def loss(self) -> EpsilonInsensitive:
@@ -67,7 +73,7 @@ class SVR(BaseEstimator):  # type: ignore[misc]
     ) -> Machine:
         """Train the regressions of all columns on the combined Gram operator."""
         require_offers(self, gram)
-        source = Source.of(gram)
+        source = Source.of(gram, self.solver)
         C = self.costs(target)
         # The intercept absorbs the median of the targets.
         middle = np.median(target.Y, axis=0) if self.fit_intercept else np.zeros(target.Y.shape[1])

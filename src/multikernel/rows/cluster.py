@@ -21,6 +21,8 @@ from .reduction import Report, Tree, map_piece
 LEAVES = 64
 #: Most bytes that the graph of such a tree carries, where rows lie in the memory of the client.
 GRAPH_BYTES = 8 * 2**20
+#: How long to wait for a scheduler to answer.
+CONNECT_WAIT = "10s"
 #: Seconds to wait for a first worker.
 WORKER_WAIT = 30.0
 #: Seconds between looks at what the workers report.
@@ -197,7 +199,7 @@ def as_client(given: Any) -> Any:
             )
         return given
     try:
-        return Client(given, timeout="10s", set_as_default=False)
+        return Client(given, timeout=CONNECT_WAIT, set_as_default=False)
     except (OSError, ValueError) as error:
         raise ConnectionError(
             f"No scheduler answers at {given!r} ({type(error).__name__}: {error}). Start one with "

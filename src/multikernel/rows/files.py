@@ -120,6 +120,16 @@ def find_files(source: Any, format: str | None = None) -> list[Path]:
     raise FileNotFoundError(f"There is no data file or folder {str(path)!r}.")
 
 
+def first_frame(path: Path, format: str | None = None, n_rows: int = 1000) -> Frame:
+    """The first rows of a file, with all columns."""
+    table = open_files([path], (), format)
+    with named(path):
+        for piece in table.pieces:
+            for frame in piece.read(n_rows):
+                return Frame.of(frame)
+    raise DataError(f"{path.name} holds no rows.")
+
+
 def known_format(path: Path) -> bool:
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes and suffixes[-1] in OPENERS:

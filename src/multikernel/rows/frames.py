@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tables.encoding import TableEncoder
+from ..tables.encoding import WHEN_FITTED, WHEN_FITTING, TableEncoder
 from ..tables.frame import DataError, Frame, is_text, missing
 from ..tables.targets import TargetFacts
 from .base import Piece, Reader
@@ -56,8 +56,8 @@ class FrameReader(Reader):
         Of a classification: what its labels look like. Otherwise targets are numbers, or texts.
     allow_missing : bool
         Whether numbers may be missing (NaN).
-    needs_target : bool
-        Whether rows without the column of targets are an error; predictions do without.
+    predicts : bool
+        Rows are new ones for a fitted model: targets need not be there, and are not checked.
     """
 
     encoder: TableEncoder
@@ -65,7 +65,7 @@ class FrameReader(Reader):
     weight: str | None = None
     facts: TargetFacts | None = None
     allow_missing: bool = False
-    needs_target: bool = True
+    predicts: bool = False
 
     def __post_init__(self) -> None:
         self.columns = self.encoder.names
@@ -86,7 +86,7 @@ class FrameReader(Reader):
             if column.kind == "number":
                 values = as_numbers(values, column.name, place)
             if column.fill is None and not (column.kind == "number" and self.allow_missing):
-                refuse_gaps(values, column.name, place)
+                refuse_gaps(values, column.name, place, self.predicts)
             features[column.name] = values
         encoder = self.encoder
         if self.allow_missing:
@@ -96,8 +96,10 @@ class FrameReader(Reader):
         return X, self._targets(frame, place), self._weights(frame, place)
 
     def _targets(self, frame: Frame, place: Place) -> Any:
-        if self.target is None or (not self.needs_target and self.target not in frame.columns):
+        if self.target is None:
             return None
+        if self.predicts:
+            return frame.columns.get(self.target)
         values = find_column(frame, self.target, place)
         if self.facts is not None and self.facts.text and not is_text(values):
             raise DataError(
@@ -138,7 +140,7 @@ def as_numbers(values: np.ndarray, name: str, place: Place) -> np.ndarray:
     return np.full(len(values), np.nan)
 
 
-def refuse_gaps(values: np.ndarray, name: str, place: Place) -> None:
+def refuse_gaps(values: np.ndarray, name: str, place: Place, predicts: bool) -> None:
     """No missing and no infinite entries."""
     if not is_text(values):
         if np.isfinite(values.sum()):
@@ -152,8 +154,7 @@ def refuse_gaps(values: np.ndarray, name: str, place: Place) -> None:
     absent = missing(values)
     if absent.any():
         raise DataError(
-            f"Column {name!r} is missing in {place.row(int(np.argmax(absent)))}; "
-            f"{int(absent.sum())} of the {len(values)} rows of this chunk lack it. Fill the gaps "
-            "with --impute median (in Python: impute='median'), repair the data, or leave the "
-            "column out."
+            f"Column {name!r} is missing in {place.row(int(np.argmax(absent)))}, in all in "
+            f"{int(absent.sum())} of the {len(values)} rows of this chunk. "
+            + (WHEN_FITTED if predicts else WHEN_FITTING)
         )

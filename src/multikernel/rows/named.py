@@ -173,7 +173,7 @@ def _open_encoded(
     known = Frame({name: np.empty(0) for name in table.names})
     for column in encoder.columns:
         known.require(column.name, "column that the model was fitted on,")
-    reader = FrameReader(encoder, target, weight, None, wishes.allow_missing, needs_target=False)
+    reader = FrameReader(encoder, target, weight, None, wishes.allow_missing, predicts=True)
     size = chunk_rows or default_rows(len(table.names))
     rows = Rows(table.pieces, reader, size, client)
     _set_texts(rows, {column.name for column in encoder.columns if _born_as_text(column)})

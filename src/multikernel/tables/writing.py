@@ -44,7 +44,8 @@ def check_writable(path: Path) -> str:
 class TableWriter:
     """A file that grows: parts of a table with the same columns, one after the other.
 
-    Use it as a context; nothing is kept in memory but the part that is written.
+    Use it as a context; nothing is kept in memory but the part that is written. Rows go to a
+    file beside it (``.part``), which takes its name when all went well.
     """
 
     def __init__(self, path: Path) -> None:
@@ -54,6 +55,8 @@ class TableWriter:
                 f"{path.name}: a file that is written part by part is one of CSV, TSV, Parquet and "
                 f"Arrow; {self.kind} files are written at once."
             )
+        special = path.exists() and not path.is_file()  # a pipe or a device keeps its name
+        self.part = path if special else path.with_name(path.name + ".part")
         self._file: Any = None
         self._writer: Any = None
         self._schema: Any = None
@@ -67,7 +70,7 @@ class TableWriter:
         if self.kind in ("csv", "tsv"):
             if self._writer is None:
                 opener = OPENERS.get(self.path.suffix.lower(), open)
-                self._file = opener(self.path, "wt", encoding="utf-8", newline="")
+                self._file = opener(self.part, "wt", encoding="utf-8", newline="")
                 self._writer = csv.writer(self._file, delimiter="," if self.kind == "csv" else "\t")
                 self._writer.writerow(plain)
             self._writer.writerows(zip(*plain.values(), strict=True))
@@ -79,11 +82,11 @@ class TableWriter:
             if self.kind == "parquet":
                 import pyarrow.parquet  # type: ignore[import-untyped]
 
-                self._writer = pyarrow.parquet.ParquetWriter(self.path, table.schema)
+                self._writer = pyarrow.parquet.ParquetWriter(self.part, table.schema)
             else:
                 import pyarrow.ipc  # type: ignore[import-untyped]
 
-                self._file = pa.OSFile(str(self.path), "wb")
+                self._file = pa.OSFile(str(self.part), "wb")
                 self._writer = pyarrow.ipc.new_file(self._file, table.schema)
         self._writer.write_table(table)
 
@@ -96,6 +99,11 @@ class TableWriter:
         for part in (self._writer, self._file):
             if hasattr(part, "close"):
                 part.close()
+        if self.part != self.path and self.part.exists():
+            if error is None:
+                self.part.replace(self.path)
+            else:
+                self.part.unlink()
 
 
 def write_columns(columns: Columns, path: Path) -> None:

@@ -30,6 +30,8 @@ class Weighting(BaseEstimator):  # type: ignore[misc]
     needs_learner: bool = False
     #: Whether the weights depend on `Grams.summary`.
     needs_summary: bool = False
+    #: Whether the weights depend on single samples, and not on sums over all of them alone.
+    reads_samples: bool = False
     #: Whether the rule is for kernels of one feature each only.
     needs_features: bool = False
 

@@ -84,6 +84,8 @@ class LeaveOneOut(Weighting):
     0.43
     """
 
+    reads_samples = True
+
     def __init__(
         self,
         shrinkage: float | str = "auto",

@@ -36,6 +36,7 @@ class NeighbourRule(Weighting):
     """What the two rules share: the graph of neighbours, and the sums over it."""
 
     needs_target = False
+    reads_samples = True
     needs_summary = True
     needs_products = True
 

@@ -59,6 +59,7 @@ class BestSingle(Weighting):
     """
 
     needs_learner = True
+    reads_samples = True
 
     def __init__(self, cv: int = 5, *, random_state: Any = 0) -> None:
         self.cv = cv

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
+from ..._cholesky import MIN_PIVOT_RATIO
 from ..blocks import BlockCombined
 from ..memory import MemoryBudget
 from ..operators import PSD_TOLERANCE, EigenvalueBounds, extreme_eigenvalues, rayleigh_quotient
@@ -15,6 +17,8 @@ from .device import host
 
 #: Products after which the matrix is kept on the device, if it fits: more are to be expected.
 PRODUCTS_BEFORE_KEEPING = 2
+#: From this many samples on, learners leave the matrix on the GPU.
+MIN_DEVICE_SAMPLES = 4096
 #: Part of the memory budget that a kept matrix may use; the rest is for factors.
 KEPT_SHARE = 0.5
 
@@ -29,6 +33,11 @@ class DeviceCombined(BlockCombined):
     grams: Any
     _tensor: Any = None
     _n_products = 0
+
+    def __init__(self, grams: Any, kernel_weights: np.ndarray) -> None:
+        super().__init__(grams, kernel_weights)
+        # A few thousand samples are quicker in the memory of the host.
+        self.on_device = grams.device.on_gpu and self.n >= MIN_DEVICE_SAMPLES
 
     def fits(self, copies: int = 1) -> bool:
         needed = copies - (self._matrix is not None)
@@ -91,10 +100,47 @@ class DeviceCombined(BlockCombined):
         return host(self._tensor[self.grams.device.index(index)])
 
     def _submatrix(self, index: np.ndarray) -> np.ndarray:
-        if self._tensor is None:
-            return super()._submatrix(index)
+        return super()._submatrix(index) if self.spherical else host(self._among(index))
+
+    def _among(self, index: np.ndarray) -> Any:
+        """Rows and columns of the matrix, a new tensor."""
         chosen = self.grams.device.index(index)
-        return host(self._tensor[chosen[:, None], chosen])
+        if self._tensor is not None:
+            return self._tensor[chosen[:, None], chosen]
+        some, shifts = self.grams.passes.on(index), self._shifts()
+        own = None if shifts is None else (shifts[0][chosen], shifts[1][chosen])
+        return some.combine(self.raw_weights, some.points, shifts=own)
+
+    def partial_matvec(self, index: np.ndarray, V: np.ndarray) -> np.ndarray:
+        if self.spherical or not len(index):
+            return super().partial_matvec(index, V)
+        device, passes = self.grams.device, self.grams.passes
+        W = device.put(np.asarray(V, dtype=np.float64).reshape(len(index), -1))
+        if self._keep():
+            out = (W.T @ self._tensor[device.index(index)]).T
+        else:
+            out = passes.on(index).combined_products(self.raw_weights, passes.points, W)
+            shifts = self._shifts()
+            if shifts is not None:
+                out -= shifts[0][:, None] * W.sum(dim=0)
+                out -= shifts[1][device.index(index)] @ W
+        return host(out).reshape(self.n, *np.shape(V)[1:])
+
+    def solve_among(
+        self, index: np.ndarray, ridge: float | np.ndarray, B: np.ndarray
+    ) -> np.ndarray:
+        if self.spherical or not self.on_device:
+            return super().solve_among(index, ridge, B)
+        device = self.grams.device
+        A = self._among(index)
+        A.diagonal().add_(device.put(np.broadcast_to(ridge, len(index))))
+        if not factor_in_place(A):
+            raise LinAlgError("The matrix is not positive definite.")
+        size = A.diagonal().abs()
+        if len(index) and not float(size.min()) ** 2 > MIN_PIVOT_RATIO * float(size.max()) ** 2:
+            raise LinAlgError("The matrix is singular up to rounding.")
+        right = device.put(np.asarray(B, dtype=np.float64).reshape(len(index), -1))
+        return host(solve_with_factor(A, right)).reshape(np.shape(B))
 
     def _dense(self) -> np.ndarray:
         if self.spherical:

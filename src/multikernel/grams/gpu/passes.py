@@ -119,6 +119,11 @@ class DevicePasses:
         points = self.points.take(self.device.index(index))
         new = DevicePasses(self.device, replace(self.family, Z=Z), self.budget, points)
         new.facts, new.levels = self.facts, self.levels
+        if self._last is not None:  # blocks of one combination are asked for many times
+            w, reduced, coefficients = self._last
+            some = DevicePasses(self.device, replace(reduced.family, Z=Z), self.budget, points)
+            some.facts, some.series, some.tables = self.facts, reduced.series, reduced.tables
+            new._last = (w, some, coefficients)
         return new
 
     def new_points(self, Z: Any) -> DevicePoints:

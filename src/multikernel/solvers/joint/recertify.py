@@ -9,6 +9,7 @@ the tolerance. The gap of the result is therefore computed once more from accura
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 from sklearn.exceptions import ConvergenceWarning
 
@@ -72,4 +73,5 @@ def recertify(
     values = gram.matvec(coef)
     a = grams.quadratic_forms(coef).sum(axis=1)
     iterate = certify(target, rule, learner, theta, gram, coef, values, a)
-    return iterate.found(learner, found.history)
+    checked = iterate.found(learner, found.history)
+    return replace(checked, machine=replace(checked.machine, values=values))

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...learners.left_out import GivenGram, copies_of, span_rule
+from ...grams.matrix import GivenMatrix
+from ...learners.left_out import copies_of, span_rule
 from .problem import Labels, Trained
 
 
@@ -15,7 +16,7 @@ def left_out_margins(K: np.ndarray, labels: Labels, machine: Trained) -> np.ndar
     part in its ridge.
     """
     n = len(labels.y)
-    gram = GivenGram(K + labels.ridge * np.eye(n) if labels.ridge else K)
+    gram = GivenMatrix(K + labels.ridge * np.eye(n) if labels.ridge else K)
     values = gram.matvec(machine.s) + machine.intercept
     box = labels.box if np.isfinite(labels.box) else 10.0 * float(machine.alpha.max())
     return span_rule(

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from ...grams.matrix import GivenMatrix
 from ...learners.source import Source
 from ...problem.losses import Hinge
 from ..certificate import relative_to
@@ -107,7 +108,7 @@ def train(K: np.ndarray, labels: Labels, start: np.ndarray | None = None) -> Tra
     y = labels.y
     if labels.ridge:
         K = K + labels.ridge * np.eye(len(y))
-    source = Source(K, np.ascontiguousarray(K), None)
+    source = Source.of(GivenMatrix(K))
     unbounded = np.isinf(labels.box)
     unit = max(float(np.trace(K)) / len(y), 1e-300)
     boxes = [b / unit for b in UPPER_BOUNDS] if unbounded else [labels.box]

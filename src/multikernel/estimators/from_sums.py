@@ -1,0 +1,259 @@
+"""What a fit from features keeps, and how it learns from sums over rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.exceptions import ConvergenceWarning
+
+from ..grams.engines import assign, build, find_products
+from ..grams.lowrank.approximations import Approximation
+from ..grams.lowrank.features import FeatureMap
+from ..grams.lowrank.sums import FeatureSums
+from ..grams.memory import MemoryBudget
+from ..grams.planning import Plan
+from ..grams.separate import SeparateExpansions
+from ..learners.calibration import Calibration, calibrate
+from ..learners.ridge import Ridge
+from ..problem import Solution, Target
+from ..rows import Rows, reduce_rows
+from ..solvers.passes.errors import ApproximationReport
+from ..solvers.passes.learn import (
+    FeatureProblem,
+    Learned,
+    learn_by_passes,
+    learned_from_sums,
+    values_of_rows_without_them,
+    weights_of_sample,
+)
+from ..solvers.passes.survey import RowSurvey
+from ..solvers.passes.targets import LabelColumns, OneColumn, OutputColumns
+from ..weighting import Weighting
+from .progress import ProgressLine
+
+#: Rules that read samples are given at most so many of them.
+MAX_RULE_ROWS = 3000
+#: Probabilities are fitted to at most so many rows.
+MAX_CALIBRATION_ROWS = 2000
+#: Losses other than the squared one stop at this gap, or at the estimator's if it is larger.
+MIN_PASS_TOLERANCE = 1e-4
+NEEDS_SQUARED = (
+    "partial_fit needs loss='squared', whose sums do not depend on the predictor; got loss={!r}. "
+    "Set loss='squared', or call fit with rows that can be read again (multikernel.rows.open_rows)."
+)
+
+Columns = LabelColumns | OutputColumns
+
+
+@dataclass
+class Stream:
+    """What a fit from features keeps in memory, for `partial_fit` and for certificates.
+
+    Attributes
+    ----------
+    approximation : Approximation
+    survey : RowSurvey
+    columns : LabelColumns or OutputColumns
+        Makes columns of numbers from targets.
+    features : FeatureMap
+    exact_plan : Plan
+        How the kernels themselves would be served.
+    sums : FeatureSums
+    learned : list of Learned
+        One, or one per output.
+    """
+
+    approximation: Approximation
+    survey: RowSurvey
+    columns: Columns
+    features: FeatureMap
+    exact_plan: Plan
+    sums: FeatureSums
+    learned: list[Learned]
+
+
+class SumLearner:
+    """Learns kernel weights and predictor from sums, and sets the attributes of an estimator."""
+
+    approximation_: ApproximationReport
+    _stream: Stream | None = None
+
+    def _columns_of(self, survey: RowSurvey) -> Columns:
+        raise NotImplementedError
+
+    def _learner_for_rows(self) -> Any:
+        raise NotImplementedError
+
+    def _weights_per_output(self, n_outputs: int) -> bool:
+        """Whether every output has kernel weights of its own."""
+        return False
+
+    # -- passes and learning --
+
+    def _reduce(self, rows: Rows, map_chunk: Callable[[Any], Any]) -> Any:
+        this: Any = self
+        jobs = effective_n_jobs(this.n_jobs)
+        return reduce_rows(rows, map_chunk, _plus, n_jobs=jobs, numbered=False)
+
+    def _learn_rows(self, stream: Stream, rows: Rows | None) -> None:
+        """Kernel weights and predictor from the sums (and further passes), and the attributes."""
+        this: Any = self
+        problem = FeatureProblem.of(
+            stream.features,
+            stream.sums,
+            list(stream.exact_plan.names),
+            MemoryBudget.of(this.memory_budget),
+            center=this.center,
+            normalize=this.normalize,
+            n_jobs=effective_n_jobs(this.n_jobs),
+        )
+        t = problem.target.Y.shape[1]
+        if self._weights_per_output(t):
+            each = [
+                self._learn_one(stream, problem.column(j), OneColumn(stream.columns, j), rows)
+                for j in range(t)
+            ]
+        else:
+            each = [self._learn_one(stream, problem, stream.columns, rows)]
+        stream.learned = [learned for learned, _ in each]
+        learner = each[0][1]
+        self._store_rows(stream, problem, learner)
+
+    def _learn_one(
+        self,
+        stream: Stream,
+        problem: FeatureProblem,
+        columns: Any,
+        rows: Rows | None,
+    ) -> tuple[Learned, Any]:
+        this: Any = self
+        learner = self._learner_for_rows()
+        rule = this._as_weighting(this.weighting)
+        held_Y = columns(stream.survey.y)[0]
+        if rule.reads_samples:
+            rule = self._rule_from_sample(stream, problem, rule, learner, held_Y)
+        learner = self._with_constant(stream, problem, rule, learner, held_Y)
+        if isinstance(learner, Ridge):
+            solution = this._learn(problem.grams, problem.target, rule, learner)
+            return learned_from_sums(problem, solution, rule, learner), learner
+        if rows is None:
+            raise ValueError(NEEDS_SQUARED.format(this.loss))
+        tol = max(this.tol, MIN_PASS_TOLERANCE)
+        with ProgressLine(type(self).__name__, this.verbose) as line:
+            learned = learn_by_passes(
+                problem,
+                rule,
+                learner,
+                partial(self._reduce, rows),
+                columns,
+                find_products(this.engine),
+                tol=tol,
+                report=line.report,
+            )
+        machine = learned.solution.machine
+        if machine.gap > tol:
+            warnings.warn(
+                f"{machine.n_iter} passes over the rows ended with a relative duality gap of "
+                f"{machine.gap:.2g}, above tol={tol:g}. Lower C (or raise alpha), raise tol, or "
+                "use loss='squared', which needs one pass.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return learned, learner
+
+    def _rule_from_sample(
+        self,
+        stream: Stream,
+        problem: FeatureProblem,
+        rule: Weighting,
+        learner: Any,
+        Y: np.ndarray,
+    ) -> Weighting:
+        """The weights of a rule that reads samples: those of the exact kernels on some rows."""
+        this: Any = self
+        few = slice(0, min(MAX_RULE_ROWS, len(Y)))
+        kind = "classification" if this._is_classification else "regression"
+        plan = replace(stream.exact_plan, n_samples=few.stop)
+        exact = build(
+            assign(plan, "cpu"),
+            stream.survey.X[few],
+            budget=MemoryBudget.of(this.memory_budget),
+            n_jobs=effective_n_jobs(this.n_jobs),
+        )
+        corrected = exact.corrected(this.center, this.normalize)
+        return weights_of_sample(rule, corrected, Target(Y[few], kind), learner, problem)
+
+    def _with_constant(
+        self, stream: Stream, problem: FeatureProblem, rule: Weighting, learner: Any, Y: np.ndarray
+    ) -> Any:
+        """The learner with a number where leave-one-out is to choose its constant."""
+        name = "C" if hasattr(learner, "C") else "alpha"
+        if not isinstance(getattr(learner, name), str):
+            return learner
+        theta, _ = rule.weigh(problem.grams, problem.target, learner)
+        few = slice(0, min(MAX_RULE_ROWS, len(Y)))
+        alpha = problem.best_ridge(theta, stream.survey.X[few], Y[few], learner.fit_intercept)
+        return learner.set_params(**{name: 1.0 / alpha if name == "C" else alpha})
+
+    def _store_rows(self, stream: Stream, problem: FeatureProblem, learner: Any) -> None:
+        this: Any = self
+        solutions = [learned.solution for learned in stream.learned]
+        separate = self._weights_per_output(problem.target.Y.shape[1])
+        solution = Solution.stack(solutions) if separate else solutions[0]
+        this._store(problem.grams, solution, np.arange(problem.grams.n))
+        expansions = [learned.expansion for learned in stream.learned]
+        this._expansion = SeparateExpansions(expansions) if separate else expansions[0]
+        # Every sample counts and none is kept.
+        t = solution.machine.coef.shape[1]
+        this.support_, this.dual_coef_ = np.zeros(0, dtype=np.intp), np.zeros((0, t))
+        this._set_left_out(None, problem.target, np.zeros(0))
+        sums = stream.sums
+        positive = all(np.all(one.kernel_weights >= 0) for one in solutions)
+        bound = None
+        if stream.features.error_is_trace and positive:
+            bound = sum(one.distance(learner, problem.errors) for one in stream.learned)
+        size = np.where(sums.traces > 0, sums.traces, 1.0)
+        this.approximation_ = ApproximationReport(
+            repr(stream.approximation),
+            stream.features.n_features,
+            stream.features.widths.copy(),
+            np.maximum(sums.errors, 0.0) / size,
+            this.objective_,
+            bound,
+        )
+        self._calibrate_rows(stream, problem, learner)
+        stream.learned = [replace(one, curvatures=None) for one in stream.learned]
+
+    def _calibrate_rows(self, stream: Stream, problem: FeatureProblem, learner: Any) -> None:
+        """Probabilities, from decision values of rows of the survey without them."""
+        this: Any = self
+        if not this._is_classification:
+            return
+        if this._has_own_probabilities(problem.target):
+            this._calibration = Calibration.identity()
+            return
+        few = slice(0, min(MAX_CALIBRATION_ROWS, len(stream.survey.y)))
+        X, Y = stream.survey.X[few], stream.columns(stream.survey.y[few])[0]
+        if len(stream.learned) == 1:
+            held = values_of_rows_without_them(problem, stream.learned[0], learner, X, Y)
+        else:
+            held = np.concatenate(
+                [
+                    values_of_rows_without_them(problem, one, learner, X, Y[:, [j]])
+                    for j, one in enumerate(stream.learned)
+                ],
+                axis=1,
+            )
+        method = "sigmoid" if this.calibration == "auto" else this.calibration
+        labels = Target(Y, "classification").labels
+        this._calibration = calibrate(method, held, labels, agrees=this.class_weight is None)
+
+
+def _plus(first: Any, second: Any) -> Any:
+    return first + second

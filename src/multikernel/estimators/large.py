@@ -1,0 +1,343 @@
+"""Fitting estimators from features in passes over rows: ``approximation=`` and ``partial_fit``.
+
+survey      one pass: number of rows, classes, a sample of the rows
+features    kernels adapted to that sample, landmarks or frequencies
+sums        one pass: products of features and targets
+learn       from the sums; losses other than the squared one make further passes
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from joblib import effective_n_jobs
+
+from ..grams.engines import assign, build, find_products
+from ..grams.lowrank.approximations import Approximation, Nystroem, as_approximation
+from ..grams.lowrank.features import FeatureMap, make_features
+from ..grams.lowrank.sums import FeatureSums, SumsOfChunk
+from ..grams.memory import MemoryBudget, readable
+from ..grams.planning import NO_COLUMNS, Part, Plan, make_plan
+from ..kernels.bank import as_bank
+from ..kernels.default_bank import default_bank
+from ..kernels.learned_scales import learns_from_targets
+from ..problem import Target
+from ..rows import Rows, open_rows
+from ..solvers.passes.errors import ApproximationCertificate
+from ..solvers.passes.exact import certify_with_kernels
+from ..solvers.passes.learn import FeatureProblem
+from ..solvers.passes.survey import RowSurvey, SurveyOfChunk
+from ..weighting.given import GivenWeights
+from .from_sums import NEEDS_SQUARED, Stream, SumLearner
+
+#: Rows of the survey's sample: at least, for every landmark, at most, and in bytes.
+MIN_HELD_ROWS, ROWS_PER_LANDMARK, MAX_HELD_ROWS, MAX_HELD_BYTES = 3000, 20, 20_000, 2**28
+#: Matrices of the size of the kernel matrix that an exact fit holds.
+EXACT_MATRICES = 2
+#: What the parameter ``approximation`` may be.
+APPROXIMATIONS = "no_validation"  # as_approximation says more about what came
+
+
+class LargeSampleMixin(SumLearner):
+    """``approximation``, ``partial_fit`` and ``certify_approximation`` of estimators."""
+
+    approximation: Any
+    _streaming: bool = False
+
+    # -- fit --------------------------------------------------------------------------------------
+
+    def _approximation_for(self, X: Any) -> Approximation | None:
+        """The approximation of this fit; None if it is exact."""
+        this: Any = self
+        if not (isinstance(self.approximation, str) and self.approximation == "auto"):
+            found = as_approximation(self.approximation)
+            if found is None and isinstance(X, Rows):
+                raise ValueError(
+                    "Rows that are read in chunks need approximation='auto', mk.Nystroem(...) or "
+                    "mk.RandomFeatures(...): the exact fit (approximation=None) needs all samples "
+                    "in memory."
+                )
+            return found
+        if isinstance(X, Rows):
+            return Nystroem()
+        n = np.shape(X)[0] if hasattr(X, "shape") else len(X)
+        budget, needed = MemoryBudget.of(this.memory_budget), 8.0 * EXACT_MATRICES * n**2
+        if this._is_precomputed or budget.allows(needed):
+            return None
+        chosen = Nystroem()
+        warnings.warn(
+            f"approximation='auto': an exact fit to {n} samples needs {readable(needed)}, more "
+            f"than the memory budget of {readable(budget.bytes)}; {chosen!r} is used instead, and "
+            "approximation_ states its error. Name it to be rid of this warning.",
+            UserWarning,
+            stacklevel=4,
+        )
+        return chosen
+
+    def _fit_rows(self, X: Any, y: Any, sample_weight: Any, approximation: Approximation) -> Any:
+        """Fit from features, in passes over the rows of X."""
+        self._check_for_rows()
+        rows = self._open(X, y, sample_weight)
+        self._stream, self._streaming = None, False
+        stream = self._begin(rows, approximation)
+        stream.sums = self._add_up(rows, stream)
+        self._stream = stream
+        self._learn_rows(stream, rows)
+        return self
+
+    def _check_for_rows(self) -> None:
+        this: Any = self
+        if this._is_precomputed:
+            raise ValueError(
+                "kernels='precomputed' holds kernel values and no inputs, from which features "
+                "could be made. Use approximation=None, or kernels that are functions of X."
+            )
+        if this.normalize == "spherical":
+            raise ValueError(
+                "normalize='spherical' divides by the length of every sample in the centred "
+                "feature space, which sums over samples do not know. Use another normalisation "
+                "with approximation=..., or approximation=None."
+            )
+        if getattr(this, "missing", "error") != "error":
+            raise ValueError(
+                "missing='ignore' holds all kernel matrices in memory and has no features. Fill "
+                "the gaps first, or use approximation=None."
+            )
+
+    def _open(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """X in chunks, checked as far as that takes no pass."""
+        this: Any = self
+        if isinstance(X, Rows):
+            if y is not None or sample_weight is not None:
+                raise ValueError(
+                    "Rows bring their targets and weights with them: give target= and "
+                    "sample_weight= to open_rows, and no y to fit."
+                )
+            this.n_features_in_ = X.n_columns
+            this.__dict__.pop("feature_names_in_", None)
+            if X.columns != [f"x{j}" for j in range(X.n_columns)]:
+                this.feature_names_in_ = np.asarray(X.columns, dtype=object)
+            return X
+        X, y = self._check_for_fit(X, y)
+        weights, keep = this._sample_weights(sample_weight, X)
+        self._keep_rows(X, y, weights, keep)
+        if len(keep) < X.shape[0]:
+            X, y = X[keep], y[keep]
+        return open_rows(X, y, sample_weight=weights)
+
+    def _check_for_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
+        raise NotImplementedError
+
+    def _keep_rows(self, X: Any, y: Any, weights: np.ndarray | None, keep: np.ndarray) -> None:
+        """Keep rows in memory, for what is computed from them later; nothing is copied."""
+
+    def _begin(self, rows: Rows, approximation: Approximation) -> Stream:
+        """The survey, the bank on its sample, and the features."""
+        this: Any = self
+        count = getattr(approximation, "rank", None) or 0
+        size = min(max(MIN_HELD_ROWS, ROWS_PER_LANDMARK * count), MAX_HELD_ROWS)
+        size = max(min(size, MAX_HELD_BYTES // (8 * max(rows.n_columns, 1))), count, 100)
+        survey: RowSurvey = self._reduce(rows, SurveyOfChunk(size, this._is_classification))
+        if survey.n < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs at least 2 samples with a positive weight; got "
+                f"{survey.n}."
+            )
+        columns = self._columns_of(survey)
+        X = survey.X
+        budget = MemoryBudget.of(this.memory_budget)
+        names = getattr(this, "feature_names_in_", None)
+        if this.kernels is None:
+            this.bank_ = default_bank(X, kind=this._bank_kind)
+        else:
+            bank = as_bank(this.kernels)
+            if learns_from_targets(bank):
+                Y = columns(survey.y)[0]
+                kind = "classification" if this._is_classification else "regression"
+                bank = this._learn_scales(bank, X, Target(Y, kind), budget)
+            this.bank_ = bank.adapt(X, None, names)
+        plan = make_plan(
+            this.bank_,
+            n_samples=survey.n,
+            n_features=rows.n_columns,
+            feature_names=None if names is None else list(names),
+            sparse=sp.issparse(X),
+            budget=budget,
+        )
+        features = make_features(plan, X, approximation, n_samples=survey.n)
+        this.grams_ = low_rank_plan(plan, features)
+        this._n_given = survey.n
+        this._keep_for_importance(X, None)
+        origin = np.zeros(features.n_features)
+        empty = FeatureSums(0, 0.0, origin, np.zeros((0, 0)), np.zeros(0), np.zeros(0))
+        return Stream(approximation, survey, columns, features, plan, empty, [])
+
+    def _add_up(self, rows: Rows, stream: Stream) -> FeatureSums:
+        this: Any = self
+        some = stream.survey.X[: min(500, stream.survey.X.shape[0])]
+        origin = stream.features(some).mean(axis=0)
+        products = find_products(this.engine)
+        sums: FeatureSums = self._reduce(
+            rows, SumsOfChunk(stream.features, origin, stream.columns, products)
+        )
+        return sums
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
+        if state.get("_stream") is not None and not state.get("_streaming"):
+            # Only `partial_fit` reads the sums again, and they are larger than the model.
+            state = {**state, "_stream": None}
+        return state
+
+    def _stored_attributes(self) -> dict[str, Any]:
+        """The attributes for a model file, which cannot be fitted further."""
+        state = dict(super()._stored_attributes())  # type: ignore[misc]
+        for name in ("_stream", "_streaming"):
+            state.pop(name, None)
+        return state
+
+    # -- streams and certificates -----------------------------------------------------------------
+
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any, prepare: Callable[[], None]) -> Any:
+        this: Any = self
+        if this.loss != "squared":
+            raise ValueError(NEEDS_SQUARED.format(this.loss))
+        if self.approximation is None:
+            raise ValueError(
+                "partial_fit adds up products of features: set approximation='auto', "
+                "mk.Nystroem(rank=...) or mk.RandomFeatures(n_features=...)."
+            )
+        self._check_for_rows()
+        stream = self._stream
+        if stream is None:
+            prepare()
+            auto = isinstance(self.approximation, str) and self.approximation == "auto"
+            way = Nystroem() if auto else as_approximation(self.approximation)
+            assert way is not None
+            rows = self._open(X, y, sample_weight)
+            stream = self._begin(rows, way)
+            stream.sums = self._add_up(rows, stream)
+        else:
+            rows = self._open_more(X, y, sample_weight)
+            stream.sums = stream.sums + self._add_up(rows, stream)
+        self._stream, self._streaming = stream, True
+        self._learn_rows(stream, None)
+        return self
+
+    def _open_more(self, X: Any, y: Any, sample_weight: Any) -> Rows:
+        """Further rows, which must have the columns of the first ones."""
+        this: Any = self
+        if isinstance(X, Rows):
+            if X.n_columns != this.n_features_in_:
+                raise ValueError(
+                    f"These rows have {X.n_columns} columns, the first ones had "
+                    f"{this.n_features_in_}. All chunks need the same columns."
+                )
+            return X
+        X = this._check_X(X, reset=False)
+        y = np.asarray(y)
+        if len(y) != X.shape[0]:
+            raise ValueError(f"X has {X.shape[0]} rows, but y has {len(y)}.")
+        weights, keep = this._sample_weights(sample_weight, X)
+        return open_rows(X[keep], y[keep], sample_weight=weights)
+
+    def certify_approximation(
+        self, X: Any, y: Any, sample_weight: Any = None
+    ) -> ApproximationCertificate:
+        """Bounds of the exact optimum, from one pass over the exact kernels.
+
+        The exact problem is the same problem with the kernels themselves, multiplied by the
+        factors that normalised their features. The pass takes time proportional to the square of
+        the number of samples; for a part of the samples fit a model on that part.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            The training sample, all of it.
+
+        Returns
+        -------
+        ApproximationCertificate
+            ``lower`` and ``upper`` bounds of the exact optimum, and the largest possible
+            ``distance`` of ``objective_`` from it.
+        """
+        this: Any = self
+        stream = self._stream
+        if stream is None:
+            raise ValueError(
+                "certify_approximation is for estimators that were fitted with approximation=... "
+                "in this session; this one is exact, not fitted, or comes from a file."
+            )
+        X = this._check_X(X, reset=False)
+        if X.shape[0] != stream.sums.n and sample_weight is None:
+            raise ValueError(
+                f"certify_approximation needs the training sample: {stream.sums.n} samples, got "
+                f"{X.shape[0]}."
+            )
+        weights, keep = this._sample_weights(sample_weight, X)
+        X, y = X[keep], np.asarray(y)[keep]
+        Y, factors = stream.columns(y)
+        if factors is not None:
+            weights = factors if weights is None else weights * factors
+        exact = build(
+            assign(replace(stream.exact_plan, n_samples=X.shape[0]), "cpu"),
+            X,
+            budget=MemoryBudget.of(this.memory_budget),
+            sample_weight=weights,
+            n_jobs=effective_n_jobs(this.n_jobs),
+        ).corrected(this.center, None)
+        learner = self._learner_for_rows()
+        problem = FeatureProblem.of(
+            stream.features,
+            stream.sums,
+            list(stream.exact_plan.names),
+            MemoryBudget.of(this.memory_budget),
+            center=this.center,
+            normalize=this.normalize,
+        )
+        learner = self._with_constant(
+            stream,
+            problem,
+            GivenWeights(stream.learned[0].solution.kernel_weights),
+            learner,
+            stream.columns(stream.survey.y)[0],
+        )
+        own = len(stream.learned) > 1
+        found = [
+            certify_with_kernels(
+                exact,
+                Target(Y[:, [j]] if own else Y, learner.kind, weights),
+                learned,
+                learner,
+                problem,
+                X,
+            )
+            for j, learned in enumerate(stream.learned)
+        ]
+        lower, upper = sum(low for low, _ in found), sum(high for _, high in found)
+        if stream.features.error_is_trace:
+            upper = min(upper, this.objective_)  # more functions are allowed
+        return ApproximationCertificate(this.objective_, lower, upper)
+
+
+def has_approximation(estimator: Any) -> bool:
+    """Whether an estimator is to learn from features, and so from streams."""
+    return estimator.approximation is not None
+
+
+def low_rank_plan(plan: Plan, features: FeatureMap) -> Plan:
+    """The plan that a fitted estimator shows: which features serve which kernels."""
+    kernels: dict[int, Any] = {}
+    for part in plan.parts:
+        kernels.update(zip(part.positions.tolist(), part.kernels, strict=False))
+    parts = []
+    for made, where in zip(features.parts, features.positions, strict=True):
+        own = tuple(kernels[k] for k in where.tolist() if k in kernels)
+        what = f"{sum(made.widths)} features: {made.kind}"
+        parts.append(Part("low-rank", where, own, NO_COLUMNS, what))
+    return replace(plan, parts=tuple(parts))

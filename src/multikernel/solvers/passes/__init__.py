@@ -1,0 +1,1 @@
+"""Learning from features in passes over rows that need not fit into memory."""

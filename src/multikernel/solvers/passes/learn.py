@@ -1,0 +1,333 @@
+"""Kernel weights and predictor from sums over rows, and from passes where sums are not enough."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..._threads import one_blas_thread
+from ...grams.lowrank.features import FeatureMap
+from ...grams.lowrank.products import Products
+from ...grams.lowrank.small_sample import FeatureExpansion, FeatureGrams, small_sample
+from ...grams.lowrank.sums import FeatureSums
+from ...grams.memory import MemoryBudget
+from ...grams.protocol import Expansion, Grams
+from ...learners.base import Learner
+from ...learners.ridge import Ridge
+from ...problem import Machine, Solution, Target
+from ...problem.regularisers import Regulariser
+from ...weighting.base import Weighting
+from ...weighting.given import GivenWeights
+from ...weighting.joint import JointWeighting, regulariser_of
+from ...weighting.lp_norm import LpNorm
+from ..certificate import Found, Report
+from ..joint.learn import combined_alignment, refuse_constant_kernels
+from .errors import DualValue
+from .held_rows import best_ridge_of_rows, values_without
+from .newton import (
+    FixedWeights,
+    FoundByPasses,
+    LossOfChunk,
+    LossSums,
+    Point,
+    balanced_sums,
+    find_by_passes,
+)
+from .smooth import smooth
+
+#: Maps every chunk and combines the results: a pass over all rows.
+Reduce = Callable[[Callable[[Any], Any]], Any]
+
+
+@dataclass
+class FeatureProblem:
+    """The kernels of a bank, as features, on all rows: a small sample with the same sums.
+
+    Attributes
+    ----------
+    features : FeatureMap
+    sums : FeatureSums
+    grams : FeatureGrams
+        Of the small sample, centred and normalised.
+    target : Target
+        Of the small sample.
+    """
+
+    features: FeatureMap
+    sums: FeatureSums
+    grams: FeatureGrams
+    target: Target
+
+    @classmethod
+    def of(
+        cls,
+        features: FeatureMap,
+        sums: FeatureSums,
+        names: list[str],
+        budget: MemoryBudget,
+        *,
+        center: bool,
+        normalize: str | None,
+        n_jobs: int = 1,
+    ) -> FeatureProblem:
+        rows, omega = small_sample(sums)
+        D = features.n_features
+        F, Y = np.ascontiguousarray(rows[:, :D]), np.ascontiguousarray(rows[:, D:])
+        grams: Any = FeatureGrams(F, features, names, budget, sample_weight=omega, n_jobs=n_jobs)
+        return cls(
+            features, sums, grams.corrected(center, normalize), Target(Y, "regression", omega)
+        )
+
+    @property
+    def root_scale(self) -> np.ndarray:
+        """The root of the factor of each feature, shape (D,)."""
+        return np.asarray(np.sqrt(self.grams.scale)[self.grams.owner])
+
+    def as_used(self, X: Any) -> np.ndarray:
+        """Features of inputs as the problem uses them: centred and normalised, shape (n, D)."""
+        return (self.features(X) - self.grams.shift) * self.root_scale
+
+    def column(self, j: int) -> FeatureProblem:
+        """The problem of one output."""
+        return FeatureProblem(self.features, self.sums, self.grams, self.target.column(j))
+
+    @property
+    def errors(self) -> np.ndarray:
+        """Weighted traces of the errors of the normalised kernels, shape (p,)."""
+        return np.asarray(self.grams.scale * self.sums.errors)
+
+    def best_ridge(self, theta: np.ndarray, X: Any, Y: np.ndarray, fit_intercept: bool) -> float:
+        """The ridge constant with the smallest leave-one-out error at some of the rows."""
+        root = np.sqrt(theta)[self.grams.owner]
+        used = np.flatnonzero(root)
+        omega = self.grams.omega
+        F, Z = self.grams.U[:, used] * root[used], self.as_used(X)[:, used] * root[used]
+        T, targets = self.target.Y, Y
+        if fit_intercept:
+            mean, level = omega @ F / omega.sum(), omega @ T / omega.sum()
+            F, Z, T, targets = F - mean, Z - mean, T - level, targets - level
+        weights = np.sqrt(omega)[:, None]
+        return best_ridge_of_rows(
+            weights * F, weights * T, self.sums.weight, Z, targets, fit_intercept
+        )
+
+
+@dataclass(frozen=True)
+class Learned:
+    """A solution in features, and what certificates and probabilities need to know about it.
+
+    Attributes
+    ----------
+    solution : Solution
+        Its coefficients are those of the small sample, or zero.
+    rule : Regulariser
+    expansion : FeatureExpansion
+    slopes : array of shape (D, t)
+        Of the features as the problem uses them.
+    dual : DualValue
+        That of the coefficients of the rows, for the features.
+    curvatures : array of shape (t, D + 1, D + 1) or None
+        Of the loss in the slopes and, last, the intercept; None for the squared loss, whose sums
+        know it.
+    width : float
+        Of the rounded kinks of the loss, at which `a`, `q` and curvatures were computed.
+    """
+
+    solution: Solution
+    rule: Regulariser
+    expansion: Expansion
+    slopes: np.ndarray
+    dual: DualValue
+    curvatures: np.ndarray | None = None
+    width: float = 0.0
+
+    def distance(self, learner: Learner, errors: np.ndarray) -> float:
+        """How far the objective may be above that of the exact problem, by proof."""
+        lower = self.dual.lower_bound(self.rule, self.solution.kernel_weights, errors)
+        return max(self.solution.machine.objective - learner.unit * lower, 0.0)
+
+
+def rule_of(weighting: Weighting, problem: FeatureProblem, theta: np.ndarray) -> Regulariser:
+    """The regulariser of a joint rule, or that of given kernel weights."""
+    if isinstance(weighting, JointWeighting):
+        return regulariser_of(weighting, problem.grams, problem.target)
+    return FixedWeights(theta)
+
+
+def learned_from_sums(
+    problem: FeatureProblem, solution: Solution, weighting: Weighting, learner: Ridge
+) -> Learned:
+    """What is known about a solution of ridge regression on the small sample."""
+    grams, target, theta = problem.grams, problem.target, solution.kernel_weights
+    alpha, omega = learner._fixed_alpha(), problem.grams.omega
+    coef = solution.machine.coef
+    inner = grams.U.T @ coef
+    slopes = theta[grams.owner][:, None] * inner
+    a = np.bincount(grams.owner, np.sum(inner**2, axis=1), minlength=grams.p)
+    # s = omega r / alpha: q = sum omega r^2 / alpha^2, the same on all rows and the small sample.
+    q = float(np.sum(coef**2 / omega[:, None]))
+    Y = target.Y - (omega @ target.Y / omega.sum() if learner.fit_intercept else 0.0)
+    dual = DualValue(float(np.sum(coef * Y)), 0.5 * alpha * q, a, q)
+    expansion = grams.expand(theta, coef)
+    return Learned(solution, rule_of(weighting, problem, theta), expansion, slopes, dual)
+
+
+def learn_by_passes(
+    problem: FeatureProblem,
+    weighting: Weighting,
+    learner: Learner,
+    reduce: Reduce,
+    encode: Callable[[Any], tuple[np.ndarray, np.ndarray | None]],
+    products: Products,
+    *,
+    tol: float,
+    report: Report | None = None,
+) -> Learned:
+    """Kernel weights and predictor for a loss whose sums depend on the predictor."""
+    grams, target = problem.grams, problem.target
+    refuse_constant_kernels(grams)
+    summary = grams.summary(target.Y, products=weighting.needs_products)
+    if isinstance(weighting, LpNorm) and not weighting.squared:
+        raise ValueError(
+            f"{weighting!r} with approximation=... needs loss='squared': in passes over rows other "
+            "losses are for squared norms. Use squared=True, or loss='squared'."
+        )
+    rule: Regulariser
+    first: list[dict[str, Any]] = []
+    with one_blas_thread(grams.n):
+        if isinstance(weighting, JointWeighting):
+            rule = regulariser_of(weighting, grams, target, summary)
+            theta = rule.start()
+        else:
+            theta, first = weighting.weigh(grams, target, learner, summary)
+            rule = FixedWeights(theta)
+            if np.any(theta < 0):
+                raise ValueError(
+                    f"{weighting!r} gives negative kernel weights, with which the learned kernel "
+                    "has no features. Use a rule with non-negative weights, or loss='squared'."
+                )
+    cost = float(learner.costs(Target(np.zeros((1, 1)), learner.kind))[0])
+    gram = grams.combine(theta)
+    fit_intercept = learner.fit_intercept
+    begin = Ridge(1.0 / cost, fit_intercept=fit_intercept).fit(gram, target)
+    slopes = theta[grams.owner][:, None] * (grams.U.T @ begin.coef)
+    start = Point(slopes, begin.intercept, theta)
+    unit = 1.0
+    if learner.kind == "regression":  # in the unit of the outputs; all rows weigh the same here
+        unit = float(np.sqrt(np.mean(np.var(target.Y, axis=0))))
+
+    def make_pass(point: Point, before: Point, width: float) -> LossSums:
+        found: LossSums = reduce(
+            LossOfChunk(
+                problem.features,
+                grams.shift,
+                problem.root_scale,
+                encode,
+                products,
+                learner.loss,
+                cost,
+                width,
+                point,
+                before,
+            )
+        )
+        return found
+
+    found = find_by_passes(
+        make_pass,
+        rule,
+        start,
+        grams.owner,
+        learner.loss,
+        unit=unit,
+        tol=tol,
+        fit_intercept=fit_intercept,
+        report=report,
+    )
+    return _as_learned(problem, found, rule, learner, summary, first, cost)
+
+
+def _as_learned(
+    problem: FeatureProblem,
+    found: FoundByPasses,
+    rule: Regulariser,
+    learner: Learner,
+    summary: Any,
+    first: list[dict[str, Any]],
+    cost: float,
+) -> Learned:
+    grams, point, sums = problem.grams, found.point, found.sums
+    machine = Machine(
+        np.zeros((grams.n, point.u.shape[1])),
+        point.b,
+        found.primal * learner.unit,
+        found.relative_gap,
+        len(found.history),
+    )
+    gram = grams.combine(point.theta)
+    aligned = combined_alignment(Found(point.theta, machine, gram, []), summary, problem.target)
+    solution = Solution(
+        point.theta, machine, aligned, summary.alignments, first + found.history, grams
+    )
+    slopes = problem.root_scale[:, None] * point.u
+    expansion = FeatureExpansion(problem.features, grams.shift, slopes)
+    linear, inner, total = balanced_sums(sums, learner.fit_intercept)
+    a = np.bincount(grams.owner, np.sum(inner**2, axis=1), minlength=grams.p)
+    # |s_i| <= cost omega_i, so that s_i^2 / omega_i <= cost |s_i|.
+    dual = DualValue(linear, 0.0, a, cost * total)
+    return Learned(solution, rule, expansion, point.u, dual, sums.curvature, found.width)
+
+
+def values_of_rows_without_them(
+    problem: FeatureProblem, learned: Learned, learner: Learner, X: Any, Y: np.ndarray
+) -> np.ndarray:
+    """Decision values of some rows by the predictor without them, one Newton step, shape (m, t)."""
+    theta = learned.solution.kernel_weights
+    used = np.flatnonzero(theta[problem.grams.owner] > 0)
+    root = np.sqrt(theta[problem.grams.owner[used]])
+    Z = problem.as_used(X)
+    values = Z @ learned.slopes + learned.solution.machine.intercept
+    cost = float(learner.costs(Target(np.zeros((1, 1)), learner.kind))[0])
+    C = np.full(len(Y), cost)
+    if isinstance(learner, Ridge):
+        s, bends = cost * (Y - values), np.full_like(values, cost)
+    else:
+        _, s, bends = smooth(learner.loss, values, Y, C, max(learned.width, 1e-12))
+    W = np.column_stack([Z[:, used] * root, np.ones(len(Z))])
+    scale = np.append(root, 1.0)
+    index = np.append(used, len(problem.grams.owner))
+    out = np.empty_like(values)
+    curvatures = learned.curvatures
+    if curvatures is None:
+        U = np.column_stack([problem.grams.U, np.ones(problem.grams.n)])
+        same = U.T @ ((cost * problem.grams.omega)[:, None] * U)
+        curvatures = np.broadcast_to(same, (values.shape[1], *same.shape))
+    for j in range(values.shape[1]):
+        A = curvatures[j][np.ix_(index, index)] * np.outer(scale, scale)
+        A[np.arange(len(used)), np.arange(len(used))] += 1.0
+        if not learner.fit_intercept:
+            A, own = A[:-1, :-1], W[:, :-1]
+        else:
+            A[-1, -1] += 1e-10 * max(A[-1, -1], 1.0)
+            own = W
+        out[:, j] = values_without(own, A, values[:, j], s[:, j], bends[:, j])
+    return out
+
+
+def weights_of_sample(
+    weighting: Weighting, exact: Grams, target: Target, learner: Learner, problem: FeatureProblem
+) -> GivenWeights:
+    """The weights that a rule learns from samples, for kernels normalised on all rows.
+
+    Parameters
+    ----------
+    exact : Grams
+        The kernels themselves on some rows, centred and normalised there.
+    """
+    kernel_weights, history = weighting.weigh(exact, target, learner)
+    raw, scales = kernel_weights * exact.scales, problem.grams.scales
+    weights = np.divide(raw, scales, out=np.zeros_like(raw), where=scales > 0)
+    return GivenWeights(weights, tuple(history))

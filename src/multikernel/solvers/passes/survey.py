@@ -1,0 +1,146 @@
+"""The first pass: how many rows there are, which classes, and a small sample of the rows.
+
+The sample decides what must be known before features can be made: widths and scales of kernels,
+landmarks, and the weights of rules that read samples and not sums. It is drawn by random keys, the
+largest of which win (Efraimidis & Spirakis 2006): rows are chosen in proportion to their weights,
+and the choice depends on the rows alone, not on who reads them.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...kernels.sequences.table import Table
+
+
+@dataclass(frozen=True)
+class RowSurvey:
+    """What a pass over some rows has found.
+
+    Attributes
+    ----------
+    n : int
+        Rows with a positive weight.
+    classes : array or None
+        The distinct targets in order; None for regression.
+    class_weights : array or None
+        Their total weights.
+    lowest, highest : arrays of shape (t,) or None
+        The range of each output; None for classification.
+    X, y, keys : the rows of the sample, their targets, and the keys that chose them
+    columns_seen : int or None
+        Number of outputs; None if y is a vector.
+    size : int
+        Most rows of the sample.
+    """
+
+    n: int
+    classes: np.ndarray | None
+    class_weights: np.ndarray | None
+    lowest: np.ndarray | None
+    highest: np.ndarray | None
+    X: Any
+    y: np.ndarray
+    keys: np.ndarray
+    size: int
+
+    def __add__(self, other: RowSurvey) -> RowSurvey:
+        keys = np.concatenate([self.keys, other.keys])
+        kept = _largest(keys, self.size)
+        first = kept[kept < len(self.keys)]
+        second = kept[kept >= len(self.keys)] - len(self.keys)
+        classes, weights = self.classes, self.class_weights
+        lowest, highest = self.lowest, self.highest
+        if classes is not None:
+            assert other.classes is not None and other.class_weights is not None
+            assert weights is not None
+            both = np.concatenate([classes, other.classes])
+            classes, where = np.unique(both, return_inverse=True)
+            weights = np.bincount(where, np.concatenate([weights, other.class_weights]))
+        else:
+            assert lowest is not None and highest is not None
+            assert other.lowest is not None and other.highest is not None
+            lowest, highest = np.minimum(lowest, other.lowest), np.maximum(highest, other.highest)
+        return RowSurvey(
+            self.n + other.n,
+            classes,
+            weights,
+            lowest,
+            highest,
+            stack_rows(self.X[first], other.X[second]),
+            np.concatenate([self.y[first], other.y[second]]),
+            keys[kept],
+            self.size,
+        )
+
+
+@dataclass(frozen=True)
+class SurveyOfChunk:
+    """Maps a chunk of rows to its survey.
+
+    Attributes
+    ----------
+    size : int
+        Most rows of the sample.
+    classification : bool
+    """
+
+    size: int
+    classification: bool
+
+    def __call__(self, chunk: Any) -> RowSurvey:
+        X, y, sample_weight = chunk
+        if y is None:
+            raise ValueError(
+                "The rows have no target. Name its column when they are opened: "
+                "open_rows(source, target=...)."
+            )
+        omega = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+        random = np.random.default_rng([_checksum(X), len(y)])
+        with np.errstate(divide="ignore"):
+            # log(u) / omega, the logarithm of u^(1 / omega); rows without weight never win.
+            keys = np.where(omega > 0, np.log(random.random(len(y))) / omega, -np.inf)
+        kept = _largest(keys, self.size)
+        classes = weights = lowest = highest = None
+        counted = omega > 0
+        if self.classification:
+            classes, where = np.unique(y[counted], return_inverse=True)
+            weights = np.bincount(where, omega[counted], minlength=len(classes))
+        else:
+            Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)[counted]
+            lowest = Y.min(axis=0, initial=np.inf)
+            highest = Y.max(axis=0, initial=-np.inf)
+        n = int(np.count_nonzero(counted))
+        return RowSurvey(
+            n, classes, weights, lowest, highest, X[kept], y[kept], keys[kept], self.size
+        )
+
+
+def _largest(keys: np.ndarray, size: int) -> np.ndarray:
+    """Positions of the largest finite keys, in rising order."""
+    usable = np.flatnonzero(keys > -np.inf)
+    if len(usable) > size:
+        usable = usable[np.argpartition(-keys[usable], size)[:size]]
+    return np.sort(usable)
+
+
+def _checksum(X: Any) -> int:
+    values = X.data if sp.issparse(X) else X
+    if isinstance(values, np.ndarray):
+        return zlib.crc32(np.ascontiguousarray(values).data)
+    return int(X.shape[0])
+
+
+def stack_rows(first: Any, second: Any) -> Any:
+    """Two sets of rows as one."""
+    if isinstance(first, Table):
+        both = zip(first.columns, second.columns, strict=True)
+        return Table([np.concatenate(pair) for pair in both], first.names)
+    if sp.issparse(first):
+        return sp.vstack([first, second], format="csr")
+    return np.concatenate([first, second])

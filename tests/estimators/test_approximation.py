@@ -1,0 +1,287 @@
+"""Estimators that learn from features: rules, losses, streams, certificates, bad input."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+
+import multikernel as mk
+from multikernel.rows import open_rows
+
+BANK = mk.KernelBank([mk.Gaussian(0.03), mk.Gaussian(0.3), mk.Linear()])
+WAY = mk.Nystroem(rank=60)
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(3)
+    X = rng.standard_normal((600, 3))
+    f = np.sin(2 * X[:, 0]) * X[:, 1] + X[:, 2]
+    return X, f + 0.3 * rng.standard_normal(600), (f + 0.3 * rng.standard_normal(600) > 0.4) * 1
+
+
+def regressor(**options):
+    return mk.MultiKernelRegressor(BANK, **{"weighting": "alignf", "approximation": WAY, **options})
+
+
+def classifier(**options):
+    return mk.MultiKernelClassifier(
+        BANK, **{"weighting": "alignf", "approximation": WAY, **options}
+    )
+
+
+@pytest.mark.parametrize("rule", ["uniform", "alignf", "lp", "l1", "loo", "best"])
+def test_all_samples_as_landmarks_give_the_exact_fit(data, rule):
+    X, y, _ = (part[:120] for part in data)
+    way = mk.Nystroem(rank=120)
+    found = regressor(weighting=rule, approximation=way).fit(X, y)
+    exact = regressor(weighting=rule, approximation=None).fit(X, y)
+    assert found.objective_ == pytest.approx(exact.objective_, rel=2e-3)
+    assert np.allclose(found.predict(X), exact.predict(X), atol=0.02)
+    assert np.all(found.approximation_.relative_errors < 1e-6)
+    if rule in ("uniform", "alignf", "loo", "best"):
+        assert np.allclose(found.kernel_weights_, exact.kernel_weights_, rtol=1e-5)
+        assert np.allclose(found.predict(X), exact.predict(X), atol=1e-5)
+
+
+@pytest.mark.parametrize("rule", ["alignf", "lp", "l1", mk.L2Ball(), mk.ElasticNetNorm()])
+@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
+def test_certificates_hold_between_exact_optima(data, rule, loss):
+    """Both bounds hold for the exact optimum of the kernels times the same factors."""
+    X, _, labels = (part[:200] for part in data)
+    raw = {"normalize": None, "loss": loss, "weighting": rule}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = classifier(**raw, approximation=mk.Nystroem(rank=25)).fit(X, labels)
+        certificate = found.certify_approximation(X, labels)
+        given = rule
+        if rule == "alignf":  # the exact problem has the kernel weights of the fit
+            from multikernel.weighting.given import GivenWeights
+
+            given = GivenWeights(found.kernel_weights_)
+        exact = classifier(**{**raw, "weighting": given}, approximation=None).fit(X, labels)
+    optimum = exact.objective_ * np.array([1 - exact.duality_gap_, 1])  # between these
+    assert certificate.lower <= optimum[1] * (1 + 1e-9)
+    assert certificate.upper >= optimum[0] * (1 - 1e-9)
+    report = found.approximation_
+    assert report.objective_bound is not None
+    assert report.objective - report.objective_bound <= optimum[1] * (1 + 1e-9)
+    assert found.objective_ >= optimum[0] * (1 - 1e-9)
+    assert certificate.lower >= report.objective - report.objective_bound - 1e-9
+    assert "exact optimum between" in str(certificate) and "features" in str(report)
+
+
+def test_certificate_with_sample_weights_and_offset_targets(data):
+    X, y, _ = (part[:150] for part in data)
+    omega = np.random.default_rng(0).integers(1, 4, 150).astype(float)
+    raw = {"normalize": None, "weighting": "uniform"}
+    found = regressor(**raw, approximation=mk.Nystroem(rank=25)).fit(X, y + 1e3, omega)
+    exact = regressor(**raw, approximation=None).fit(X, y + 1e3, omega)
+    certificate = found.certify_approximation(X, y + 1e3, omega)
+    assert certificate.lower <= exact.objective_ * (1 + 1e-6)
+    assert exact.objective_ <= certificate.upper * (1 + 1e-6)
+    assert found.approximation_.objective_bound >= found.objective_ - exact.objective_ - 1e-6
+
+
+def test_random_features_are_certified_by_the_pass_alone(data):
+    X, y, _ = (part[:200] for part in data)
+    found = regressor(approximation=mk.RandomFeatures(300), normalize=None).fit(X, y)
+    assert found.approximation_.objective_bound is None
+    certificate = found.certify_approximation(X, y)
+    from multikernel.weighting.given import GivenWeights
+
+    rule = GivenWeights(found.kernel_weights_)
+    exact = regressor(approximation=None, normalize=None, weighting=rule).fit(X, y)
+    assert certificate.lower <= exact.objective_ <= certificate.upper
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
+def test_losses_reach_the_optimum_on_the_features(data, loss):
+    """The slow twin: the exact estimator on linear kernels of the same features."""
+    X, _, labels = data
+    found = classifier(loss=loss, tol=3e-3).fit(X, labels)
+    assert found.duality_gap_ <= 3e-3
+    Phi = found._expansion.features(X)
+    widths = found._expansion.features.starts
+    bank = mk.KernelBank([mk.Linear(columns=slice(int(a), int(b))) for a, b in pairwise(widths)])
+    slow = mk.MultiKernelClassifier(bank, weighting="alignf", loss=loss).fit(Phi, labels)
+    assert np.allclose(slow.kernel_weights_, found.kernel_weights_, atol=1e-5)
+    assert found.objective_ == pytest.approx(slow.objective_, rel=3e-3)
+    gap = np.abs(found.decision_function(X) - slow.decision_function(Phi))
+    assert gap.max() < (1e-5 if loss == "squared" else 0.2)
+
+
+def test_joint_rules_with_other_losses(data):
+    X, _, labels = data
+    raw = {"weighting": "lp", "loss": "logistic", "normalize": None}  # the same factors for both
+    found = classifier(**raw).fit(X, labels)
+    exact = classifier(**raw, approximation=None).fit(X, labels)
+    assert found.duality_gap_ < 1e-3
+    assert 0 <= found.objective_ - exact.objective_ <= 0.02 * exact.objective_
+
+
+def test_epsilon_insensitive_loss(data):
+    X, y, _ = data
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = regressor(loss="epsilon_insensitive", weighting="uniform").fit(X, y)
+    exact = regressor(loss="epsilon_insensitive", weighting="uniform", approximation=None).fit(X, y)
+    assert found.objective_ == pytest.approx(exact.objective_, rel=0.03)
+
+
+def test_classes_and_probabilities(data):
+    X, y, _ = data
+    labels = np.digitize(y, [-0.5, 0.7])
+    for options in ({"loss": "squared"}, {"loss": "squared", "multiclass": "per_class"}):
+        model = classifier(**options).fit(X, labels)
+        exact = classifier(**options, approximation=None).fit(X, labels)
+        P = model.predict_proba(X)
+        assert np.allclose(P.sum(axis=1), 1.0) and P.shape == (600, 3)
+        assert np.array_equal(model.classes_[P.argmax(axis=1)], model.predict(X))
+        assert abs(model.score(X, labels) - exact.score(X, labels)) < 0.03
+        assert np.abs(P - exact.predict_proba(X)).mean() < 0.03
+        assert model.kernel_weights_.shape == exact.kernel_weights_.shape
+
+
+def test_constant_by_leave_one_out(data):
+    """Leave-one-out of the rows of the survey, here all of them: the same as that of features."""
+    X, y, _ = (part[:300] for part in data)
+    found = regressor(alpha="loo").fit(X, y)
+    Phi, starts = found._expansion.features(X), found._expansion.features.starts
+    bank = mk.KernelBank([mk.Linear(columns=slice(int(a), int(b))) for a, b in pairwise(starts)])
+    slow = mk.MultiKernelRegressor(bank, weighting="alignf", alpha="loo").fit(Phi, y)
+    assert found.objective_ == pytest.approx(slow.objective_, rel=0.05)
+    assert np.allclose(found.predict(X), slow.predict(Phi), atol=0.05)
+
+
+def test_sample_weights_are_repetitions(data):
+    X, y, _ = (part[:100] for part in data)
+    omega = np.random.default_rng(1).integers(0, 3, 100).astype(float)
+    landmarks = mk.Nystroem(rank=50)
+    weighted = regressor(approximation=landmarks).fit(X, y, omega)
+    rows = np.repeat(np.arange(100), omega.astype(int))
+    repeated = regressor(approximation=landmarks).fit(X[rows], y[rows])
+    # Other landmarks are drawn, so that only what does not depend on them can be the same.
+    assert weighted._stream.sums.weight == len(rows) == repeated._stream.sums.n
+    again = regressor(approximation=landmarks).fit(X[omega > 0], y[omega > 0], omega[omega > 0])
+    assert np.allclose(weighted.predict(X), again.predict(X))
+
+
+def test_streams_add_up(data):
+    X, y, labels = data
+    whole = regressor().fit(X[:300], y[:300])
+    stream = regressor().partial_fit(X[:300], y[:300])
+    assert np.array_equal(whole.predict(X), stream.predict(X))
+    for part in np.array_split(np.arange(300, 600), 3):
+        stream = pickle.loads(pickle.dumps(stream)).partial_fit(X[part], y[part])
+    from multikernel.grams.lowrank.sums import SumsOfChunk
+
+    kept = stream._stream
+    again = SumsOfChunk(
+        kept.features, np.zeros(kept.features.n_features), kept.columns, products()
+    )((X, y, None))
+    assert kept.sums.n == 600
+    size = np.abs(again.products).max()
+    assert np.allclose(kept.sums.products, again.products, atol=1e-9 * size)
+    model = classifier(loss="squared").partial_fit(X[:200], labels[:200] * 0, classes=[0, 1])
+    model.partial_fit(X, labels)
+    assert model.score(X, labels) > 0.85
+    with pytest.raises(ValueError, match="label 7 is not among the classes"):
+        model.partial_fit(X[:2], np.array([0, 7]))
+    with pytest.raises(ValueError, match="expecting 3 features"):
+        model.partial_fit(X[:, :2], labels)
+
+
+def products():
+    from multikernel.grams.engines import find_products
+
+    return find_products("cpu")
+
+
+def test_rows_in_chunks_give_the_same(data):
+    X, y, labels = data
+    omega = np.random.default_rng(0).random(600)
+    model = regressor().fit(open_rows(X, y, sample_weight=omega, chunk_rows=70))
+    one = regressor().fit(open_rows(X, y, sample_weight=omega, chunk_rows=70))
+    assert np.array_equal(model.predict(X), one.predict(X))
+    jobs = regressor(n_jobs=2).fit(open_rows(X, y, sample_weight=omega, chunk_rows=70))
+    assert np.array_equal(model.predict(X), jobs.predict(X))
+    by_passes = classifier(loss="logistic").fit(open_rows(X, labels, chunk_rows=70))
+    assert by_passes.score(X, labels) > 0.85
+    sparse = regressor().fit(sp.csr_matrix(X), y)
+    assert sparse.score(X, y) > 0.8
+    with pytest.raises(ValueError, match="approximation='auto'"):
+        regressor(approximation=None).fit(open_rows(X, y))
+    with pytest.raises(ValueError, match="have no target"):
+        regressor().fit(open_rows(X))
+    with pytest.raises(ValueError, match="bring their targets"):
+        regressor().fit(open_rows(X, y), y)
+
+
+def test_model_files_and_copies(data, tmp_path):
+    X, y, _ = data
+    ways = [WAY, mk.RandomFeatures(40)]
+    for way in ways:
+        bank = mk.KernelBank([mk.Gaussian(0.3), mk.Polynomial(2), mk.Linear(columns=0)])
+        model = mk.MultiKernelRegressor(bank, weighting="alignf", approximation=way).fit(X, y)
+        again = mk.load(mk.save(model, tmp_path / "model.skops"))
+        assert np.array_equal(again.predict(X), model.predict(X))
+        assert str(again.approximation_) == str(model.approximation_)
+        assert np.array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
+        assert len(pickle.dumps(model)) < 3e6
+        assert clone(model).get_params()["approximation"].get_params() == way.get_params()
+        assert "low-rank" in str(model.plan_) and len(model.support_) == 0
+        assert model.column_importance_.sum() == pytest.approx(1.0)
+        shares = model.predict(X[:5], split=True)
+        assert np.allclose(shares.sum(axis=1) + model.intercept_, model.predict(X[:5]))
+
+
+def test_auto_is_exact_until_memory_runs_out(data):
+    X, y, _ = data
+    exact = regressor(approximation="auto").fit(X, y)
+    assert not hasattr(exact, "approximation_") and len(exact.support_)
+    with pytest.warns(UserWarning, match=r"approximation='auto': an exact fit to 600 samples"):
+        found = regressor(approximation="auto", memory_budget="1MB", weighting="uniform").fit(
+            X[:, :1], y
+        )
+    assert found.approximation_.n_features > 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"approximation": "nystroem"}, "approximation must be None"),
+        ({"normalize": "spherical"}, "normalize='spherical' divides by the length"),
+        ({"missing": "ignore"}, "missing='ignore' holds all kernel matrices"),
+        ({"approximation": mk.Nystroem(rank=601)}, "rank=601.*600"),
+    ],
+)
+def test_bad_input_is_explained(data, options, message):
+    X, y, _ = data
+    with pytest.raises(ValueError, match=message):
+        regressor(**options).fit(X, y)
+
+
+def test_streams_need_a_squared_loss_and_features(data):
+    X, _, labels = data
+    with pytest.raises(ValueError, match="partial_fit needs loss='squared'"):
+        classifier(loss="hinge").partial_fit(X, labels)
+    assert not hasattr(classifier(approximation=None), "partial_fit")
+    with pytest.raises(ValueError, match="certify_approximation is for"):
+        regressor(approximation=None).fit(X, labels).certify_approximation(X, labels)
+    with pytest.raises(ValueError, match="class_weight='balanced'"):
+        classifier(loss="squared", class_weight="balanced").partial_fit(X, labels)
+
+
+def test_intervals_train_on_parts(data):
+    X, y, _ = data
+    model = regressor(weighting="uniform").fit(X, y)
+    low, high = model.predict_interval(X[:50], method="split")
+    assert np.all(low < high)
