@@ -177,7 +177,8 @@ def find_engine(name: str) -> Engine:
     name, _, device = name.partition(":")
     if device and name in _ENGINES:
         one = _ENGINES[name]
-        products = one.products and partial(one.products, device=device)
+        products: Any = one.products
+        products = products and partial(products, device=device)
         return replace(one, name=f"{name}:{device}", products=products)
     if name not in _ENGINES:
         close = difflib.get_close_matches(name, _ENGINES, n=1)

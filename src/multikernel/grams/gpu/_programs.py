@@ -130,28 +130,27 @@ def polynomial_sums(
         last = tl.where(first + BN <= first_row, degrees, high)
         last = tl.where(inside > 0, last, 0)
         at = own + r
+        # Sums so far are read one step before they are added to; memory behind them is allocated.
+        even = tl.load(at)
+        odd = tl.load(at + n_rows)
         for m in range(0, last, 2):
             factor = tl.where(m >= degrees, above, 1.0).to(tl.float64)
-            even = tl.load(at)
-            odd = tl.load(at + n_rows)
-            even += factor * tl.sum(before, axis=0)
-            odd += factor * tl.sum(now, axis=0)
-            tl.store(at, even)
-            tl.store(at + n_rows, odd)
+            next_even = tl.load(at + 2 * n_rows)
+            next_odd = tl.load(at + 3 * n_rows)
+            tl.store(at, even + factor * tl.sum(before, axis=0))
+            tl.store(at + n_rows, odd + factor * tl.sum(now, axis=0))
+            even = next_even
+            odd = next_odd
             if Q > 1:
-                even = tl.load(at + plane)
-                odd = tl.load(at + plane + n_rows)
-                even += factor * tl.sum(before * v, axis=0)
-                odd += factor * tl.sum(now * v, axis=0)
-                tl.store(at + plane, even)
-                tl.store(at + plane + n_rows, odd)
+                one = tl.load(at + plane)
+                two = tl.load(at + plane + n_rows)
+                tl.store(at + plane, one + factor * tl.sum(before * v, axis=0))
+                tl.store(at + plane + n_rows, two + factor * tl.sum(now * v, axis=0))
             if Q > 2:
-                even = tl.load(at + 2 * plane)
-                odd = tl.load(at + 2 * plane + n_rows)
-                even += factor * tl.sum(before * u, axis=0)
-                odd += factor * tl.sum(now * u, axis=0)
-                tl.store(at + 2 * plane, even)
-                tl.store(at + 2 * plane + n_rows, odd)
+                one = tl.load(at + 2 * plane)
+                two = tl.load(at + 2 * plane + n_rows)
+                tl.store(at + 2 * plane, one + factor * tl.sum(before * u, axis=0))
+                tl.store(at + 2 * plane + n_rows, two + factor * tl.sum(now * u, axis=0))
             at += 2 * n_rows
             before = x * now - before
             now = x * before - now

@@ -17,6 +17,8 @@ OLDEST_CAPABILITY = (7, 0)
 FREE_SHARE = 0.9
 #: Entries of one panel of kernel values. A panel is one of a few arrays that a pass holds.
 GPU_PANEL_ENTRIES, CPU_PANEL_ENTRIES = 2**26, 2**20
+#: Results of these sizes are copied to the host through locked pages.
+PINNED_BYTES = (2**20, 2**29)
 #: Largest part of the memory budget that a panel may use.
 PANEL_BUDGET_SHARE = 1 / 32
 
@@ -75,7 +77,14 @@ class Device:
 
 def host(tensor: Any) -> np.ndarray:
     """The values of a tensor in host memory."""
-    return np.asarray(tensor.detach().cpu().numpy())
+    size = tensor.numel() * tensor.element_size()
+    if not tensor.is_cuda or not PINNED_BYTES[0] <= size <= PINNED_BYTES[1]:
+        return np.asarray(tensor.detach().cpu().numpy())
+    torch = importlib.import_module("torch")
+    # Locked pages are copied to several times as fast; torch keeps them for the next copy.
+    out = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    out.copy_(tensor)
+    return np.asarray(out.numpy())
 
 
 def find_device(name: str) -> Device:

@@ -130,24 +130,34 @@ def _by_programs(
     by_dots = base == SQUARE and coordinates.shape[1] > tiles.MAX_DIFFERENCE_COLUMNS
     height, width = tiles.panel_shape(n, budget)
     W = W.contiguous()
+    panels = [
+        (start, s, first)
+        for start in range(0, n, height)
+        for s, segment in enumerate(segments)
+        for first in range(segment.start, segment.stop, width)
+    ]
+
+    def dot_products(panel: tuple[int, int, int]) -> Any:
+        start, s, first = panel
+        if not by_dots:
+            return norms
+        columns = slice(first, min(first + width, segments[s].stop))
+        return coordinates[columns] @ coordinates[start : start + height].T
+
+    ahead = tiles.Ahead(device, dot_products, panels)
     for start in range(0, n, height):
         rows = min(height, n - start)
         found = device.empty(len(segments), len(W), high, rows)
         for s, segment in enumerate(segments):
-            out = device.zeros(tiles.SPLITS, len(W), high, rows)
+            # One more than there are programs: they read a little beyond their own sums.
+            out = device.zeros(tiles.SPLITS + 1, len(W), high, rows)
             for first in range(segment.start, segment.stop, width):
                 columns = min(width, segment.stop - first)
-                dots = norms
-                if by_dots:
-                    dots = coordinates[first : first + columns] @ (
-                        coordinates[start : start + rows].T
-                    )
-                per_split = tiles.split(columns)
                 grid = (rows // tiles.BLOCK_ROWS, tiles.SPLITS)
                 polynomial_sums[grid](
                     across,
                     norms,
-                    dots,
+                    ahead.next(),
                     W,
                     out,
                     n,
@@ -156,7 +166,7 @@ def _by_programs(
                     first,
                     columns,
                     rows,
-                    per_split,
+                    tiles.split(columns),
                     coordinates.shape[1],
                     numbers,
                     level.degrees,
@@ -170,5 +180,5 @@ def _by_programs(
                     num_warps=tiles.warps(),
                     num_stages=1,
                 )
-            found[s] = out.sum(dim=0)
+            found[s] = out[: tiles.SPLITS].sum(dim=0)
         yield RowSums(slice(start, start + rows), found)
