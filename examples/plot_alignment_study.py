@@ -1,10 +1,10 @@
 """
-Does alignment tell which kernels predict well?
-===============================================
+Does alignment predict accuracy?
+================================
 
-The alignment of a kernel with the labels costs one look at its matrix; the accuracy of a machine
-costs a training. If the first predicts the second, kernels can be weighed without training any.
-:func:`multikernel.alignment_study` answers for one's own bank.
+Computing the alignment of a kernel with the labels takes one pass over its matrix; measuring its
+accuracy takes training. If alignment predicts accuracy, kernels can be weighted without training a
+model on each. :func:`multikernel.alignment_study` checks this for your own bank.
 """
 
 # %%
@@ -25,17 +25,16 @@ study = mk.alignment_study(bank, X, y, grid=[0.1, 1.0, 10.0, 100.0])
 print(study)
 
 # %%
-# A wide kernel is a large constant and a small rest. The constant says nothing about the points,
-# and a machine with an intercept does not even see it; but without centring it is nearly all that
-# the alignment sees, which for balanced labels is then close to zero. The rest is what counts, and
-# what centring leaves.
+# A wide kernel is a large constant plus a small rest. The constant carries no information, and a
+# model with an intercept ignores it; but without centring it dominates the alignment, which is then
+# close to zero for balanced labels. Centring keeps the rest, which is what counts.
 
 study.plot()
 plt.show()
 
 # %%
-# The same for the Parzen predictors, which are what the theorems on alignment speak about. They
-# have no parameter to choose.
+# The same for the Parzen predictors, which the theorems on alignment are about. They have nothing
+# to tune.
 
 from multikernel.learners.parzen import Parzen
 

@@ -2,9 +2,9 @@
 Bandwidths without a grid search
 ================================
 
-The usual way to a bandwidth is a grid: train a machine for every gamma and every ridge, in every
-fold. The other way is to put all the gammas into one bank and let their weights be learned, which
-leaves the ridge to be chosen.
+The usual way to choose a bandwidth is a grid search: train a model for every gamma and every
+ridge, in every fold. The other way is to put all gammas into one bank and learn their weights, so
+that only the ridge has to be chosen.
 """
 
 # %%

@@ -1,14 +1,14 @@
 """
-What a fitted model can prove about itself
-==========================================
+Generalisation bounds of a fitted model
+=======================================
 
-A certificate collects what theory says about a fitted model: how its error on new points is
-bounded, at which margin, under which assumptions, and whether the number says anything at all.
+A certificate applies generalisation bounds to a fitted model: how large its error on new samples
+can be, at which margin, under which assumptions, and whether the bound is informative at all.
 """
 
 # %%
-# Two views of the same points: one that tells the classes apart, one that is noise. Kernels are
-# named before the data are seen, which is what the theorems ask for.
+# Two views of the same samples: one that separates the classes, one that is noise. Kernels are
+# chosen before the data are seen, as the theorems require.
 
 import numpy as np
 
@@ -45,16 +45,15 @@ print(certificate)
 certificate.plot()
 
 # %%
-# With few points the same bound says nothing, and the certificate is plain about it.
+# With few samples the same bound is vacuous, and the certificate says so.
 
 few = slice(None, 60)
 model.fit(X[few], y[few])
 print(f"vacuous: {bounds.certificate(model, X[few], y[few]).vacuous}")
 
 # %%
-# Theory also has an opinion on the norm of multiple kernel learning. From the norms of the parts of
-# a machine that was learned with one p, the bound factor suggests the p to try next: few strong
-# kernels call for a small one.
+# Theory also suggests a norm. From the norms of the parts of a model that was learned with one p,
+# the bound factor suggests the p to try next: few strong kernels call for a small p.
 
 bank = mk.per_feature(mk.Linear())
 machine = mk.MultiKernelClassifier(bank, weighting=mk.LpNorm(p=4 / 3), C=0.1).fit(X, y)

@@ -3,8 +3,8 @@ A common picture of several views
 =================================
 
 Three views of the same handwritten digits: the upper half of the image, the lower half, and noise.
-Nobody tells the labels. A consensus of the views finds weights of its own, and its principal
-components show groups that neither half shows so clearly.
+There are no labels. The consensus of the views finds its own weights, and its principal components
+show groups more clearly than either half.
 """
 
 import matplotlib.pyplot as plt

@@ -1,15 +1,15 @@
 """
-One kernel for all, or a vote of many
-=====================================
+One combined kernel, or an ensemble
+===================================
 
-Kernel learning adds kernels up and trains one machine on the sum. An ensemble trains a machine on
-each kernel and lets them vote. Here both get the same bank, in which some kernels are good, some
-are noise, and one learns its training points by heart.
+Kernel learning adds kernels up and trains one model on the sum. An ensemble trains a model on each
+kernel and combines their predictions. Here both get the same bank: some kernels are good, some are
+noise, and one memorises its training samples.
 """
 
 # %%
-# Two views of noisy digits, the left and the right half of the picture, next to columns of mere
-# noise; and a Gaussian so narrow that it sees nothing but the point it sits on.
+# Two views of noisy digits, the left and the right half of the image, columns of pure noise, and a
+# Gaussian so narrow that every sample resembles only itself.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -34,8 +34,8 @@ bank = mk.per_view(
 )
 
 # %%
-# Weights of the vote come from predictions of held-out points, so that the last kernel, which makes
-# no error on the points it was trained on, earns nothing.
+# The weights of the ensemble come from predictions for held-out samples, so the last kernel, which
+# makes no error on its training samples, gets no weight.
 
 models = {
     "l1": mk.KernelEnsembleClassifier(bank, "l1"),
@@ -53,8 +53,8 @@ for rule in ("uniform", "alignf"):
 
 # %%
 # The gap is a proof: no weights in the ball have a loss on the held-out predictions that is lower
-# by more than this part of the loss without any hypothesis. The one-stage ensemble is multiple
-# kernel learning with a block norm in disguise, and its gap is that of the joint problem.
+# by more than this share of the loss without any model. The one-stage ensemble is equivalent to
+# multiple kernel learning with a block norm, and its gap is that of the joint problem.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3.5), sharey=True, layout="constrained")
 places = np.arange(len(bank))

@@ -2,7 +2,8 @@
 Where in a sequence is the signal?
 ==================================
 
-One kernel per place in a sequence: the learned weights then are a map of where the classes differ.
+With one kernel per position in a sequence, the learned weights are a map of where the classes
+differ.
 """
 
 # %%
@@ -49,9 +50,9 @@ for rule in ("uniform", "alignf", "lp", "l1"):
     print(f"{rule:8s} accuracy {model.score(windows[half[1]], y[half[1]]):.2f}")
 
 # %%
-# Accuracy is no reason to learn weights here: the uniform sum is as good. The map is what one gets.
-# The weights rise where the boxes are, over a wider stretch for the one whose place varies. Windows
-# that hold a part of a box get some of its weight.
+# Accuracy is not the reason to learn weights here: the uniform sum is as good. What you gain is the
+# map. The weights peak where the boxes are, over a wider range for the one whose position varies.
+# Windows that contain part of a box get some of its weight.
 
 model = mk.MultiKernelClassifier(bank, "lp").fit(windows, y)
 weights = model.kernel_weights_ / model.kernel_weights_.sum()

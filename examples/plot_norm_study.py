@@ -1,6 +1,6 @@
 """
-Norms and sample sizes: a study of one's own bank
-=================================================
+Norms and sample sizes: a study of your own bank
+================================================
 
 ``mk.norm_study`` learns with several norms p on training sets of several sizes and keeps scores,
 kernel weights and block norms. Its pictures are those that accompany the experiments of Kloft 2011,
@@ -33,9 +33,9 @@ study.plot_scores_by_size(ax=left)
 study.plot_scores_by_norm(ax=right)
 
 # %%
-# Weights for several p side by side: p = 1 all but drops the features of noise, a larger p spreads
-# the weights, p = 2 weighs all kernels alike and p = 4 favours weak ones. Block norms against n
-# show which kernels fade as the sample grows.
+# Weights for several p side by side: p = 1 nearly drops the noise features, a larger p spreads the
+# weights, p = 2 gives equal weights and p = 4 favours weak kernels. Block norms against n show
+# which kernels fade as the sample grows.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(12, 5), layout="constrained")
 study.plot_weights(ax=left, most=10)

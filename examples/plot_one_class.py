@@ -2,14 +2,14 @@
 What is normal? One class, several kernels
 ==========================================
 
-Novelty detection has samples of one kind only and asks of a new one whether it belongs. There are
-no labels to align kernels with, and none to choose a bandwidth by.
+Novelty detection has samples of one kind only and asks whether a new sample belongs to them. There
+are no labels to align kernels with, and none to choose a bandwidth by.
 """
 
 # %%
 # Two clusters, one tight and one wide, and Gaussians of four widths. Without labels there is no
-# cross-validation to choose the width by; new points of both kinds serve us here as a check that
-# one would not have.
+# cross-validation to choose the width; here new samples of both kinds serve as a check that is not
+# available in practice.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -48,9 +48,9 @@ for name, model in fitted.items():
     )
 
 # %%
-# A wide kernel takes in what lies between the clusters. A narrow one makes an island of every point
-# and calls much of what is normal strange. The sum of all four stays near what was asked for (one
-# in twenty) and finds the strangers, without anybody having chosen a width.
+# A wide kernel accepts what lies between the clusters. A narrow one isolates every sample and
+# rejects much that is normal. The sum of all four stays close to the requested rate (one in twenty)
+# and finds the outliers, without a choice of width.
 
 figure, axes = plt.subplots(1, 3, figsize=(12, 3.6), sharey=True, layout="constrained")
 across, up = np.linspace(-4, 5, 150), np.linspace(-3, 3, 100)
@@ -67,9 +67,8 @@ for axis, (name, model) in zip(axes, fitted.items(), strict=True):
 plt.show()
 
 # %%
-# Learned weights lean to the wide kernels, whose machines have the smallest norm, the more so the
-# sparser they are. With no labels to say otherwise, that is not the same as being right about
-# width.
+# Learned weights prefer the wide kernels, whose models have the smallest norm, and more so the
+# sparser they are. Without labels, that does not mean that these widths are right.
 
 for rule in ("lp", "l1"):
     weights = mk.MultiKernelOneClass(bank, rule, nu=0.05).fit(X).kernel_weights_

@@ -1,6 +1,6 @@
 """
-A kernel of one's own
-=====================
+Your own kernel
+===============
 
 Knowledge about the data often comes as a similarity. Any function of two blocks of rows can be a
 kernel, and it competes with the others for weight.
@@ -35,9 +35,9 @@ def around_the_clock(X, Z):
 
 
 # %%
-# ``near`` is positive semidefinite for this width, so the kernel is, too. Had it not been, the fit
-# would have said so: what is checked is the learned combination on the training points.
-# ``psd=True`` would be a promise that saves the check.
+# ``near`` is positive semidefinite for this width, and so is the kernel. Otherwise the fit would
+# report it: the learned combination is checked on the training samples. ``psd=True`` promises that
+# the kernel is positive semidefinite and saves the check.
 
 print(
     f"smallest eigenvalue: {np.linalg.eigvalsh(around_the_clock(np.eye(24), np.eye(24))).min():.1e}"

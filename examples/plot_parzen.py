@@ -2,9 +2,9 @@
 From alignment to a predictor: Parzen windows
 =============================================
 
-If a kernel is well aligned with the target, then a very simple predictor is good already: the mean
-of the targets, weighted by the kernel (Cortes, Mohri and Rostamizadeh 2012, section 4.2). It needs
-no training at all. How far it falls behind a support vector machine shows what training adds.
+If a kernel is well aligned with the target, a very simple predictor is already good: the mean of
+the targets, weighted by the kernel (Cortes, Mohri and Rostamizadeh 2012, section 4.2). It needs no
+training. The difference from a support vector machine shows what training adds.
 """
 
 import matplotlib.pyplot as plt
@@ -32,7 +32,8 @@ for gamma in gammas:
     machine.append(trained.score(X_test, y_test))
 
 # %%
-# Both are best where the alignment is. Training adds about five points to plain averaging there.
+# Both are best where the alignment is highest. Training adds about five percentage points to plain
+# averaging there.
 print(f"alignment and accuracy of averaging correlate by {np.corrcoef(aligned, parzen)[0, 1]:.2f}")
 plt.semilogx(gammas, aligned, "k--", label="centred alignment")
 plt.semilogx(gammas, parzen, label="Parzen predictor, accuracy")

@@ -2,8 +2,9 @@
 The path over C and p
 =====================
 
-Joint rules have two parameters: C says how much errors cost, p how unequal the kernels may be. Both
-are chosen by cross-validation, and the map of the scores says whether the choice mattered.
+Joint rules have two parameters: C is the cost of errors, p controls how unequal the kernels may
+be. Both are chosen by cross-validation, and the map of the scores shows whether the choice
+matters.
 """
 
 # %%

@@ -2,9 +2,9 @@
 Kernels beyond sums: products of kernels
 ========================================
 
-A sum of kernels adds functions of single features; what depends on two features *together* is out
-of its reach. :func:`multikernel.products` makes a bank of all products, and every weighting then
-chooses among them as it does among other kernels.
+A sum of kernels adds functions of single features; it cannot represent what depends on two
+features *together*. :func:`multikernel.products` makes a bank of all products, and every weighting
+can choose among them.
 
 Here the class is the sign of ``x0 * x1``; six more features are noise.
 """

@@ -3,7 +3,7 @@ Thousands of features as kernels
 ================================
 
 Every column of X is a kernel of rank one. A learned combination of them is a soft selection of
-features, and it costs the columns, not thousands of matrices.
+features; it costs as much as the columns, not thousands of matrices.
 """
 
 # %%
@@ -36,8 +36,8 @@ bank = mk.per_feature(mk.Linear())
 print(bank.plan(train))
 
 # %%
-# Three rules. ``align`` weighs each word by its own alignment with the classes, ``lp`` learns
-# weights and machine together.
+# Three rules. ``align`` weights each word by its own alignment with the classes, ``lp`` learns
+# weights and model together.
 
 models = {}
 for rule in ("uniform", "align", "lp"):
@@ -47,11 +47,11 @@ for rule in ("uniform", "align", "lp"):
     print(f"{rule:8s} accuracy {models[rule].score(test, y_test):.3f}, {seconds:.2f} s")
 
 # %%
-# Learned weights find the telling words and gain from it. That is the finding of Cortes, Mohri and
-# Rostamizadeh (2012, Table 3) on reviews, with 4,000 pairs of words as kernels: ``align`` errs less
-# than the uniform sum on all four sets. Their sparse rule errs *more* than the sum on all four:
-# where many features carry a little, dropping most of them loses what they carry. For the same
-# reason the authors advise against ``alignf`` here.
+# Learned weights find the informative words and improve the accuracy. Cortes, Mohri and
+# Rostamizadeh (2012, Table 3) found the same on reviews, with 4,000 pairs of words as kernels:
+# ``align`` makes fewer errors than the uniform sum on all four sets. Their sparse rule makes *more*
+# errors than the sum on all four: where many features carry a little information, dropping most of
+# them loses it. For the same reason the authors advise against ``alignf`` here.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 names = list(models)

@@ -36,8 +36,8 @@ model = mk.MultiKernelClassifierCV(bank, weighting=["uniform", "alignf", mk.L1()
 print(f"chosen: {model.weighting_}, C = {model.C_:g}, accuracy {model.best_score_:.3f}")
 
 # %%
-# Which kernels are trusted, and which of them say the same? A weight can move between kernels of
-# one group without much harm.
+# Which kernels have large weights, and which of them are redundant? A weight can move between
+# kernels of one group without much effect.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5), layout="constrained")
 mk.plot.weights(model, ax=left)
@@ -49,20 +49,20 @@ mk.plot.alignments(model, X, y, ax=right)
 mk.plot.path(model)
 
 # %%
-# Spectra: the learned kernel stands between the smooth and the wiggly ones. In brackets the
-# effective rank.
+# Spectra: the learned kernel lies between the smooth and the narrow ones. The effective rank is in
+# brackets.
 
 mk.plot.spectrum(model, X)
 
 # %%
-# Rules that learn weights and machine together prove how far they are from the optimum.
+# Rules that learn weights and model together prove how far they are from the optimum.
 
 joint = mk.MultiKernelClassifier(bank, weighting=mk.L1()).fit(X, y)
 mk.plot.convergence(joint)
 
 # %%
-# All of it, with the stability of the weights and the certificate, as one HTML page to open, send
-# and keep.
+# Everything, with the stability of the weights and the certificate, on one HTML page that you can
+# open, send and archive.
 
 page = write_report(
     model, X, y, Path(tempfile.mkdtemp()) / "tumours.html", title="Tumours, three views"

@@ -1,6 +1,6 @@
 """
-Keeping a model
-===============
+Save and load a model
+=====================
 
 A fitted model is saved to one file and loaded somewhere else. Loading runs no code from the file,
 and the file holds no more of the training sample than predictions need.

@@ -1,10 +1,10 @@
 """
-A kernel matrix for points known in advance
-===========================================
+Learned spectra: a kernel matrix for samples known in advance
+=============================================================
 
-Where the points to be classified are known beforehand, a kernel is a matrix, and its spectrum can
-be learned: the trace is fixed and the margin made as large as possible. How much freedom is too
-much? The question of Bousquet and Herrmann (2002), on noisy threes and eights.
+If the samples to be classified are known beforehand, a kernel is a matrix, and its spectrum can be
+learned: the trace is fixed and the margin maximised. How much freedom is too much? This is the
+question of Bousquet and Herrmann (2002), here on noisy threes and eights.
 """
 
 # %%
@@ -33,8 +33,8 @@ models = {
 }
 
 # %%
-# The bound sqrt(tr K)/(M n) promises least error for the free spectrum, which has the largest
-# margin. The test points disagree.
+# The bound sqrt(tr K)/(M n) is smallest for the free spectrum, which has the largest margin. The
+# test samples disagree.
 
 errors: dict[str, list[float]] = {name: [] for name in models}
 limits: dict[str, list[float]] = {name: [] for name in models}
@@ -50,7 +50,7 @@ for name in models:
 
 # %%
 # What was learned in place of the eigenvalues, in the last split. The free spectrum puts its weight
-# on single eigenvectors anywhere, those that happen to separate the labelled points.
+# on single eigenvectors anywhere, those that happen to separate the labelled samples.
 
 figure, axes = plt.subplots(1, 3, figsize=(10, 3), sharex=True, layout="constrained")
 for axis, (name, model) in zip(axes, list(models.items())[:3], strict=True):

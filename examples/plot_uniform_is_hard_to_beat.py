@@ -1,6 +1,6 @@
 """
-When uniform is as good, and when alignment misleads
-====================================================
+When equal weights are as good, and when alignment misleads
+===========================================================
 
 A sum of kernels with equal weights has nothing to overfit. The papers that propose to learn the
 weights keep finding it hard to beat. Two cases here: one where learning gains nothing, and one

@@ -2,14 +2,14 @@
 Several views of the same samples
 =================================
 
-The same things have been measured in several ways, and it is not known which of the ways matter.
-Each view gets kernels of its own; the weights say how far each view is trusted.
+The same samples were measured in several ways, and it is not known which of them matter. Each view
+gets its own kernels; the weights say how much each view counts.
 """
 
 # %%
-# Handwritten digits, seen by five instruments, each with errors of its own: one measures pixels,
-# one the ink in each row and column, one the ink in 2 x 2 blocks, one the lowest frequencies of the
-# picture. The fifth somebody has mixed up: it shows the pixels of *another* digit.
+# Handwritten digits in five views, each with its own noise: pixels, the ink in each row and column,
+# the ink in 2 x 2 blocks, and the lowest frequencies of the image. The fifth view was shuffled: it
+# shows the pixels of *another* digit.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,7 +28,7 @@ parts = {
     "profiles": np.hstack([images.sum(axis=1), images.sum(axis=2)]),
     "blocks": images.reshape(n, 4, 2, 4, 2).sum(axis=(2, 4)).reshape(n, -1),
     "frequencies": dctn(images, axes=(1, 2), norm="ortho")[:, :4, :4].reshape(n, -1),
-    "mixed up": rng.permutation(images).reshape(n, -1),
+    "shuffled": rng.permutation(images).reshape(n, -1),
 }
 for name, part in parts.items():
     parts[name] = part + 1.5 * part.std(axis=0).mean() * rng.normal(size=part.shape)
@@ -40,8 +40,8 @@ columns = {
 }
 
 # %%
-# A view has its own scale, so its bandwidths follow the number and the variance of its columns. Two
-# Gaussians each will do. ``per_view`` names the kernels after the views.
+# A view has its own scale, so its bandwidths depend on the number and the variance of its columns.
+# Two Gaussians per view are enough. ``per_view`` names the kernels after the views.
 
 
 def widths(part):
@@ -68,10 +68,9 @@ for name, value in accuracy.items():
     print(f"{name:22s} {value:.3f}")
 
 # %%
-# Together the views know more than any of them. ``alignf`` asks how well a kernel goes with the
-# labels and leaves the mixed-up view out; the uniform sum cannot. ``lp`` does not leave it out
-# either: it asks how well the training digits can be fitted, and to that a view of mere noise
-# contributes, too.
+# Together the views are better than any single one. ``alignf`` asks how well a kernel agrees with
+# the labels and drops the shuffled view; the uniform sum cannot. ``lp`` does not drop it either: it
+# asks how well the training digits can be fitted, and even a view of pure noise helps with that.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 names = list(accuracy)
@@ -92,8 +91,8 @@ right.legend()
 plt.show()
 
 # %%
-# The same for one answer: which view made the model say so? The shares and the intercept add up to
-# the decision value, because they come from the same code.
+# The same for one prediction: which view is responsible for it? The shares and the intercept add up
+# to the decision value, because they come from the same code.
 
 model = rules["alignf"]
 shares = model.decision_function(test[:1], split=True)[0]

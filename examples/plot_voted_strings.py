@@ -1,10 +1,10 @@
 """
-Edit distance as a kernel: a vote needs no positive semidefinite one
-====================================================================
+Edit distance as a kernel: votes need no positive semidefinite kernels
+======================================================================
 
-The edit distance d of two words, the number of letters to insert, delete or exchange until one is
-the other, makes no positive semidefinite kernel: neither ``-d`` nor ``exp(-d)`` is one in general.
-Support vector machines need one; a vote of kernel functions does not.
+The edit distance d of two words, the number of letters to insert, delete or replace until they are
+equal, does not give a positive semidefinite kernel: neither ``-d`` nor ``exp(-d)`` is one in
+general. Support vector machines need one; a vote of kernel functions does not.
 """
 
 # %%

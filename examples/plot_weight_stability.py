@@ -1,9 +1,9 @@
 """
-How sure are the weights?
-=========================
+How stable are the weights?
+===========================
 
-Weights are learned from a sample, and another sample would have given others. Before reading
-meaning into a weight, learn it again: on resampled data, as one would for any other estimate.
+Weights are learned from a sample, and another sample would give different ones. Before you
+interpret a weight, learn it again on resampled data, as for any other estimate.
 """
 
 # %%

@@ -1,6 +1,6 @@
 """
-Sparse or not: which norm for which truth
-=========================================
+Sparse or not: which norm for which problem?
+============================================
 
 lp-norm multiple kernel learning has one more parameter than a support vector machine: p = 1 keeps
 few kernels, p = 2 is the plain sum, a larger p makes the kernels more equal than the sum does.
@@ -52,9 +52,9 @@ for p, name in norms.items():
     print(f"p = {name:14s}" + "".join(f"{value:8.1f} %" for value in errors[p].mean(axis=1)))
 
 # %%
-# Each norm has its place. p = 1 is best where one kernel carries everything, and mostly the worst
-# elsewhere, although the truth is sparse at three of the four levels. p = 4/3 is nowhere far from
-# the best, which makes it the one to begin with.
+# Each norm has its place. p = 1 is best if one kernel carries all information, and mostly the worst
+# otherwise, although the truth is sparse at three of the four levels. p = 4/3 is never far from the
+# best, which makes it a good first choice.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 for p, name in norms.items():

@@ -116,7 +116,7 @@ def load(name: str) -> Bunch:
     Raises
     ------
     ValueError, FileNotFoundError
-        When no set of this name is known; when it is known and could not be had.
+        When no set of this name is known; when it is known and could not be downloaded.
 
     Examples
     --------

@@ -116,3 +116,13 @@ def test_the_table_of_theorems_names_functions_and_tests_that_exist():
         assert f"def {test}(" in source and function in source, (function, test)
         parameters = inspect.signature(getattr(mk.bounds, function)).parameters
         assert ("**repaired**" in status) == ("as_printed" in parameters), function
+
+
+def test_titles_match_the_front_page():
+    text = (DOCS / "index.md").read_text(encoding="utf-8")
+    linked = re.findall(r"(?<!!)\[([A-Z][^\[\]]+)\]\(([\w/-]+\.md)\)", text)
+    assert len(linked) >= 18
+    for shown, target in linked:
+        page = (DOCS / target).read_text(encoding="utf-8")
+        title = re.search(r"^# (.+)$", page, re.MULTILINE)[1]
+        assert shown == title, f"{target} is called {title!r} and linked as {shown!r}"

@@ -1,4 +1,4 @@
-"""multikernel: learn which kernels to trust.
+"""multikernel: learn how to combine kernels and data sources.
 
 >>> import multikernel as mk
 >>> from sklearn.datasets import load_wine

@@ -1,31 +1,46 @@
-"""Compiled loops over rows of a matrix, shared by Gram operators and learners."""
+"""Loops over rows of a matrix, shared by Gram operators and learners; compiled for large ones."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from numba import njit
+import numpy as np
 from numpy.typing import NDArray
+
+from ._compiling import njit
+from ._small import SMALL_SAMPLES
+from ._threads import one_blas_thread
 
 Array = NDArray[Any]
 
 
-@njit(nogil=True, cache=True)
 def gather(matrix: Array, rows: Array, columns: Array, out: Array) -> None:
     """``out = matrix[rows][:, columns]``."""
-    for i in range(len(rows)):
-        row = matrix[rows[i]]
-        for j in range(len(columns)):
-            out[i, j] = row[columns[j]]
+    if matrix.shape[1] <= SMALL_SAMPLES:
+        out[:] = matrix[np.ix_(rows, columns)]
+    else:
+        compiled_gather(matrix, rows, columns, out)
 
 
-@njit(nogil=True, cache=True)
 def add_rows(matrix: Array, rows: Array, v: Array, out: Array) -> None:
     """``out += sum_a v_a matrix[rows_a]``, in float64.
 
     For a symmetric matrix this is the product with a vector whose non-zero entries are v.
     """
-    add_rows_between(matrix, rows, v, out, 0, len(out))
+    if matrix.shape[1] <= SMALL_SAMPLES:
+        with one_blas_thread():
+            out += np.asarray(v, dtype=np.float64) @ matrix[rows].astype(np.float64, copy=False)
+    else:
+        add_rows_between(matrix, rows, v, out, 0, len(out))
+
+
+@njit(nogil=True, cache=True)
+def compiled_gather(matrix: Array, rows: Array, columns: Array, out: Array) -> None:
+    """`gather` for matrices of any size."""
+    for i in range(len(rows)):
+        row = matrix[rows[i]]
+        for j in range(len(columns)):
+            out[i, j] = row[columns[j]]
 
 
 @njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
+
+from ._compiling import njit
+from ._small import SMALL_SAMPLES
 
 #: Rows and columns of a square that is transposed in vector registers.
 SQUARE = 8
@@ -57,9 +59,25 @@ def transpose_square(typingctx: Any, flat: Any, source: Any, target: Any, stride
     return signature, codegen
 
 
-@numba.njit(cache=True, nogil=True)
 def mirror(K: np.ndarray) -> None:
-    """Copy the lower triangle to the upper one, square by square; K is contiguous."""
+    """Copy the lower triangle to the upper one; K is contiguous."""
+    n = len(K)
+    if n > SMALL_SAMPLES:
+        compiled_mirror(K)
+        return
+    for top in range(0, n, ROWS):
+        stop = min(top + ROWS, n)
+        K[top:stop, stop:] = K[stop:, top:stop].T
+        corner = K[top:stop, top:stop]
+        corner[:] = np.where(_UPPER[: stop - top, : stop - top], corner.T, corner)
+
+
+_UPPER = np.triu(np.ones((ROWS, ROWS), dtype=np.bool_), 1)
+
+
+@njit(cache=True, nogil=True)
+def compiled_mirror(K: np.ndarray) -> None:
+    """The same, square by square in vector registers."""
     n = len(K)
     flat = K.reshape(-1)
     whole = n - n % SQUARE

@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperGroup
 
 from .._version import __version__
-from . import bank, certificate, compare, datasets, demo, explain, fit, predict, reproduce
+from . import bank, certificate, compare, datasets, demo, explain, fit, predict, reproduce, warm_up
 from .common import usage_errors_for_machines
 
 
@@ -61,7 +61,18 @@ def common(
     """
 
 
-for module in (demo, fit, compare, predict, explain, certificate, bank, reproduce, datasets):
+for module in (
+    demo,
+    fit,
+    compare,
+    predict,
+    explain,
+    certificate,
+    bank,
+    reproduce,
+    datasets,
+    warm_up,
+):
     module.register(app)
 
 

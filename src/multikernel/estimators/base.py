@@ -236,6 +236,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
             n_jobs=effective_n_jobs(self.n_jobs),
             rows=rows,
             symmetric=self._needs_symmetric_kernels,
+            few_passes=self._makes_few_passes,
         )
 
     def _learn_scales(
@@ -265,6 +266,11 @@ class MultiKernelEstimator(  # type: ignore[misc]
             budget=budget,
         )
         return assign(plan, self._engine_name)
+
+    @property
+    def _makes_few_passes(self) -> bool:
+        """Whether a fit reads the kernels a few times only, as two-stage rules do."""
+        return False
 
     @property
     def plan_(self) -> Plan:
@@ -336,7 +342,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         """Fit probabilities, if the estimator has any."""
 
     def certificate(self, X: Any, y: Any = None, delta: float = 0.05) -> Any:
-        """What theory promises about this model: every applicable bound, and whether it is vacuous.
+        """Generalisation bounds for this model: every applicable one, and whether it is vacuous.
 
         Parameters
         ----------

@@ -19,7 +19,7 @@ from ..learners.svm import SVM
 from ..problem import Target
 from ..solvers.passes.survey import RowSurvey
 from ..solvers.passes.targets import LabelColumns
-from ..weighting import LeaveOneOut
+from ..weighting import JointWeighting, LeaveOneOut, as_weighting
 from .base import MultiKernelEstimator
 from .large import APPROXIMATIONS, LargeSampleMixin, has_approximation
 from .missing import MISSING
@@ -116,7 +116,7 @@ class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):
         return values[..., 0] if len(self.classes_) == 2 else values
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each point.
+        """Predict the class of each sample.
 
         Parameters
         ----------
@@ -154,9 +154,11 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         categories and of both if X is a data frame with categories. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="loo"
-        A rule by name, such as ``"loo"`` (:class:`multikernel.LeaveOneOut`), ``"uniform"``,
-        ``"best"``, ``"align"``, ``"alignf"``, ``"correlation"``, ``"lp"`` and ``"l1"``, or an
-        object such as ``mk.Align(q=2)``.
+        How the kernel weights are found: ``"loo"`` (smallest leave-one-out error,
+        :class:`multikernel.LeaveOneOut`), ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``,
+        ``"correlation"``, ``"lp"``, ``"l1"`` or ``"l2-ball"``; without using the targets
+        ``"statis"``, ``"full-neighbours"`` or ``"sparse-neighbours"``; or an object with
+        parameters, such as ``mk.Align(q=2)``.
     C : float or "loo", default=1.0
         Cost of the loss. ``"loo"`` takes one over the ridge constant with the smallest
         leave-one-out error of least squares on the labels (two-stage weightings). With
@@ -347,9 +349,13 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         self.device = device
         self.verbose = verbose
 
+    @property
+    def _makes_few_passes(self) -> bool:
+        return not isinstance(as_weighting(self.weighting), JointWeighting)
+
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultiKernelClassifier:
-        """Learn kernel weights and machine.
+        """Learn the kernel weights and the model.
 
         Parameters
         ----------

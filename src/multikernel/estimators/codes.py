@@ -21,7 +21,7 @@ MISSING = -2.0
 
 
 class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Numbers as they are, categories as codes: an array for kernels on named columns.
+    """Turn a data frame into numbers and codes of categories, for kernels on named columns.
 
     Columns of numbers (nullable ones and booleans included) keep their values. Columns of texts,
     and those of a categorical type whatever they hold, become codes 0, 1, 2, ..., of which only
@@ -134,7 +134,7 @@ class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return out
 
     def inverse_transform(self, X: np.ndarray) -> Any:
-        """The data frame of pandas that has these codes.
+        """Turn codes back into a pandas data frame.
 
         Categories are texts of a categorical type. Levels that the training sample did not have
         are all called ``"unseen"``; NaN stands for what is missing, in columns of numbers too.

@@ -108,7 +108,7 @@ class IntervalMixin:
     def predict_interval(
         self, X: Any, coverage: float = 0.9, *, method: str = "auto"
     ) -> tuple[np.ndarray, np.ndarray]:
-        r"""Intervals that hold the outputs of new samples with a given probability.
+        r"""Intervals that contain the outputs of new samples with a given probability.
 
         Parameters
         ----------

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 from ..learners.oneclass import OneClassSVM
 from ..learners.svm import SVM
 from ..problem import Target
-from ..weighting import AlignmentRegularized, JointWeighting
+from ..weighting import AlignmentRegularized, JointWeighting, as_weighting
 from .base import MultiKernelEstimator
 
 #: Part of the sample that may lie outside, if nothing is said.
@@ -135,9 +135,13 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         self.device = device
         self.verbose = verbose
 
+    @property
+    def _makes_few_passes(self) -> bool:
+        return not isinstance(as_weighting(self.weighting), JointWeighting)
+
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultiKernelOneClass:
-        """Learn kernel weights and machine.
+        """Learn the kernel weights and the model.
 
         Parameters
         ----------
@@ -187,7 +191,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         self.offset_ = 1.0 - MARGIN_ROUNDING if in_cost_form else -float(intercept[0])
 
     def score_samples(self, X: Any) -> np.ndarray:
-        """How typical each point is, before the offset; larger is more typical.
+        """Score how typical each sample is, before the offset; larger is more typical.
 
         Parameters
         ----------
@@ -217,7 +221,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         return self.score_samples(X) - self.offset_
 
     def predict(self, X: Any) -> np.ndarray:
-        """+1 for points like the sample, -1 for others.
+        """Predict +1 for samples like the training sample, -1 for others.
 
         Parameters
         ----------

@@ -59,8 +59,9 @@ class ParzenClassifier(ParzenCommon, ClassifierCommon):
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         As in :class:`MultiKernelClassifier`.
     weighting : str or weighting, default="alignf"
-        A two-stage rule: ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, ``"correlation"``,
-        or an object such as ``mk.Align(q=2)``.
+        A two-stage rule: ``"loo"``, ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``,
+        ``"correlation"``, ``"statis"``, ``"full-neighbours"``, ``"sparse-neighbours"``, or an
+        object such as ``mk.Align(q=2)``.
     form : {"g", "h", "h_S"}, default="h"
         The three differ by positive factors. For two classes they decide alike. For more,
         each class is compared with the rest: ``"g"`` and ``"h"`` favour frequent classes, ``"h_S"``
@@ -191,8 +192,9 @@ class ParzenRegressor(ParzenCommon, RegressorCommon):
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         As in :class:`MultiKernelRegressor`.
     weighting : str or weighting, default="alignf"
-        A two-stage rule: ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``, ``"correlation"``,
-        or an object such as ``mk.Align(q=2)``.
+        A two-stage rule: ``"loo"``, ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``,
+        ``"correlation"``, ``"statis"``, ``"full-neighbours"``, ``"sparse-neighbours"``, or an
+        object such as ``mk.Align(q=2)``.
     form : {"g", "h", "h_S"}, default="h"
         Only ``"h"`` has the unit of the targets. ``"g"`` grows with the size of the kernel;
         ``"h_S"``, whose product with y averages to the alignment, has the unit of 1 / y.

@@ -16,7 +16,7 @@ from ..learners.svr import SVR
 from ..problem import Target
 from ..solvers.passes.survey import RowSurvey
 from ..solvers.passes.targets import OutputColumns
-from ..weighting import LeaveOneOut
+from ..weighting import JointWeighting, LeaveOneOut, as_weighting
 from .base import MultiKernelEstimator
 from .intervals import IntervalMixin
 from .large import APPROXIMATIONS, LargeSampleMixin, has_approximation
@@ -136,9 +136,11 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         categories and of both if X is a data frame with categories. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="loo"
-        A rule by name, such as ``"loo"`` (:class:`multikernel.LeaveOneOut`), ``"uniform"``,
-        ``"best"``, ``"align"``, ``"alignf"``, ``"correlation"``, ``"lp"`` and ``"l1"``, or an
-        object such as ``mk.Align(q=2)``.
+        How the kernel weights are found: ``"loo"`` (smallest leave-one-out error,
+        :class:`multikernel.LeaveOneOut`), ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``,
+        ``"correlation"``, ``"lp"``, ``"l1"`` or ``"l2-ball"``; without using the targets
+        ``"statis"``, ``"full-neighbours"`` or ``"sparse-neighbours"``; or an object with
+        parameters, such as ``mk.Align(q=2)``.
     alpha : float or "loo", default=1.0
         The ridge: what multiplies ``||f||^2`` beside the sum of squared errors. ``"loo"`` takes the
         value with the smallest leave-one-out error (loss "squared" and two-stage weightings).
@@ -321,9 +323,13 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
     def _one_kernel_ridge(self) -> bool:  # type: ignore[override]
         return self.loss == "squared" and self.approximation is None
 
+    @property
+    def _makes_few_passes(self) -> bool:
+        return not isinstance(as_weighting(self.weighting), JointWeighting)
+
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultiKernelRegressor:
-        """Learn kernel weights and machine.
+        """Learn the kernel weights and the model.
 
         Parameters
         ----------

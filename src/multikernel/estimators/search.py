@@ -218,7 +218,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         As in :class:`MultiKernelClassifier`.
     weighting : str, weighting, or list of them, default="loo"
-        The rules to choose from.
+        The rules to choose from, as in the estimator without search.
     Cs : sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
         The costs to choose from.
     cv : int, splitter or iterable of splits, default=None
@@ -432,7 +432,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         As in :class:`MultiKernelRegressor`.
     weighting : str, weighting, or list of them, default="loo"
-        The rules to choose from.
+        The rules to choose from, as in the estimator without search.
     alphas : sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
         The ridges to choose from.
     cv : int, splitter or iterable of splits, default=None

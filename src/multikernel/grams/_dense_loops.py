@@ -10,10 +10,13 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from .._compiling import njit
+from .._small import SMALL_SAMPLES
 
 Array = NDArray[Any]
 
@@ -375,9 +378,18 @@ def support_dots(matrix: Array, rows: Array, v: Array, out: Array) -> None:
         out[a] += column[rows[a]]
 
 
-@njit(nogil=True, cache=True)
 def recentre(matrix: Array, factor: float, means: Array, grand: float) -> None:
     """``factor K[i, j] - (means_i + means_j - grand)`` in place; symmetric to the last bit."""
+    if len(matrix) > SMALL_SAMPLES:
+        compiled_recentre(matrix, factor, means, grand)
+        return
+    matrix *= factor
+    matrix -= np.add.outer(means, means) - grand
+
+
+@njit(nogil=True, cache=True)
+def compiled_recentre(matrix: Array, factor: float, means: Array, grand: float) -> None:
+    """`recentre` for matrices of any size."""
     for i in range(matrix.shape[0]):
         row, own = matrix[i], means[i]
         for j in range(matrix.shape[1]):

@@ -21,7 +21,7 @@ one kernel has the same bits in every pass; an entry of a combination of many ex
 from a table (`_mixtures`) and differs from their sum as sums in another order do.
 
 All functions take a :class:`~multikernel.grams.pass_cache.PassCache`, which holds the family and
-what earlier passes derived from it.
+what earlier passes derived from it. The passes of a small sample are those of `_uncompiled`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from . import _passes
+from . import _passes, _uncompiled
 from ._distances import is_wide
 from ._families import KernelFamily
 from ._levels import RateLevels
@@ -159,6 +159,10 @@ def statistics(
     -------
     Statistics
     """
+    if cache.small:
+        row_sums, diagonal, a, found = _uncompiled.statistics(cache, targets, weights, products)
+        matrix = None if combined is None else _uncompiled.combine(cache, combined, np.float64)
+        return Statistics(row_sums, diagonal, a, found, matrix)
     if cache.levels is not None:
         return _by_moments(cache, cache.levels, targets, weights, products, n_threads, combined)
     if products and cache.split is not None:
@@ -218,6 +222,10 @@ def centred_statistics(
     -------
     CentredStatistics
     """
+    if cache.small:
+        return CentredStatistics(
+            *_uncompiled.statistics(cache, targets, weights, products, row_means, grand_means)[2:]
+        )
     found = _half_pass(cache, targets, weights, products, row_means, grand_means, n_threads)
     return CentredStatistics(found.a, found.products)
 
@@ -230,6 +238,8 @@ def diagonals(cache: PassCache) -> Array:
     array of shape (p, n)
         In the type of the family.
     """
+    if cache.small:
+        return _uncompiled.diagonals(cache).astype(cache.family.dtype, copy=False)
     family = cache.family
     out = np.empty((family.p, family.n), dtype=family.dtype)
     _passes.diagonals(cache.plan, cache.packed, out)
@@ -255,6 +265,8 @@ def block(cache: PassCache, rows: slice, n_threads: int | None = None) -> Array:
     start, stop, step = rows.indices(cache.family.n)
     if step != 1:
         raise ValueError(f"rows must be a slice with step 1, got step {step}.")
+    if cache.small:
+        return cache.values[:, start:stop].astype(cache.family.dtype)
     return _fill(cache, cache.packed, start, max(start, stop), n_threads)
 
 
@@ -285,6 +297,10 @@ def combine(
     array of shape (n, n)
         Exactly symmetric.
     """
+    if cache.small:
+        return _uncompiled.combine(
+            cache, np.asarray(w, dtype=np.float64), dtype or cache.family.dtype, means
+        )
     n, tile, kept = cache.family.n, cache.family.tile, cache.distances
     cache, w = cache.combination(w)
     family = cache.family
@@ -331,6 +347,8 @@ def matvecs(
         float64.
     """
     V = np.asarray(V, dtype=np.float64)
+    if cache.small:
+        return _uncompiled.matvecs(cache, V)
     n, levels = cache.family.n, cache.levels
     dense = 2 * np.count_nonzero(V.any(axis=1)) > n
     if levels is None or V.shape[1] > MAX_MOMENT_VECTORS or not dense:
@@ -365,6 +383,8 @@ def combined_sums(
     square : float
         ``sum_ij omega_i omega_j K[i, j]**2``.
     """
+    if cache.small:
+        return _uncompiled.combined_sums(cache, np.asarray(w, dtype=np.float64), weights)
     n = cache.family.n
     cache, w = cache.combination(w)
     family = cache.family
@@ -422,6 +442,8 @@ def combined_matvec(
     array of shape (n, t)
         float64.
     """
+    if cache.small:
+        return _uncompiled.combined_matvec(cache, np.asarray(w, dtype=np.float64), V)
     cache, w = cache.combination(w)
     return _apply(cache, cache.packed, cache.family.n, V, w, n_threads)[0]
 
@@ -442,6 +464,8 @@ def cross_block(cache: PassCache, Z_new: Array, n_threads: int | None = None) ->
     array of shape (p, m, n)
         In the type of the family.
     """
+    if _is_small_prediction(cache, Z_new):
+        return _uncompiled.cross_block(cache, Z_new)
     left = _pack_new(cache.family, Z_new)
     return _fill(cache, left, 0, len(Z_new), n_threads)
 
@@ -468,6 +492,8 @@ def cross_apply(
     array of shape (p, m, t)
         float64.
     """
+    if _is_small_prediction(cache, Z_new):
+        return _uncompiled.cross_apply(cache, Z_new, np.asarray(V, dtype=np.float64))
     left = _pack_new(cache.family, Z_new)
     return _apply(cache, left, len(Z_new), V, None, n_threads)
 
@@ -495,6 +521,9 @@ def cross_combine(
     -------
     array of shape (m, n)
     """
+    if _is_small_prediction(cache, Z_new):
+        w = np.asarray(w, dtype=np.float64)
+        return _uncompiled.cross_combine(cache, Z_new, w, dtype or cache.family.dtype)
     m, n = len(Z_new), cache.family.n
     cache, w = cache.combination(w)
     family = cache.family
@@ -515,6 +544,11 @@ def cross_combine(
 
 
 # Shared by the functions above.
+
+
+def _is_small_prediction(cache: PassCache, Z_new: Array) -> bool:
+    family = cache.family
+    return cache.small and _uncompiled.is_small_prediction(len(Z_new), family.n, family.p)
 
 
 def _half_pass(

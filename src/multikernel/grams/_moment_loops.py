@@ -9,9 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from .._compiling import njit
 from ._passes import (
     STRIP,
     LoopPlan,

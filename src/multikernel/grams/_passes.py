@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from .._compiling import njit
 from ._fastmath import exp_decay, expm1_decay, fma, tanh
 from ._mixtures import mixture
 from ._simd import (

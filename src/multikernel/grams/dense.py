@@ -16,6 +16,7 @@ from ..kernels.base import known_psd as ask_psd
 from ..kernels.derivatives import weighted_gradient
 from ..kernels.precomputed import Precomputed, check_kernel_matrix, value_precision
 from . import _dense_loops as loops
+from ._uncompiled import is_small_given
 from .asymmetric import AsymmetricCombined, asymmetry_error
 from .blocks import BlockGrams, RawCross, RawStatistics
 from .memory import MemoryBudget
@@ -222,9 +223,17 @@ class DenseGrams(BlockGrams):
             out += K.transpose(0, 2, 1) @ V[rows]
         return out
 
+    @property
+    def _is_small(self) -> bool:
+        return is_small_given(self.n, self.p)
+
     # -- passes that read one half of symmetric matrices ------------------------------------------
 
     def raw_combine(self, kernel_weights: np.ndarray) -> np.ndarray:
+        if self._is_small and self.matrices is not None and self.symmetric:
+            out = super().raw_combine(kernel_weights)
+            mirror(out)  # given matrices may differ from symmetric ones by rounding
+            return out
         if self.matrices is None or not self.symmetric:
             return super().raw_combine(kernel_weights)
         out = np.empty((self.n, self.n))
@@ -249,7 +258,7 @@ class DenseGrams(BlockGrams):
     ) -> RawStatistics:
         if not self.symmetric:
             raise asymmetry_error("Summing up kernels for their norms and alignments")
-        if self.matrices is None:
+        if self.matrices is None or self._is_small:
             return super().raw_statistics(Yc, products)
         omega = self._omega()
         OY = np.zeros((1, self.n)) if Yc is None else np.ascontiguousarray((omega[:, None] * Yc).T)
@@ -292,7 +301,7 @@ class DenseGrams(BlockGrams):
     def raw_centred_products(
         self, row_means: np.ndarray, grand_means: np.ndarray, products: bool
     ) -> np.ndarray:
-        if self.matrices is None:
+        if self.matrices is None or self._is_small:
             return super().raw_centred_products(row_means, grand_means, products)
         return self._half_products(row_means, grand_means, products)
 
@@ -361,7 +370,7 @@ class DenseGrams(BlockGrams):
         return np.ascontiguousarray(out.transpose(0, 2, 1))
 
     def raw_support_matvecs(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
-        if self._read is None or not self.symmetric:
+        if self._read is None or not self.symmetric or self._is_small:
             return super().raw_support_matvecs(V, support)
         rows, pool, place = support, np.ascontiguousarray(V.T), np.arange(len(support))
         if not self._whole:
@@ -431,7 +440,7 @@ class DenseGrams(BlockGrams):
         if self.budget.allows(2.0 * self.p * self.n**2 * self.dtype.itemsize):
             own = np.empty((self.p, self.n, self.n), dtype=self.dtype)
             for k, K in enumerate(self.matrices):
-                if self.symmetric:
+                if self.symmetric and not self._is_small:
                     loops.gather_half(K, self.sample, own[k])
                     mirror(own[k])
                 else:

@@ -55,6 +55,9 @@ class BuildOptions:
         For other kinds X holds the training sample and nothing else.
     symmetric : bool
         Whether a matrix that is not symmetric is an error; votes take any matrix.
+    few_passes : bool
+        Whether the fit makes few passes over the kernels, as two-stage rules do. Loops that have
+        to be compiled pay later then.
     device : str
         What follows the colon in the name of the engine, as in ``"torch:cuda"``; may be empty.
     """
@@ -66,6 +69,7 @@ class BuildOptions:
     n_jobs: int = 1
     rows: np.ndarray | None = None
     symmetric: bool = True
+    few_passes: bool = False
     device: str = ""
 
     @property
@@ -264,6 +268,7 @@ def build(
     n_jobs: int = 1,
     rows: np.ndarray | None = None,
     symmetric: bool = True,
+    few_passes: bool = False,
 ) -> Grams:
     """The grams of a plan on its sample, neither centred nor normalised.
 
@@ -283,6 +288,8 @@ def build(
         The samples of an array (N, N, p) that make up the training sample; None for all of them.
     symmetric : bool
         Whether a kernel matrix that is not symmetric is an error.
+    few_passes : bool
+        See :class:`BuildOptions`.
     """
     if engine is not None:
         plan = assign(plan, engine)
@@ -295,8 +302,10 @@ def build(
         names: Sequence[str] = plan.names
         if not np.array_equal(part.positions, everything):
             names = [plan.names[k] for k in part.positions]
-        device = part.engine.partition(":")[2]
-        options = BuildOptions(names, budget, dtype, sample_weight, n_jobs, rows, symmetric, device)
+        options = BuildOptions(
+            names, budget, dtype, sample_weight, n_jobs, rows, symmetric, few_passes,
+            part.engine.partition(":")[2],
+        )  # fmt: skip
         built.append(_builder(part)(part, X, options))
     positions = [part.positions for part in plan.parts]
     if len(built) == 1 and np.array_equal(positions[0], everything):
@@ -346,7 +355,7 @@ def _as_input(plan: Plan, X: Any) -> Any:
 
 def _build_shared(part: Part, X: Any, options: BuildOptions) -> Grams:
     kernels: Any = part.kernels
-    return SharedGrams.evaluate(
+    grams = SharedGrams.evaluate(
         kernels,
         X,
         options.names,
@@ -355,6 +364,8 @@ def _build_shared(part: Part, X: Any, options: BuildOptions) -> Grams:
         known_psd=part.known_psd,
         **options.common,
     )
+    grams.few_passes = options.few_passes
+    return grams
 
 
 def _build_linear(part: Part, X: Any, options: BuildOptions) -> Grams:

@@ -10,6 +10,7 @@ from scipy.linalg import LinAlgError, eigvalsh, solve
 
 from .. import _cholesky
 from .._matrix_loops import add_rows_between, gather
+from .._small import SMALL_SAMPLES
 from ._dense_loops import panel_statistics
 from .operators import PSD_TOLERANCE, EigenvalueBounds, extreme_eigenvalues, rayleigh_quotient
 from .protocol import (
@@ -62,9 +63,11 @@ class MatrixGram(CombinedGram):
 
     def partial_matvec(self, index: np.ndarray, V: np.ndarray) -> np.ndarray:
         """By sums of rows of the matrix, each thread with some of their entries."""
-        if self._matrix is None or np.ndim(V) > 1 or not self._matrix.flags.c_contiguous:
+        plain = self.n <= SMALL_SAMPLES or self._matrix is None or np.ndim(V) > 1
+        if plain or not self._matrix.flags.c_contiguous:  # type: ignore[union-attr]
             return super().partial_matvec(index, V)
-        K, out = self._matrix, np.zeros(self.n)
+        K: Any = self._matrix
+        out = np.zeros(self.n)
         index, V = np.asarray(index, dtype=np.intp), np.ascontiguousarray(V, dtype=np.float64)
 
         def sum_rows(part: slice) -> None:
@@ -159,6 +162,8 @@ class MatrixGram(CombinedGram):
         return EigenvalueBounds(0.0, bound, True)
 
     def centred_norm(self, sample_weight: np.ndarray | None) -> float:
+        if self.n <= SMALL_SAMPLES:
+            return super().centred_norm(sample_weight)
         omega = np.ones(self.n) if sample_weight is None else sample_weight
         row_means, no_target = np.zeros(self.n), np.zeros((1, self.n))
         panels = norm_panels(self.n)

@@ -182,7 +182,7 @@ def center(K: np.ndarray) -> np.ndarray:
 
 
 def normalize(K: np.ndarray, how: str | None = "trace") -> np.ndarray:
-    """Bring a kernel matrix to unit size; it is not centred here.
+    """Scale a kernel matrix to unit size, without centring it.
 
     Parameters
     ----------

@@ -40,6 +40,7 @@ from ._passes import (
     TANH,
     LoopPlan,
 )
+from ._uncompiled import values_of
 
 Array = NDArray[Any]
 
@@ -89,6 +90,8 @@ class PassCache:
     Parameters
     ----------
     family : KernelFamily
+    small : bool, default=False
+        Whether passes are those of :mod:`multikernel.grams._uncompiled`, over `values`.
 
     Attributes
     ----------
@@ -99,17 +102,18 @@ class PassCache:
         statistics left them; without rows before that.
     """
 
-    def __init__(self, family: KernelFamily) -> None:
+    def __init__(self, family: KernelFamily, small: bool = False) -> None:
         self.family = family
+        self.small = small
         self.keep_distances = False
         self.distances: Array = np.empty((0, 0), dtype=family.dtype)
         self._last_combination: tuple[Array, PassCache, NDArray[np.float64]] | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        return {"family": self.family}
+        return {"family": self.family, "small": self.small}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        PassCache.__init__(self, state["family"])
+        PassCache.__init__(self, state["family"], state.get("small", False))
 
     @classmethod
     def direct(cls, family: KernelFamily) -> PassCache:
@@ -117,6 +121,11 @@ class PassCache:
         cache = cls(family)
         cache.levels = cache.split = None
         return cache
+
+    @cached_property
+    def values(self) -> NDArray[np.float64]:
+        """All kernel matrices, shape (p, n, n), of a small sample."""
+        return values_of(self.family)
 
     @cached_property
     def packed(self) -> Array:
@@ -136,7 +145,7 @@ class PassCache:
     @cached_property
     def levels(self) -> RateLevels | None:
         """Polynomials that stand for all kernels; None where every kernel is evaluated."""
-        return choose_levels(self.family, self.facts)
+        return None if self.small else choose_levels(self.family, self.facts)
 
     @cached_property
     def split(self) -> BankSplit | None:
@@ -171,9 +180,9 @@ class PassCache:
 
     def with_shifted(self, shifted: NDArray[np.bool_]) -> PassCache:
         """A cache of the same kernels, other ones of which are shifted; points are shared."""
-        new = PassCache(replace(self.family, shifted=shifted))
+        new = PassCache(replace(self.family, shifted=shifted), self.small)
         new.facts = self.facts
-        return self._share_points(new)
+        return new if self.small else self._share_points(new)
 
     def on(self, Z: Array) -> PassCache:
         """A cache of the same kernels on some of the points, with the levels of all points."""

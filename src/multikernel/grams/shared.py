@@ -24,6 +24,7 @@ from ..kernels.histograms import ChiSquared, require_nonnegative
 from ..kernels.scaling import Scaling
 from ..kernels.vectors import Gaussian, Laplacian, Linear, Polynomial, Sigmoid, VectorKernel
 from . import _loops
+from ._uncompiled import is_small
 from .blocks import BlockGrams, RawCross, RawStatistics
 from .memory import MemoryBudget
 from .pass_cache import PassCache
@@ -107,6 +108,8 @@ class SharedGrams(BlockGrams):
     """
 
     kind = "shared"
+    #: whether a fit makes few passes; see :class:`multikernel.grams.engines.BuildOptions`
+    few_passes = False
 
     def __init__(
         self,
@@ -176,7 +179,7 @@ class SharedGrams(BlockGrams):
 
     def _on(self, Z: np.ndarray, encoder: Encoder, sample_weight: np.ndarray | None) -> SharedGrams:
         """The same kernels as built, on other points."""
-        return SharedGrams(
+        new = SharedGrams(
             Z,
             encoder,
             self.kernels,
@@ -186,12 +189,16 @@ class SharedGrams(BlockGrams):
             sample_weight=sample_weight,
             n_jobs=self.n_jobs,
         )
+        new.few_passes = self.few_passes
+        return new
 
     @property
     def passes(self) -> PassCache:
         """Numbers that passes derive from the samples; copies of the grams share them."""
         if self._passes is None:
-            self._passes = PassCache(self.encoder.family(self.Z, self.kernels, self.shifted))
+            family = self.encoder.family(self.Z, self.kernels, self.shifted)
+            small = is_small(self.n, self.p, self.budget.bytes, self.few_passes)
+            self._passes = PassCache(family, small)
         return self._passes
 
     def raw_statistics(
@@ -260,10 +267,14 @@ class SharedGrams(BlockGrams):
         return _loops.combine(self.passes, kernel_weights, self.n_jobs, np.float64, means)
 
     def raw_rows(self, kernel_weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+        if self.passes.small:
+            return _loops.combine(self.passes, kernel_weights, 1, np.float64)[index]
         Z = np.ascontiguousarray(self.Z[index])
         return _loops.cross_combine(self.passes, Z, kernel_weights, self.n_jobs, np.float64)
 
     def raw_among(self, kernel_weights: np.ndarray, index: np.ndarray) -> np.ndarray:
+        if self.passes.small:
+            return self.raw_combine(kernel_weights)[np.ix_(index, index)]
         return _loops.combine(self._only(index), kernel_weights, self.n_jobs, np.float64)
 
     def _only(self, index: np.ndarray) -> PassCache:
@@ -274,6 +285,8 @@ class SharedGrams(BlockGrams):
         return _loops.matvecs(self.passes, V, self.n_jobs)
 
     def raw_support_matvecs(self, V: np.ndarray, support: np.ndarray) -> np.ndarray:
+        if self.passes.small:
+            return super().raw_support_matvecs(V, support)
         return _loops.matvecs(self._only(support), np.ascontiguousarray(V[support]), self.n_jobs)
 
     def raw_combined_matvec(self, kernel_weights: np.ndarray, V: np.ndarray) -> np.ndarray:
@@ -430,7 +443,8 @@ class SharedCross(RawCross):
     @property
     def passes(self) -> PassCache:
         if self._passes is None:
-            self._passes = PassCache(self.encoder.family(self.anchors, self.kernels, self.shifted))
+            family = self.encoder.family(self.anchors, self.kernels, self.shifted)
+            self._passes = PassCache(family, small=True)  # unless there are many new points
         return self._passes
 
     def __getstate__(self) -> dict[str, Any]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 
+from .._compiling import njit
 from .._mirror import SQUARE, transpose_square
 
 #: Rows and columns of the squares that are compared with their mirror images.
@@ -14,7 +14,7 @@ TILE = 32
 
 
 # Without NaN maxima are vector instructions; whether there was one is asked of the bits.
-@numba.njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})
+@njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})
 def asymmetry(
     K: np.ndarray, bits: np.ndarray, exponent: np.unsignedinteger[Any]
 ) -> tuple[float, float, bool]:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Kernel:
-    """A function of two inputs, as a value: it compares, hashes, prints and composes.
+    """Base class of kernels: immutable objects that can be printed, compared, added and multiplied.
 
     Subclasses are frozen dataclasses with two methods, ``__call__(X, Z)`` and ``diag(X)``.
     ``K1 + K2``, ``K1 * K2``, ``K**2`` and ``3.0 * K`` are kernels again; so is ``K**0.5`` if every

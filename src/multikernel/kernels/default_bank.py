@@ -30,7 +30,7 @@ def default_bank(
     n_gaussians: int = 7,
     sample_weight: np.ndarray | None = None,
 ) -> KernelBank:
-    """A sensible family for people who do not want to choose.
+    """Kernels for a table of numbers, with widths chosen from the data.
 
     Parameters
     ----------

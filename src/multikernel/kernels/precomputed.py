@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._small import SMALL_SAMPLES
 from ._symmetry import asymmetry
 from .bank import KernelBank
 from .base import Kernel
@@ -91,7 +92,7 @@ class AsymmetricPrecomputed(Precomputed):
 
 
 def sample_ids(n_samples: int) -> np.ndarray:
-    """The X that goes with :func:`precomputed`: a column of row numbers, shape (n_samples, 1).
+    """Return the X that goes with :func:`precomputed`: row numbers, shape (n_samples, 1).
 
     Slicing it slices the kernels, so ``cross_val_score`` and ``GridSearchCV`` just work.
 
@@ -162,13 +163,13 @@ def check_kernel_matrix(K: np.ndarray, label: str, *, symmetric: bool = True) ->
     """Refuse a kernel matrix that is not numeric, finite and (if that is asked for) symmetric."""
     if K.dtype.kind not in "fiub":
         raise ValueError(f"Kernel {label!r}: expected numbers; got dtype {K.dtype}.")
-    if K.dtype in (np.float32, np.float64) and K.dtype.isnative:
+    if K.dtype in (np.float32, np.float64) and K.dtype.isnative and len(K) > SMALL_SAMPLES:
         integer, exponent = (
             (np.uint32, 0x7F800000) if K.dtype == np.float32 else (np.uint64, 0x7FF << 52)
         )
         worst, size, finite = asymmetry(K, K.view(integer), integer(exponent))
     else:
-        worst, size, finite = _asymmetry_of_others(K)
+        worst, size, finite = _plain_asymmetry(K)
     if not finite:
         raise ValueError(f"Kernel {label!r} holds NaN or infinite values.")
     # Rounding in how the matrix was made is forgiven; a different number is not.
@@ -198,7 +199,7 @@ def value_precision(K: np.ndarray) -> float:
     return single
 
 
-def _asymmetry_of_others(K: np.ndarray) -> tuple[float, float, bool]:
+def _plain_asymmetry(K: np.ndarray) -> tuple[float, float, bool]:
     """`asymmetry` for whole numbers and rare formats, which are converted a few rows at a time."""
     worst, size = 0.0, 0.0
     for start in range(0, K.shape[0], 512):

@@ -26,7 +26,7 @@ LIMIT = 100_000
 def products(
     bank: Any, degree: int = 2, *, lower: bool = False, repeated: bool = True
 ) -> KernelBank:
-    """All products of so many kernels of a bank.
+    """Products of the kernels of a bank, of a given degree.
 
     Products that are kernels of the same family are written as such, ``Gaussian(1) * Gaussian(2)``
     as ``Gaussian(3)``, so that they share a distance or dot-product matrix; those that coincide

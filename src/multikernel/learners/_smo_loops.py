@@ -10,8 +10,8 @@ The searches for the next variables are in :mod:`._smo_search`.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
+from .._compiling import njit
 from ._smo_search import (
     LANES,
     partner_vectors,
@@ -165,11 +165,13 @@ def _ready(i, keep, source, place, stamp, active, packed, slot, is_packed, count
     if counts[1] >= packed.shape[0]:
         # The packed rows are full: empty them, and keep only the row in use.
         kept = slot[keep] if keep >= 0 else -1
-        slot[:] = -1
+        # Loops: compiling an assignment of slices takes a second.
+        for k in range(len(slot)):
+            slot[k] = -1
         counts[1] = 0
         if kept >= 0:
-            if kept > 0:
-                packed[0, :] = packed[kept, :]
+            for k in range(packed.shape[1]):
+                packed[0, k] = packed[kept, k]
             slot[keep] = 0
             counts[1] = 1
     return _pack(i, source, place, active, packed, slot, counts)
@@ -186,9 +188,10 @@ def exchange(
     ``counts`` holds the numbers of iterations and of packed rows, and the missing row; ``sums`` the
     length of all steps and the violation.
     """
+    nothing = np.int64(-1)  # not a literal, for which `_ready` would be compiled again
     i, slope = lowest(g, up)
     while True:
-        if not _ready(i, -1, source, place, stamp, active, packed, slot, is_packed, counts):
+        if not _ready(i, nothing, source, place, stamp, active, packed, slot, is_packed, counts):
             counts[2] = active[i] if is_packed else i
             return MISSING
         row_i = packed[slot[i]] if is_packed else source[place[i]]
@@ -237,6 +240,7 @@ def single(
 ):  # fmt: skip
     """Steps of one variable at a time, for problems without an intercept; see `exchange`."""
     # A step of length zero along any row: only the search takes place.
+    nothing = np.int64(-1)
     i, worst = _step_and_best(g, up, down, diagonal, floor, diagonal, 0.0)
     while True:
         sums[1] = worst
@@ -244,7 +248,7 @@ def single(
             return OPTIMAL
         if counts[0] >= budget:
             return BUDGET
-        if not _ready(i, -1, source, place, stamp, active, packed, slot, is_packed, counts):
+        if not _ready(i, nothing, source, place, stamp, active, packed, slot, is_packed, counts):
             counts[2] = active[i] if is_packed else i
             return MISSING
         row = packed[slot[i]] if is_packed else source[place[i]]

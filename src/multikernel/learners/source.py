@@ -6,8 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .._small import SMALL_SAMPLES
 from ..grams.matrix import GivenMatrix, MatrixGram
 from ..grams.protocol import CombinedGram
+from ._plain_steps import PlainResult, plain_steps
+from ._smo_dual import SignedDual
 from .polish import polish
 from .smo import KernelRows, Result, solve
 
@@ -138,7 +141,13 @@ class Source:
             )
 
         first_tol = tol if self.factors else min(tol, SMO_TOLERANCE_WITHOUT_MATRIX)
-        found = smo(first_tol, start, max_iter)
+        found: Result | PlainResult | None = None
+        if start is None and isinstance(self.kernel, np.ndarray) and self.gram.n <= SMALL_SAMPLES:
+            dual = SignedDual.of(self.gram.n, linear, sign, C, delta, intercept)
+            found = plain_steps(dual, self.kernel, tol * unit, max_iter)
+            start = found.alpha
+        if found is None or found.status == "unfinished":
+            found = smo(first_tol, start, max_iter)
         finished = found.status != "max_iter"
         if not exact:
             return Solved(found.alpha, found.n_iter, finished, found.values)

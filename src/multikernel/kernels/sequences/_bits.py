@@ -1,4 +1,5 @@
 # mypy: ignore-errors
+
 """Compiled loops over matches of two sequences as bits, many pairs at a time.
 
 Each symbol's code is cut into its binary digits; digit b of all positions of a sequence is one row
@@ -13,12 +14,13 @@ match are ``m_d = m_{d-1} & (m_1 >> (d-1))``; here ``m_d = m_{d-1} & (m_{d-1} >>
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
+
+from ..._compiling import njit
 
 #: Pairs treated together: enough to fill vector registers, few enough to stay in the nearest cache.
 LANES = 64
@@ -44,7 +46,7 @@ def popcount(typingctx, word):
     return types.uint64(types.uint64), codegen
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def planes(codes, offsets, n_planes, n_words):
     """Bits of the codes, shape (n, n_planes + 1, n_words); the last plane marks known symbols."""
     n = len(offsets) - 1
@@ -65,7 +67,7 @@ def planes(codes, offsets, n_planes, n_words):
     return out
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _shift(x, i, shift, s, out):
     """Planes of sequence i, moved: position p of out[s] is position p + shift of x[i]."""
     n_planes, n_words = x.shape[1], x.shape[2]
@@ -92,7 +94,7 @@ def _shift(x, i, shift, s, out):
 # and by unsigned numbers where a start is added: an index that may be negative keeps a loop scalar.
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def _match(x, i, across, start, masked, m):
     """Bits of the positions where sequence i of x equals LANES others: m[w, lane]."""
     n_planes, n_words = x.shape[1] - 1, x.shape[2]
@@ -114,7 +116,7 @@ def _match(x, i, across, start, masked, m):
                 m[w, lane] = ~m[w, lane] & known & across[n_planes, w, np.uint64(start + lane)]
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def _runs(m, n_words, degree, total, running):
     """Add up |m_d| for d = 1, 2, ... until no run is that long; how many degrees are left."""
     one, top = np.uint64(1), np.uint64(63)
@@ -159,7 +161,7 @@ def _runs(m, n_words, degree, total, running):
     return left
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def degree_sums(x, across, counts, degree, shifts, factors, same, masked, out):
     """Weighted degree kernel of all pairs, the lower triangle where one sample meets itself.
 
@@ -192,7 +194,7 @@ def degree_sums(x, across, counts, degree, shifts, factors, same, masked, out):
                         out[i, j] = value if s == 0 else out[i, j] + value
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def window_sums(x, x_lengths, across, z_lengths, half, table, outer, same, out):
     """Locality-improved kernel of all pairs: matches in a window, looked up by their bits.
 
@@ -223,7 +225,7 @@ def window_sums(x, x_lengths, across, z_lengths, half, table, outer, same, out):
                     out[i, j] = total**outer
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def degree_diagonal(codes, offsets, degree, shifts, factors, out):
     """The sums of `degree_sums` for each sequence with itself, run by run."""
     for i in range(len(offsets) - 1):

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from ..._compiling import njit
 
-@numba.njit(cache=True, nogil=True)
+
+@njit(cache=True, nogil=True)
 def number(
     codes: np.ndarray, offsets: np.ndarray, size: int, pattern: np.ndarray, ids: np.ndarray
 ) -> None:
@@ -30,7 +31,7 @@ def number(
         ids[last : offsets[row + 1]] = -1
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def tally(
     ids: np.ndarray,
     values: np.ndarray,
@@ -63,7 +64,7 @@ def tally(
     return filled
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def list_holders(
     index: np.ndarray,
     values: np.ndarray,
@@ -87,7 +88,7 @@ def list_holders(
                 place[u] += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def scatter(
     index: np.ndarray,
     values: np.ndarray,
@@ -123,7 +124,7 @@ def scatter(
         _hand_over(row, i + 1 if same else len(row), fresh, out[i])
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _hand_over(row: np.ndarray, stop: int, fresh: bool, out: np.ndarray) -> None:
     if fresh:
         for j in range(stop):
@@ -135,7 +136,7 @@ def _hand_over(row: np.ndarray, stop: int, fresh: bool, out: np.ndarray) -> None
             row[j] = 0.0
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def list_occurrences(
     index: np.ndarray,
     values: np.ndarray,
@@ -155,7 +156,7 @@ def list_occurrences(
                     place[u] += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def scatter_counts(
     index: np.ndarray,
     values: np.ndarray,

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from ..._compiling import njit
 
-@numba.njit(cache=True, nogil=True)
+
+@njit(cache=True, nogil=True)
 def scatter(
     kmers: np.ndarray,
     at: np.ndarray,
@@ -33,7 +34,7 @@ def scatter(
                 row[j] += table[abs(p - held_at[s])]
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def diagonal(
     kmers: np.ndarray, at: np.ndarray, offsets: np.ndarray, table: np.ndarray, out: np.ndarray
 ) -> None:

@@ -6,11 +6,12 @@ in the real semiring (+, *), or as logarithms in the log semiring (logaddexp, +)
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from ..._compiling import njit
 
-@numba.njit(cache=True, nogil=True, inline="always")
+
+@njit(cache=True, nogil=True, inline="always")
 def _common(kind: int, own: int, a: int, other_kind: int, other: int, b: int, size: int) -> int:
     """How many symbols both sides may write, having read a and b (-1: unknown or nothing)."""
     # A set is {symbol} or all but one symbol; -1 in place of the latter is all symbols.
@@ -48,7 +49,7 @@ def _common(kind: int, own: int, a: int, other_kind: int, other: int, b: int, si
     return size - left_out
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def multiplicity(moves: np.ndarray, e: int, a: int, b: int, size: int) -> int:
     """In how many ways move e is possible where x reads a and z reads b."""
     # A read of -2 is any symbol, -3 one that never comes; a kind of -1 writes nothing.
@@ -61,14 +62,14 @@ def multiplicity(moves: np.ndarray, e: int, a: int, b: int, size: int) -> int:
     return _common(moves[e, 4], moves[e, 5], a, moves[e, 6], moves[e, 7], b, size)
 
 
-@numba.njit(cache=True, nogil=True, inline="always")
+@njit(cache=True, nogil=True, inline="always")
 def _log_add(a: float, b: float) -> float:
     if a < b:
         a, b = b, a
     return a if b == -np.inf else a + np.log1p(np.exp(b - a))
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _advance(
     before: np.ndarray,
     after: np.ndarray,
@@ -94,7 +95,7 @@ def _advance(
             after[target] += value * weights[e] * ways
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _close(cell: np.ndarray, old: np.ndarray, closure: np.ndarray, log: bool) -> None:
     """Follow all paths that read nothing; closure is their sum between any two states."""
     old[:] = cell
@@ -111,7 +112,7 @@ def _close(cell: np.ndarray, old: np.ndarray, closure: np.ndarray, log: bool) ->
         cell[t] = total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def _one(
     x: np.ndarray,
     z: np.ndarray,
@@ -162,7 +163,7 @@ def _one(
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def pairs(
     x: np.ndarray,
     x_offsets: np.ndarray,

@@ -11,11 +11,12 @@ where D_l discounts by the distance from the end to (i, j); and ``K = sum_ij S_l
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
+from ..._compiling import njit
 
-@numba.njit(cache=True, nogil=True)
+
+@njit(cache=True, nogil=True)
 def _one(x: np.ndarray, z: np.ndarray, length: int, decay: float, S: np.ndarray) -> float:
     """The kernel of one pair; S is a workspace of at least (|x|, |z|)."""
     n, m = len(x), len(z)
@@ -45,7 +46,7 @@ def _one(x: np.ndarray, z: np.ndarray, length: int, decay: float, S: np.ndarray)
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def pairs(
     x: np.ndarray,
     x_offsets: np.ndarray,
@@ -72,7 +73,7 @@ def pairs(
                 out[j, i] = value
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def diagonal(
     x: np.ndarray, offsets: np.ndarray, length: int, decay: float, out: np.ndarray
 ) -> None:

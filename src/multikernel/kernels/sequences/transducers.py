@@ -32,7 +32,7 @@ Arc = tuple[int, int, str, str, float]
 
 @dataclass(frozen=True, repr=False)
 class Transducer:
-    """A weighted transducer, as a value.
+    """A weighted transducer: reads a sequence and writes others, each with a weight.
 
     Parameters
     ----------

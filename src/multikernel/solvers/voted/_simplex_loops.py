@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from ..._compiling import njit
 
 #: Why the loop ended: all variables within their bounds, time to invert the basis again, no
 #: progress, or a basis that is singular up to rounding.
@@ -23,7 +24,7 @@ MIN_OBJECTIVE_RISE = 1e-16
 SORTED_BREAKPOINTS = 32
 
 
-@numba.njit(cache=True, nogil=True)
+@njit(cache=True, nogil=True)
 def take_steps(
     A: np.ndarray,
     limits: np.ndarray,
@@ -291,7 +292,7 @@ def take_steps(
     return s, REFRESH, steps
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _subtract_rows(A: np.ndarray, S: np.ndarray, rho: np.ndarray, s: int, g: np.ndarray) -> None:
     """``g -= sum_k rho_k A[S_k]``, four rows at a time."""
     n = len(g)
@@ -307,7 +308,7 @@ def _subtract_rows(A: np.ndarray, S: np.ndarray, rho: np.ndarray, s: int, g: np.
             g[i] -= a * A0[i]
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _apply_rows(
     A: np.ndarray,
     side: np.ndarray,
@@ -331,7 +332,7 @@ def _apply_rows(
             u_r[row], v_r[row], w_r[row] = a, b, c
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _apply_inverse(
     inverse: np.ndarray,
     E: np.ndarray,
@@ -354,7 +355,7 @@ def _apply_inverse(
         change[E[e]], column[E[e]], edge[E[e]] = a, -b, c
 
 
-@numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def absolute_row_sums(A: np.ndarray, z: np.ndarray) -> np.ndarray:
     """``sum_i |A_qi z_i|``."""
     out = np.empty(len(A))

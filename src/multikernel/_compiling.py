@@ -1,0 +1,98 @@
+"""Compiled functions whose compiled form is kept on disk, where there is a place for it.
+
+numba stops with an error where it finds no folder to write to: installed packages that are read
+only and no home folder, a full disk, a file that another process left broken. None of that keeps a
+function from being compiled, so here it is said once, and work goes on without the files.
+
+``NUMBA_CACHE_DIR`` names another folder for them; ``multikernel warm-up`` fills it.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numba
+from numba.core.caching import NullCache
+
+#: What was said, so that it is said once in a process.
+_SAID: list[str] = []
+
+
+class CompileCacheWarning(UserWarning):
+    """Compiled code cannot be kept: every process compiles again what it needs."""
+
+
+def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """`numba.njit`, with compiled code kept on disk where that is possible."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        dispatcher = numba.njit(**options)(function)
+        if cache:
+            try:
+                dispatcher.enable_caching()
+            except (RuntimeError, OSError) as error:
+                dispatcher._cache = NoCache(error)
+            else:
+                dispatcher._cache = TolerantCache(dispatcher._cache)
+        return dispatcher
+
+    return decorate
+
+
+class NoCache(NullCache):  # type: ignore[misc]
+    """Nothing is kept; the reason is told when a function is compiled, not when it is defined."""
+
+    def __init__(self, reason: Exception) -> None:
+        self.reason = reason
+
+    def load_overload(self, *_: Any) -> None:
+        say_once(self.reason)
+
+
+class TolerantCache:
+    """A cache that is done without where it cannot be read or written."""
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
+
+    def load_overload(self, signature: Any, target: Any) -> Any:
+        try:
+            return self._cache.load_overload(signature, target)
+        except Exception as error:  # a broken file may fail in any way
+            say_once(error)
+            return None
+
+    def save_overload(self, signature: Any, data: Any) -> None:
+        try:
+            self._cache.save_overload(signature, data)
+        except (OSError, EOFError, ValueError) as error:
+            say_once(error)
+
+
+def say_once(reason: Exception) -> None:
+    """Warn that compiled code is not kept, once in a process."""
+    if _SAID:
+        return
+    _SAID.append(str(reason))
+    warnings.warn(
+        f"Compiled code cannot be kept on disk ({reason}), so every process compiles again what it "
+        "needs, which takes seconds. Let NUMBA_CACHE_DIR name a folder that can be written to.",
+        CompileCacheWarning,
+        stacklevel=2,
+    )
+
+
+def kept_in() -> str | None:
+    """The folder of the compiled files of this process, None if they are not kept."""
+    from .grams import _passes
+
+    cache = _passes.half_panels._cache
+    if _SAID or isinstance(cache, NoCache):
+        return None
+    return str(os.environ.get("NUMBA_CACHE_DIR") or cache.cache_path)

@@ -1,0 +1,315 @@
+"""The passes of `_loops` for small samples, in NumPy and BLAS: nothing has to be compiled.
+
+Compiling the loops takes some twenty seconds of processor time, once for each installation. A
+sample of a few hundred points is done long before that: its kernel matrices are written out once,
+and every pass is a product with them.
+
+Which of the two serves a sample follows from its size alone (`is_small`), never from whether
+compiled code happens to be at hand: the same data give the same bits on every machine with the same
+libraries. Values of the two agree to rounding.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.spatial.distance import cdist
+
+from .._mirror import mirror
+from .._small import SMALL_SAMPLES
+from .._threads import one_blas_thread
+from ..kernels.histograms import chi_squared_distances
+from ._families import KernelFamily
+from ._passes import (
+    EXP_CHI,
+    EXP_L1,
+    EXP_POWER,
+    EXP_ROOT,
+    EXP_SQ,
+    MATERN_3,
+    MATERN_5,
+    POLY,
+    TANH,
+)
+
+if TYPE_CHECKING:
+    from .pass_cache import PassCache
+
+Array = NDArray[Any]
+Floats = NDArray[np.float64]
+
+#: Kernel values up to which the matrices of a small sample are written out: for a fit of few
+#: passes, and for one of many, which earns the time to compile back sooner.
+MAX_VALUES, MAX_VALUES_OF_MANY_PASSES = 1 << 26, 1 << 23
+#: Given kernel values up to which passes over them are left to NumPy.
+MAX_GIVEN_VALUES = 1 << 24
+#: Kernel values between new samples and those of a model up to which NumPy evaluates them.
+MAX_NEW_VALUES = 1 << 25
+#: Differences of coordinates that are computed one by one; beyond, BLAS multiplies.
+MAX_DIFFERENCES = 1 << 28
+#: Squared distances below this part of the squared norms are computed from differences.
+CANCELLATION = 1e-2
+#: Rows of a panel, for sums of products with weights.
+PANEL_ROWS = 128
+
+
+def is_small(n_samples: int, n_kernels: int, room: float, few_passes: bool) -> bool:
+    """Whether kernel matrices are written out; ``room`` is the memory for them in bytes."""
+    values = n_kernels * n_samples**2
+    limit = MAX_VALUES if few_passes else MAX_VALUES_OF_MANY_PASSES
+    return n_samples <= SMALL_SAMPLES and values <= limit and 32.0 * values <= room
+
+
+def is_small_given(n_samples: int, n_kernels: int) -> bool:
+    """Whether passes over given matrices are left to NumPy."""
+    return n_samples <= SMALL_SAMPLES and n_kernels * n_samples**2 <= MAX_GIVEN_VALUES
+
+
+def is_small_prediction(n_new: int, n_anchors: int, n_kernels: int) -> bool:
+    """Whether NumPy evaluates the kernels between new samples and those of a model."""
+    return n_anchors <= SMALL_SAMPLES and n_new * n_anchors * max(n_kernels, 1) <= MAX_NEW_VALUES
+
+
+# -- values of kernels ----------------------------------------------------------------------------
+
+
+def evaluate(
+    family: KernelFamily, kernels: Any, left: Array, right: Array, out: Floats | None = None
+) -> Iterator[Floats]:
+    """The given kernels, one after the other, between two sets of points, (m, n) each.
+
+    A matrix is the caller's to change: the next one of ``out`` (p, m, n), or a new one.
+    """
+    shifted = family.is_shifted
+    known: dict[tuple[int, str], Floats] = {}
+    for at, k in enumerate(kernels):
+        group, kind = int(family.group[k]), int(family.kind[k])
+        statistic = _STATISTICS[kind]
+        if (group, statistic) not in known:
+            columns = slice(int(family.offsets[group]), int(family.offsets[group + 1]))
+            U = np.asarray(left[:, columns], dtype=np.float64)
+            V = U if right is left else np.asarray(right[:, columns], dtype=np.float64)
+            known[group, statistic] = _pairs(statistic, U, V)
+        gamma, coef0, degree = family.params[k]
+        x = known[group, statistic]
+        into = np.empty_like(x) if out is None else out[at]
+        _scalar_function(kind, x, float(gamma), float(coef0), int(degree), bool(shifted[k]), into)
+        yield into
+
+
+_STATISTICS = {
+    EXP_SQ: "square",
+    EXP_ROOT: "square",
+    EXP_POWER: "square",
+    MATERN_3: "square",
+    MATERN_5: "square",
+    EXP_L1: "absolute",
+    EXP_CHI: "ratio",
+    POLY: "dot",
+    TANH: "dot",
+}
+
+
+def _scalar_function(
+    kind: int, x: Floats, gamma: float, coef0: float, degree: int, shifted: bool, out: Floats
+) -> None:
+    """One kernel on a statistic of pairs, written to ``out``."""
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        if kind in (POLY, TANH):
+            np.multiply(x, gamma, out=out)
+            out += coef0
+            if kind == TANH:
+                np.tanh(out, out=out)
+            elif degree != 1:
+                np.power(out, degree, out=out)
+            return
+        if kind == EXP_POWER:
+            np.power(x, coef0, out=out)
+        elif kind in (EXP_ROOT, MATERN_3, MATERN_5):
+            np.sqrt(x, out=out)
+        else:
+            out[:] = x
+        out *= -gamma
+        if kind in (MATERN_3, MATERN_5):
+            factor = 1.0 - out if kind == MATERN_3 else 1.0 - out * (1.0 - out / 3.0)
+            np.exp(out, out=out)
+            np.multiply(out, factor, out=out, where=out > 0)
+        elif shifted and kind in (EXP_SQ, EXP_L1, EXP_CHI):
+            np.expm1(out, out=out)
+        else:
+            np.exp(out, out=out)
+
+
+def _pairs(statistic: str, U: Floats, V: Floats) -> Floats:
+    """Dot products or distances of all pairs of rows."""
+    if U.shape[1] == 0 or not len(U) or not len(V):
+        return np.zeros((len(U), len(V)))
+    with np.errstate(over="ignore", invalid="ignore"), one_blas_thread():
+        if statistic == "dot":
+            return np.asarray(U @ V.T)
+        if statistic == "absolute":
+            return np.asarray(cdist(U, V, "cityblock"))
+        if statistic == "ratio":
+            return chi_squared_distances(U, V)
+        if len(U) * len(V) * U.shape[1] <= MAX_DIFFERENCES:
+            return np.asarray(cdist(U, V, "sqeuclidean"))
+        return _squares_by_products(U, V)
+
+
+def _squares_by_products(U: Floats, V: Floats) -> Floats:
+    """Squared distances from dot products; those of near points from differences.
+
+    A squared distance that is far smaller than the squared norms would lose digits to them.
+    """
+    middle = V.mean(axis=0)
+    V = V - middle
+    U = V if U is V else U - middle
+    u, v = np.einsum("ij,ij->i", U, U), np.einsum("ij,ij->i", V, V)
+    out = np.asarray(U @ V.T)
+    out *= -2.0
+    out += u[:, None]
+    out += v
+    for start in range(0, len(U), PANEL_ROWS):
+        rows = slice(start, start + PANEL_ROWS)
+        near = out[rows] < CANCELLATION * (u[rows, None] + v)
+        i, j = np.nonzero(near)
+        step = max(1, (1 << 22) // U.shape[1])
+        for at in range(0, len(i), step):
+            a, b = i[at : at + step], j[at : at + step]
+            apart = U[start + a] - V[b]
+            out[start + a, b] = np.einsum("ij,ij->i", apart, apart)
+    return out
+
+
+def values_of(family: KernelFamily) -> Floats:
+    """All kernel matrices of a family, (p, n, n): numbers of its precision, as float64."""
+    out = np.empty((family.p, family.n, family.n))
+    for K in evaluate(family, range(family.p), family.Z, family.Z, out):
+        if family.dtype != np.float64:
+            K[:] = K.astype(family.dtype)
+    return out
+
+
+# -- passes ---------------------------------------------------------------------------------------
+
+
+def statistics(
+    cache: PassCache,
+    targets: Floats | None,
+    weights: Floats | None,
+    products: bool,
+    row_means: Floats | None = None,
+    grand_means: Floats | None = None,
+) -> tuple[Floats, Floats, Floats | None, Floats]:
+    """Row sums, diagonals, products with the targets and with each other.
+
+    With means, of entries that are centred first; see `_loops.statistics` and
+    `_loops.centred_statistics`.
+    """
+    K = cache.values
+    p, n = K.shape[:2]
+    omega = np.ones(n) if weights is None else weights
+    row_sums = np.zeros((p, n))
+    found = np.zeros((p, p)) if products else np.zeros(p)
+    Y = None if targets is None else omega[:, None] * targets.reshape(n, -1)
+    a = None if Y is None else np.zeros(p)
+    root = np.sqrt(omega)
+    with one_blas_thread():
+        for start in range(0, n, PANEL_ROWS):
+            rows = slice(start, start + PANEL_ROWS)
+            panel = K[:, rows]
+            if row_means is not None and grand_means is not None:
+                panel = panel - row_means[:, rows, None]
+                panel -= row_means[:, None, :]
+                panel += grand_means[:, None, None]
+            row_sums[:, rows] = panel @ omega
+            if a is not None and Y is not None:
+                a += np.einsum("krt,rt->k", panel @ Y, Y[rows])
+            if weights is not None:
+                panel = panel * (root[rows, None] * root)
+            flat = panel.reshape(p, -1)
+            if products:
+                found += flat @ flat.T
+            else:
+                found += np.einsum("ki,ki->k", flat, flat)
+    return row_sums, diagonals(cache), a, found
+
+
+def diagonals(cache: PassCache) -> Floats:
+    return np.einsum("kii->ki", cache.values).copy()
+
+
+def combine(
+    cache: PassCache, w: Floats, dtype: Any, means: tuple[Floats, float] | None = None
+) -> Array:
+    """``sum_k w_k K_k``, exactly symmetric; see `_loops.combine`."""
+    p, n = cache.values.shape[:2]
+    with one_blas_thread():
+        out = np.asarray(w @ cache.values.reshape(p, n * n)).reshape(n, n)
+    mirror(out)
+    if means is not None:
+        r, g = means
+        out -= np.add.outer(r, r) - g
+    return out.astype(dtype, copy=False)
+
+
+def matvecs(cache: PassCache, V: Floats) -> Floats:
+    """``K_k V``, shape (p, n, t)."""
+    K = cache.values
+    p, n = K.shape[:2]
+    with one_blas_thread():
+        return np.asarray(K.reshape(p * n, n) @ V).reshape(p, n, -1)
+
+
+def combined_sums(cache: PassCache, w: Floats, weights: Floats | None) -> tuple[Floats, float]:
+    K = combine(cache, w, np.float64)
+    omega = np.ones(len(K)) if weights is None else weights
+    return K @ omega, float(omega @ np.einsum("ij,ij,j->i", K, K, omega))
+
+
+def combined_matvec(cache: PassCache, w: Floats, V: Floats) -> Floats:
+    with one_blas_thread():
+        return np.asarray(combine(cache, w, np.float64) @ V)
+
+
+# -- new points -----------------------------------------------------------------------------------
+
+
+def cross_block(cache: PassCache, Z_new: Array) -> Array:
+    """All kernels between new points and the family's, shape (p, m, n)."""
+    family = cache.family
+    out = np.empty((family.p, len(Z_new), family.n), dtype=family.dtype)
+    for k, K in enumerate(evaluate(family, range(family.p), Z_new, family.Z)):
+        out[k] = K
+    return out
+
+
+def cross_apply(cache: PassCache, Z_new: Array, V: Floats) -> Floats:
+    """``K_k(new, points) V``, shape (p, m, t)."""
+    family = cache.family
+    out = np.empty((family.p, len(Z_new), V.shape[1]))
+    with one_blas_thread():
+        for rows in _panels(len(Z_new), family.n):
+            for k, K in enumerate(evaluate(family, range(family.p), Z_new[rows], family.Z)):
+                out[k, rows] = K @ V
+    return out
+
+
+def cross_combine(cache: PassCache, Z_new: Array, w: Floats, dtype: Any) -> Array:
+    """``sum_k w_k K_k(new, points)``, shape (m, n)."""
+    family = cache.family
+    used = np.flatnonzero(w)
+    out = np.zeros((len(Z_new), family.n), dtype=dtype)
+    for rows in _panels(len(Z_new), family.n):
+        for k, K in zip(used, evaluate(family, used, Z_new[rows], family.Z), strict=True):
+            K *= w[k]
+            out[rows] += K
+    return out
+
+
+def _panels(m: int, n: int) -> list[slice]:
+    height = max(1, (1 << 18) // max(n, 1))
+    return [slice(i, min(i + height, m)) for i in range(0, m, height)]

@@ -1,0 +1,159 @@
+"""Steps of sequential minimal optimisation in NumPy, for small samples: nothing to compile.
+
+The rule is that of the compiled loops (:mod:`multikernel.learners.smo`): the variable with the
+largest violation, and the partner with the largest gain. A step on a few hundred samples takes some
+fifteen microseconds here and less than one there; but compiling takes seconds, and most machines on
+small samples need a few hundred steps. The compiled loops go on where `MAX_STEPS` are not enough.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._threads import one_blas_thread
+from ._smo_dual import EPS, SignedDual
+
+#: Steps after which the compiled loops go on.
+MAX_STEPS = 5000
+
+
+@dataclass(frozen=True)
+class PlainResult:
+    """Where the steps ended; the fields are those of :class:`multikernel.learners.smo.Result`.
+
+    Attributes
+    ----------
+    alpha : array of shape (m,)
+    values : array of shape (n,)
+    intercept : float
+    n_iter : int
+    status : {"optimal", "max_iter", "unfinished"}
+        ``"unfinished"``: the compiled loops are to go on from alpha.
+    """
+
+    alpha: np.ndarray
+    values: np.ndarray
+    intercept: float
+    n_iter: int
+    status: str
+
+
+def plain_steps(dual: SignedDual, K: np.ndarray, tol: float, max_iter: int = -1) -> PlainResult:
+    """Solve the dual from zero in at most `MAX_STEPS` steps, or ``max_iter`` if that is less.
+
+    The steps end when the violation of the optimality conditions is at most ``tol``.
+    """
+    limit = MAX_STEPS if max_iter < 0 else min(max_iter, MAX_STEPS)
+    K = np.asarray(K, dtype=np.float64)
+    at = _SmallIterate(dual, dual.start(None))
+    with one_blas_thread(), np.errstate(all="ignore"):
+        count = (_exchanges if dual.intercept else _singles)(at, K, tol, limit)
+        at.g = K @ at.s  # without the rounding errors of the steps
+        done = at.violation() <= tol
+        intercept = at.offset() if dual.intercept else 0.0
+    alpha, _ = dual.unfold(at.s, at.g)
+    status = "optimal" if done else "max_iter" if count == max_iter else "unfinished"
+    return PlainResult(alpha, at.g, intercept, count, status)
+
+
+class _SmallIterate:
+    """Coefficients, and the offsets of :mod:`multikernel.learners._smo_loops` kept up to date."""
+
+    def __init__(self, dual: SignedDual, s: np.ndarray) -> None:
+        self.dual, self.s, self.g = dual, s, np.zeros(len(s))
+        above, below = dual.above, dual.below
+        self.up = np.where(s >= dual.upper, np.inf, np.where(s >= 0.0, above, below))
+        self.down = np.where(s <= dual.lower, -np.inf, np.where(s > 0.0, above, below))
+
+    def violation(self) -> float:
+        low, top = float((self.g + self.up).min()), float((self.g + self.down).max())
+        return max(top - low if self.dual.intercept else max(top, -low), 0.0)
+
+    def offset(self) -> float:
+        """The intercept: the mean over free variables, or the middle of what is possible."""
+        rise, fall = self.g + self.up, self.g + self.down
+        free = self.up == self.down
+        if np.any(free):
+            return -float(np.mean(rise[free])) + 0.0
+        ends = np.array([rise.min(), fall.max()])
+        ends = ends[np.isfinite(ends)]
+        return -float(ends.mean()) + 0.0 if len(ends) else 0.0
+
+    def move(self, k: int, t: float) -> float:
+        """Move a variable by t, at most to its bound or its kink; the change."""
+        dual, x = self.dual, float(self.s[k])
+        low, high = float(dual.lower[k]), float(dual.upper[k])
+        above, below = float(dual.above[k]), float(dual.below[k])
+        new = min(max(x + t, low), high)
+        if above != below and new * x < 0.0:
+            new = 0.0
+        self.s[k] = new
+        self.up[k] = np.inf if new >= high else (above if new >= 0.0 else below)
+        self.down[k] = -np.inf if new <= low else (above if new > 0.0 else below)
+        return new - x
+
+    def room(self, k: int, rising: bool) -> float:
+        """How far a variable may move."""
+        dual, x = self.dual, float(self.s[k])
+        kinked = dual.above[k] != dual.below[k]
+        if rising:
+            end = float(dual.upper[k])
+            return (0.0 if kinked and x < 0.0 < end else end) - x
+        end = float(dual.lower[k])
+        return x - (0.0 if kinked and end < 0.0 < x else end)
+
+
+def _exchanges(at: _SmallIterate, K: np.ndarray, tol: float, max_steps: int) -> int:
+    diagonal = np.ascontiguousarray(np.diagonal(K))
+    floor = max(1e-12 * float(np.abs(diagonal).max(initial=0.0)), 1e-100)
+    g = K @ at.s
+    rise, fall, gap, curvature = (np.empty_like(g) for _ in range(4))
+    for count in range(max_steps):
+        np.add(g, at.up, out=rise)
+        np.add(g, at.down, out=fall)
+        i = int(rise.argmin())
+        np.subtract(fall, rise[i], out=gap)
+        top = float(gap.max())
+        if not top > max(tol, 64.0 * EPS * abs(float(rise[i]))):
+            return count
+        np.maximum(gap, 0.0, out=gap)
+        np.multiply(K[i], -2.0, out=curvature)
+        curvature += diagonal
+        curvature += diagonal[i]
+        np.maximum(curvature, floor, out=curvature)
+        np.multiply(gap, gap, out=fall)
+        fall /= curvature
+        j = int(fall.argmax())
+        t = float(gap[j] / curvature[j])
+        t = min(t, at.room(i, True), at.room(j, False))
+        up, down = at.move(i, t), at.move(j, -t)
+        if up == 0.0 and down == 0.0:
+            return count
+        np.multiply(K[i], up, out=gap)
+        np.multiply(K[j], down, out=curvature)
+        gap += curvature
+        g += gap
+    return max_steps
+
+
+def _singles(at: _SmallIterate, K: np.ndarray, tol: float, max_steps: int) -> int:
+    diagonal = np.ascontiguousarray(np.diagonal(K))
+    floor = max(1e-12 * float(np.abs(diagonal).max(initial=0.0)), 1e-100)
+    curvature = np.maximum(diagonal, floor)
+    g = K @ at.s
+    for count in range(max_steps):
+        rise, fall = g + at.up, g + at.down
+        slope = np.maximum(np.maximum(-rise, fall), 0.0)
+        if not float(slope.max()) > tol:
+            return count
+        i = int((slope * slope / curvature).argmax())
+        t = float(slope[i] / curvature[i])
+        rising = -rise[i] > 0.0
+        t = min(t, at.room(i, bool(rising)))
+        change = at.move(i, t if rising else -t)
+        if change == 0.0:
+            return count
+        g += change * K[i]
+    return max_steps
