@@ -130,21 +130,6 @@ def _by_programs(
     by_dots = base == SQUARE and coordinates.shape[1] > tiles.MAX_DIFFERENCE_COLUMNS
     height, width = tiles.panel_shape(n, budget)
     W = W.contiguous()
-    panels = [
-        (start, s, first)
-        for start in range(0, n, height)
-        for s, segment in enumerate(segments)
-        for first in range(segment.start, segment.stop, width)
-    ]
-
-    def dot_products(panel: tuple[int, int, int]) -> Any:
-        start, s, first = panel
-        if not by_dots:
-            return norms
-        columns = slice(first, min(first + width, segments[s].stop))
-        return coordinates[columns] @ coordinates[start : start + height].T
-
-    ahead = tiles.Ahead(device, dot_products, panels)
     for start in range(0, n, height):
         rows = min(height, n - start)
         found = device.empty(len(segments), len(W), high, rows)
@@ -153,11 +138,15 @@ def _by_programs(
             out = device.zeros(tiles.SPLITS + 1, len(W), high, rows)
             for first in range(segment.start, segment.stop, width):
                 columns = min(width, segment.stop - first)
+                dots = norms
+                if by_dots:
+                    some = coordinates[first : first + columns]
+                    dots = some @ coordinates[start : start + rows].T
                 grid = (rows // tiles.BLOCK_ROWS, tiles.SPLITS)
                 polynomial_sums[grid](
                     across,
                     norms,
-                    ahead.next(),
+                    dots,
                     W,
                     out,
                     n,

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from typing import Any
 
 from ..memory import MemoryBudget
 from .device import GPU_PANEL_ENTRIES, PANEL_BUDGET_SHARE, Device
@@ -31,41 +29,6 @@ def interpreted() -> bool:
 
 def uses_programs(device: Device) -> bool:
     return device.on_gpu or interpreted()
-
-
-class Ahead:
-    """Results of a function for a list of items, in order, the next one computed ahead.
-
-    On a GPU the next result is computed beside what the programs do with the last one.
-    """
-
-    def __init__(self, device: Device, make: Callable[[Any], Any], items: Sequence[Any]) -> None:
-        self.make, self.items = make, iter(items)
-        self.stream: Any = device.torch.cuda.Stream(device.name) if device.on_gpu else None
-        self.torch = device.torch
-        self.ready = self._start()
-
-    def _start(self) -> Any:
-        item = next(self.items, None)
-        if item is None:
-            return None
-        if self.stream is None:
-            return self.make(item), None
-        # Inputs may still be in the making on the stream of the programs.
-        self.stream.wait_stream(self.torch.cuda.current_stream(self.stream.device))
-        with self.torch.cuda.stream(self.stream):
-            found = self.make(item)
-            return found, self.stream.record_event()
-
-    def next(self) -> Any:
-        """The next result, which may be used until the result after it is asked for."""
-        found, event = self.ready
-        if event is not None:
-            current = self.torch.cuda.current_stream(self.stream.device)
-            current.wait_event(event)
-            found.record_stream(current)  # its memory is used there
-        self.ready = self._start()
-        return found
 
 
 def warps() -> int:
