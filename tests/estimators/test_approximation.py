@@ -285,3 +285,67 @@ def test_intervals_train_on_parts(data):
     model = regressor(weighting="uniform").fit(X, y)
     low, high = model.predict_interval(X[:50], method="split")
     assert np.all(low < high)
+
+
+def test_other_rules_and_constants_take_no_pass(data):
+    X, y, _ = data
+    model = regressor().fit(open_rows(X, y))
+    for change in ({"alpha": 10.0}, {"weighting": "lp"}, {"weighting": "uniform", "alpha": 0.1}):
+        model.set_params(**change).refit()
+        fresh = clone(model).fit(open_rows(X, y))
+        assert np.array_equal(model.predict(X), fresh.predict(X))
+    with pytest.raises(ValueError, match="refit learns again"):
+        regressor(approximation=None).fit(X, y).refit()
+
+
+def test_all_folds_from_one_pass(data):
+    """Scores of folds are those of models trained on the other folds, row by row."""
+    X, y, labels = data
+    rules, alphas = ["uniform", "alignf"], [0.1, 10.0]
+    search = mk.MultiKernelRegressorCV(
+        BANK, weighting=rules, alphas=alphas, cv=3, approximation=WAY
+    ).fit(X, y)
+    kept = search._stream
+    # The slow twin: linear kernels of the same features, cut into the same folds.
+    fold = fold_of_rows(X, 3)
+    starts = kept.features.starts
+    bank = mk.KernelBank([mk.Linear(columns=slice(int(a), int(b))) for a, b in pairwise(starts)])
+    Phi = kept.features(X)
+    for i, (rule, alpha) in enumerate((r, a) for r in rules for a in alphas):
+        for f in range(3):
+            train, test = fold != f, fold == f
+            slow = mk.MultiKernelRegressor(bank, weighting=rule, alpha=alpha)
+            slow.fit(Phi[train], y[train])
+            expected = slow.score(Phi[test], y[test])
+            assert search.cv_results_[f"split{f}_test_score"][i] == pytest.approx(
+                expected, abs=1e-6
+            )
+    assert search.alpha_ in alphas and search.weighting_ in rules
+    model = regressor(weighting=search.weighting_, alpha=search.alpha_).fit(X, y)
+    assert np.allclose(model.predict(X), search.predict(X), atol=1e-8)
+    choose = mk.MultiKernelClassifierCV(
+        BANK, weighting="alignf", loss="squared", approximation=WAY
+    ).fit(open_rows(X, labels))
+    assert choose.score(X, labels) > 0.85 and choose.predict_proba(X).shape == (600, 2)
+
+
+def fold_of_rows(X, n_folds):
+    import zlib
+
+    seed = zlib.crc32(np.ascontiguousarray(X).data)
+    n = len(X)
+    return np.random.default_rng([seed, n, 1]).permutation(np.arange(n) % n_folds)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scoring": "neg_mean_absolute_error"}, "squared errors of folds only"),
+        ({"cv": [([0, 1], [2])]}, "cv must be a number of folds"),
+        ({"loss": "epsilon_insensitive"}, "needs loss='squared'"),
+    ],
+)
+def test_searches_say_what_sums_cannot_do(data, options, message):
+    X, y, _ = data
+    with pytest.raises(ValueError, match=message):
+        mk.MultiKernelRegressorCV(BANK, approximation=WAY, **options).fit(X, y)

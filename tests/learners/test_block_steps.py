@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -177,3 +179,12 @@ def test_the_choice(rng, monkeypatch):
     assert isinstance(Source.of(GivenMatrix(K), "smo").kernel, np.ndarray)
     with pytest.raises(ValueError, match="solver must be one of 'auto', 'smo', 'blocks'"):
         Source.of(GivenMatrix(K), "newton")
+
+
+def test_an_operator_with_threads_can_be_pickled(rng):
+    K, problem, _ = arguments(rng, "svm", 60)
+    gram = GivenMatrix(K, n_jobs=2)
+    gram._in_threads(lambda part: None, 10**6, 10)
+    assert gram._threads is not None
+    again = pickle.loads(pickle.dumps(gram))
+    np.testing.assert_array_equal(smo.solve(again, *problem).alpha, smo.solve(gram, *problem).alpha)

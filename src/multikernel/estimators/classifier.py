@@ -91,6 +91,33 @@ class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):
             )
         return np.asarray(costs)
 
+    def _check_for_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
+        X, y = self._check_X(X, y, reset=True)
+        check_classification_targets(y)
+        return X, y
+
+    def _keep_rows(self, X: Any, y: Any, weights: np.ndarray | None, keep: np.ndarray) -> None:
+        """Nothing is computed from the rows later."""
+
+    def _columns_of(self, survey: RowSurvey) -> LabelColumns:
+        assert survey.classes is not None and survey.class_weights is not None
+        classes = survey.classes
+        known = self.__dict__.pop("_known_classes", None)
+        if known is not None:
+            classes = known
+        self.classes_ = classes
+        if len(classes) < 2:
+            raise ValueError(
+                f"{type(self).__name__} needs samples of at least 2 classes; y has only one class: "
+                f"{classes[0]!r}."
+            )
+        costs = None
+        if isinstance(self.class_weight, str):
+            costs = survey.class_weights.sum() / (len(classes) * survey.class_weights)
+        elif self.class_weight is not None:
+            costs = self._class_costs(classes, None)
+        return LabelColumns(classes, costs)
+
     @property
     def _one_output(self) -> bool:
         return len(self.classes_) == 2
@@ -419,30 +446,6 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
                 "does not tell in advance. Give a dict with a weight for each class."
             )
         return self._partial_fit(X, y, sample_weight, prepare)  # type: ignore[no-any-return]
-
-    def _check_for_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
-        X, y = self._check_X(X, y, reset=True)
-        check_classification_targets(y)
-        return X, y
-
-    def _columns_of(self, survey: RowSurvey) -> LabelColumns:
-        assert survey.classes is not None and survey.class_weights is not None
-        classes = survey.classes
-        known = self.__dict__.pop("_known_classes", None)
-        if known is not None:
-            classes = known
-        self.classes_ = classes
-        if len(classes) < 2:
-            raise ValueError(
-                f"{type(self).__name__} needs samples of at least 2 classes; y has only one class: "
-                f"{classes[0]!r}."
-            )
-        costs = None
-        if isinstance(self.class_weight, str):
-            costs = survey.class_weights.sum() / (len(classes) * survey.class_weights)
-        elif self.class_weight is not None:
-            costs = self._class_costs(classes, None)
-        return LabelColumns(classes, costs)
 
     def _learner_for_rows(self) -> SVM | LogisticRegression | Ridge:
         return self._make_learner(self.C, SimpleNamespace(n_jobs=1))

@@ -84,11 +84,13 @@ class SumLearner:
     approximation_: ApproximationReport
     _stream: Stream | None = None
 
-    def _columns_of(self, survey: RowSurvey) -> Columns:
-        raise NotImplementedError
-
     def _learner_for_rows(self) -> Any:
         raise NotImplementedError
+
+    def _rule_for_rows(self) -> Weighting:
+        this: Any = self
+        rule: Weighting = this._as_weighting(this.weighting)
+        return rule
 
     def _weights_per_output(self, n_outputs: int) -> bool:
         """Whether every output has kernel weights of its own."""
@@ -134,7 +136,7 @@ class SumLearner:
     ) -> tuple[Learned, Any]:
         this: Any = self
         learner = self._learner_for_rows()
-        rule = this._as_weighting(this.weighting)
+        rule = self._rule_for_rows()
         held_Y = columns(stream.survey.y)[0]
         if rule.reads_samples:
             rule = self._rule_from_sample(stream, problem, rule, learner, held_Y)

@@ -119,22 +119,17 @@ class LargeSampleMixin(SumLearner):
                     "sample_weight= to open_rows, and no y to fit."
                 )
             this.n_features_in_ = X.n_columns
+            this.__dict__.pop("codes_", None)  # of an earlier fit
             this.__dict__.pop("feature_names_in_", None)
             if X.columns != [f"x{j}" for j in range(X.n_columns)]:
                 this.feature_names_in_ = np.asarray(X.columns, dtype=object)
             return X
-        X, y = self._check_for_fit(X, y)
+        X, y = this._check_for_fit(X, y)
         weights, keep = this._sample_weights(sample_weight, X)
-        self._keep_rows(X, y, weights, keep)
+        this._keep_rows(X, y, weights, keep)
         if len(keep) < X.shape[0]:
             X, y = X[keep], y[keep]
         return open_rows(X, y, sample_weight=weights)
-
-    def _check_for_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
-        raise NotImplementedError
-
-    def _keep_rows(self, X: Any, y: Any, weights: np.ndarray | None, keep: np.ndarray) -> None:
-        """Keep rows in memory, for what is computed from them later; nothing is copied."""
 
     def _begin(self, rows: Rows, approximation: Approximation) -> Stream:
         """The survey, the bank on its sample, and the features."""
@@ -148,14 +143,14 @@ class LargeSampleMixin(SumLearner):
                 f"{type(self).__name__} needs at least 2 samples with a positive weight; got "
                 f"{survey.n}."
             )
-        columns = self._columns_of(survey)
+        columns = this._columns_of(survey)
         X = survey.X
         budget = MemoryBudget.of(this.memory_budget)
         names = getattr(this, "feature_names_in_", None)
-        if this.kernels is None:
+        if this.kernels is None and not this._is_coded:
             this.bank_ = default_bank(X, kind=this._bank_kind)
         else:
-            bank = as_bank(this.kernels)
+            bank = this.codes_.bank() if this.kernels is None else as_bank(this.kernels)
             if learns_from_targets(bank):
                 Y = columns(survey.y)[0]
                 kind = "classification" if this._is_classification else "regression"
@@ -245,6 +240,28 @@ class LargeSampleMixin(SumLearner):
             raise ValueError(f"X has {X.shape[0]} rows, but y has {len(y)}.")
         weights, keep = this._sample_weights(sample_weight, X)
         return open_rows(X[keep], y[keep], sample_weight=weights)
+
+    def refit(self) -> Any:
+        """Learn again from the sums of the last fit, with the parameters as they are now.
+
+        For other rules and constants (``weighting``, ``alpha`` or ``C``, ``multiclass``) without
+        another pass over the rows; it needs ``loss="squared"`` and a fit with ``approximation`` in
+        this session. Kernels and features stay those of the fit.
+
+        Returns
+        -------
+        self
+        """
+        this: Any = self
+        if self._stream is None:
+            raise ValueError(
+                "refit learns again from the sums of a fit with approximation=..., and there are "
+                "none: this estimator is exact, not fitted, or comes from a file. Call fit."
+            )
+        if this.loss != "squared":
+            raise ValueError(NEEDS_SQUARED.replace("partial_fit", "refit").format(this.loss))
+        self._learn_rows(self._stream, None)
+        return self
 
     def certify_approximation(
         self, X: Any, y: Any, sample_weight: Any = None

@@ -76,6 +76,26 @@ class RegressorCommon(IntervalMixin, RegressorMixin, MultiKernelEstimator):  # t
             )
         return Target(Y, "regression", weights)
 
+    def _check_for_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
+        checked: tuple[Any, Any] = self._check_X(
+            X, y, reset=True, multi_output=True, y_numeric=True
+        )
+        return checked
+
+    def _keep_rows(self, X: Any, y: Any, weights: np.ndarray | None, keep: np.ndarray) -> None:
+        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)[keep]
+        self._keep_sample(X, Target(Y, "regression", weights), keep)
+
+    def _columns_of(self, survey: RowSurvey) -> OutputColumns:
+        assert survey.lowest is not None and survey.highest is not None
+        self._single_output = survey.y.ndim == 1
+        if np.all(survey.lowest == survey.highest):
+            raise ValueError(
+                f"y is constant ({survey.lowest[0]:g}): there is nothing to align kernels with or "
+                "to predict. Check the target."
+            )
+        return OutputColumns(0 if self._single_output else survey.y.shape[1])
+
     @property
     def _one_output(self) -> bool:
         return self._single_output
@@ -383,26 +403,6 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         self._partial_fit(X, y, sample_weight, lambda: None)
         self._training = None  # the rows of a stream are gone
         return self
-
-    def _check_for_fit(self, X: Any, y: Any) -> tuple[Any, Any]:
-        checked: tuple[Any, Any] = self._check_X(
-            X, y, reset=True, multi_output=True, y_numeric=True
-        )
-        return checked
-
-    def _keep_rows(self, X: Any, y: Any, weights: np.ndarray | None, keep: np.ndarray) -> None:
-        Y = np.asarray(y, dtype=np.float64).reshape(len(y), -1)[keep]
-        self._keep_sample(X, Target(Y, "regression", weights), keep)
-
-    def _columns_of(self, survey: RowSurvey) -> OutputColumns:
-        assert survey.lowest is not None and survey.highest is not None
-        self._single_output = survey.y.ndim == 1
-        if np.all(survey.lowest == survey.highest):
-            raise ValueError(
-                f"y is constant ({survey.lowest[0]:g}): there is nothing to align kernels with or "
-                "to predict. Check the target."
-            )
-        return OutputColumns(0 if self._single_output else survey.y.shape[1])
 
     def _learner_for_rows(self) -> Ridge | SVR:
         return self._make_learner(self.alpha)

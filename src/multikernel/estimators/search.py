@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,6 @@ from rich.progress import track
 from scipy.stats import rankdata
 from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import StrOptions
-from sklearn.utils.multiclass import check_classification_targets
 
 from .._threads import one_blas_thread
 from ..grams.protocol import CombinedGram, Grams, Summary
@@ -34,7 +34,9 @@ from ..weighting.base import summary_for
 from ..weighting.joint import JointWeighting
 from .base import MultiKernelEstimator
 from .classifier import ClassifierCommon
+from .fold_sums import FoldSumsMixin
 from .folds import FoldClassifier, FoldRegressor, Splits, kept_splits, score_fold
+from .large import APPROXIMATIONS
 from .missing import MISSING
 from .regressor import RegressorCommon
 
@@ -202,15 +204,16 @@ class SearchMixin(MultiKernelEstimator):
         raise NotImplementedError
 
 
-_SEARCH_CONSTRAINTS: dict[str, list[Any]] = {
+_SEARCH_CONSTRAINTS: dict[str, Any] = {
     "weighting": [str, Weighting, list, tuple],
     "cv": ["cv_object"],
     "scoring": [str, callable, None],
     "missing": [MISSING],
+    "approximation": APPROXIMATIONS,
 }
 
 
-class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
+class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # type: ignore[misc]
     """:class:`MultiKernelClassifier` with C and the weighting chosen by cross-validation.
 
     Parameters
@@ -228,6 +231,10 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
     loss, multiclass, fit_intercept, center, normalize, class_weight, calibration, tol, max_iter, \
     missing, dtype, memory_budget, n_jobs, random_state, engine, device, verbose
         As in :class:`MultiKernelClassifier`.
+    approximation : Nystroem, RandomFeatures, "auto" or None, default=None
+        As in :class:`MultiKernelClassifier`. All folds, rules and constants are then scored from
+        the sums of one pass: ``loss="squared"``, ``cv`` a number, and ``scoring`` None, which is
+        R^2 of the labels -1 and +1.
 
     Attributes
     ----------
@@ -282,6 +289,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         tol: float = 1e-3,
         max_iter: int = -1,
         missing: str = "error",
+        approximation: Any = None,
         dtype: Any = None,
         memory_budget: Any = None,
         n_jobs: int | None = None,
@@ -305,6 +313,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         self.tol = tol
         self.max_iter = max_iter
         self.missing = missing
+        self.approximation = approximation
         self.dtype = dtype
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
@@ -315,7 +324,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
     ) -> MultiKernelClassifierCV:
         """Search, then fit the choice on the whole sample.
 
@@ -333,9 +342,16 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         -------
         self
         """
-        X, y = self._check_X(X, y, reset=True)
-        check_classification_targets(y)
         Cs = check_grid("Cs", self.Cs)
+        approximation = self._approximation_for(X)
+        if approximation is not None:
+            self._refuse_groups(groups)
+            self.weighting_, self.C_ = self._search_rows(
+                X, y, sample_weight, approximation, Cs, "C"
+            )
+            return self
+        self._stream = None
+        X, y = self._check_for_fit(X, y)
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_labels(y, keep, weights)
         grams = self._make_grams(X, keep, weights).stored(self.center)
@@ -412,6 +428,9 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
             held_out = np.concatenate(values, axis=1)
         return self._make_calibration(target, held_out, getattr(learner, "max_left_out", None))
 
+    def _learner_with(self, value: float) -> Learner:
+        return self._make_learner(value, SimpleNamespace(n_jobs=1))
+
     def _score_fold(
         self,
         output: np.ndarray,
@@ -424,7 +443,7 @@ class MultiKernelClassifierCV(SearchMixin, ClassifierCommon):
         return score_fold(self.scoring, fold, y, weights)
 
 
-class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
+class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # type: ignore[misc]
     """:class:`MultiKernelRegressor` with alpha and the weighting chosen by cross-validation.
 
     Parameters
@@ -442,6 +461,9 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
     loss, epsilon, fit_intercept, center, normalize, solver, tol, max_iter, missing, dtype, \
     memory_budget, n_jobs, random_state, engine, device, verbose
         As in :class:`MultiKernelRegressor`.
+    approximation : Nystroem, RandomFeatures, "auto" or None, default=None
+        As in :class:`MultiKernelRegressor`. All folds, rules and constants are then scored from the
+        sums of one pass: ``loss="squared"``, ``cv`` a number, and ``scoring`` None.
 
     Attributes
     ----------
@@ -494,6 +516,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         tol: float = 1e-6,
         max_iter: int = 1000,
         missing: str = "error",
+        approximation: Any = None,
         dtype: Any = None,
         memory_budget: Any = None,
         n_jobs: int | None = None,
@@ -516,6 +539,7 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         self.tol = tol
         self.max_iter = max_iter
         self.missing = missing
+        self.approximation = approximation
         self.dtype = dtype
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
@@ -526,11 +550,11 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
 
     @property
     def _one_kernel_ridge(self) -> bool:  # type: ignore[override]
-        return self.loss == "squared"
+        return self.loss == "squared" and self.approximation is None
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, *, groups: Any = None
+        self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
     ) -> MultiKernelRegressorCV:
         """Search, then fit the choice on the whole sample.
 
@@ -548,8 +572,17 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         -------
         self
         """
-        X, y = self._check_X(X, y, reset=True, multi_output=True, y_numeric=True)
         alphas = check_grid("alphas", self.alphas)
+        self._training = None  # of an earlier fit
+        approximation = self._approximation_for(X)
+        if approximation is not None:
+            self._refuse_groups(groups)
+            self.weighting_, self.alpha_ = self._search_rows(
+                X, y, sample_weight, approximation, alphas, "alpha"
+            )
+            return self
+        self._stream = None
+        X, y = self._check_for_fit(X, y)
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_outputs(y, keep, weights)
         grams = self._make_grams(X, keep, weights).stored(self.center)
@@ -566,6 +599,9 @@ class MultiKernelRegressorCV(SearchMixin, RegressorCommon):
         self._fit(grams, target, rule, learner(self.alpha_), keep)
         self._keep_sample(X, target, keep)
         return self
+
+    def _learner_with(self, value: float) -> Learner:
+        return self._make_learner(value)
 
     def _score_fold(
         self,

@@ -211,6 +211,8 @@ class ColumnEncoder:
 class LinearCombined(MatrixGram):
     """``U diag(w) U'``: only the columns are held, unless the matrix is asked for."""
 
+    fast_products = True
+
     def __init__(self, grams: LinearGrams, kernel_weights: np.ndarray) -> None:
         self.grams, self.n = grams, grams.n
         self.room, self.n_jobs = grams.budget.bytes, grams.n_jobs

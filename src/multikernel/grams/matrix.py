@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -19,7 +21,6 @@ from .protocol import (
     as_positions,
     centred_square,
     norm_panels,
-    run_in_order,
 )
 
 #: Up to this many samples a Cholesky factor is the quickest proof of definiteness.
@@ -35,6 +36,9 @@ class MatrixGram(CombinedGram):
 
     A subclass computes the matrix and, for samples that do not fit in memory, rows and products.
     """
+
+    #: The threads of this operator, which end with it.
+    _threads: ThreadPoolExecutor | None = None
 
     @property
     def offers(self) -> frozenset[str]:
@@ -53,12 +57,22 @@ class MatrixGram(CombinedGram):
     def submatrix(self, index: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         if self._matrix is None:
             return self._submatrix(index).astype(dtype, copy=False)
-        K, out = self._matrix, np.empty((len(index), len(index)), dtype=dtype)
+        return self._gathered(index, index, dtype)
+
+    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        if self._matrix is None:
+            return super().entries(rows, columns)
+        return self._gathered(rows, columns, np.float64)
+
+    def _gathered(self, rows: np.ndarray, columns: np.ndarray, dtype: Any) -> np.ndarray:
+        """Entries of the matrix, each thread with some of the rows."""
+        K, out = self.dense(), np.empty((len(rows), len(columns)), dtype=dtype)
 
         def copy(part: slice) -> None:
-            gather(K, index[part], index, out[part])
+            gather(K, rows[part], columns, out[part])
 
-        run_in_order(copy, self._parts(len(index), len(index)), self.n_jobs)
+        # Entries that are not side by side take several times as long as those of a row.
+        self._in_threads(copy, len(rows), 8 * len(columns))
         return out
 
     def partial_matvec(self, index: np.ndarray, V: np.ndarray) -> np.ndarray:
@@ -73,13 +87,23 @@ class MatrixGram(CombinedGram):
         def sum_rows(part: slice) -> None:
             add_rows_between(K, index, V, out, part.start, part.stop)
 
-        run_in_order(sum_rows, self._parts(self.n, len(index)), self.n_jobs)
+        self._in_threads(sum_rows, self.n, len(index))
         return out
 
-    def _parts(self, size: int, others: int) -> list[slice]:
-        """A cut of ``range(size)`` for threads, of lines of ``others`` entries."""
+    def _in_threads(self, work: Callable[[slice], None], size: int, others: int) -> None:
+        """``work`` of every part of ``range(size)``, of lines of ``others`` entries, in threads."""
         step = max(1, -(-size // self.n_jobs), MIN_THREAD_ENTRIES // max(others, 1))
-        return [slice(i, min(i + step, size)) for i in range(0, size, step)]
+        parts = [slice(i, min(i + step, size)) for i in range(0, size, step)]
+        if len(parts) <= 1 or self.n_jobs <= 1:
+            for part in parts:
+                work(part)
+            return
+        if self._threads is None:  # starting threads would take longer than many a product
+            self._threads = ThreadPoolExecutor(self.n_jobs)
+        list(self._threads.map(work, parts))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_threads"}
 
     def matvec(self, V: np.ndarray) -> np.ndarray:
         return self._matvec(V) if self._matrix is None else self._matrix @ V

@@ -125,6 +125,8 @@ class CombinedGram(ABC):
     n_jobs: int = 1
     #: Whether entries are computed on another device, which is fast in large blocks only.
     on_device: bool = False
+    #: Whether products cost less than those with a dense matrix, because there are features.
+    fast_products: bool = False
     #: Eigenvalues above minus this number count as rounding of kernel values (`Grams.rounding`).
     rounding: float = 0.0
     #: Offers of the engine beyond those that every operator has, see `offers`.
@@ -139,8 +141,8 @@ class CombinedGram(ABC):
         `extras` of the engine: "features" when it has them, "factor" when its `solve` is direct
         and not iterative. An engine leaves out methods that it cannot supply.
         """
-        basic = {"matvec", "diagonal", "rows", "columns", "submatrix", "partial_matvec"}
-        basic |= {"solve", "solve_among", "lowest_eigenvalue"}
+        basic = {"matvec", "diagonal", "rows", "columns", "entries", "submatrix"}
+        basic |= {"partial_matvec", "solve", "solve_among", "lowest_eigenvalue"}
         return self.extras | basic | ({"dense"} if self.fits() else set())
 
     def fits(self, copies: int = 1) -> bool:
@@ -174,6 +176,10 @@ class CombinedGram(ABC):
     def submatrix(self, index: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
         """``K[index][:, index]``, shape (len(index), len(index)); a copy."""
         return self.rows(index)[:, index].astype(dtype, copy=False)
+
+    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        """``K[rows][:, columns]``, shape (len(rows), len(columns)); a copy."""
+        return np.asarray(self.rows(rows)[:, columns], dtype=np.float64)
 
     def partial_matvec(self, index: np.ndarray, V: np.ndarray) -> np.ndarray:
         """``K[:, index] V`` for V of shape (len(index),) or (len(index), t), in float64."""
@@ -280,6 +286,7 @@ class ScaledGram(CombinedGram):
         self.gram, self.factor = gram, factor
         self.n, self.room, self.extras = gram.n, gram.room, gram.extras
         self.n_jobs, self.on_device = gram.n_jobs, gram.on_device
+        self.fast_products = gram.fast_products
         self.kernel_weights = factor * gram.kernel_weights
         self.rounding = factor * gram.rounding
 
@@ -309,6 +316,9 @@ class ScaledGram(CombinedGram):
 
     def columns(self, index: slice | np.ndarray) -> np.ndarray:
         return self.factor * self.gram.columns(index)
+
+    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        return self.factor * self.gram.entries(rows, columns)
 
     def diagonal(self) -> np.ndarray:
         return self.factor * self.gram.diagonal()

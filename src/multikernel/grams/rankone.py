@@ -317,6 +317,8 @@ class RankOneFeatures:
 class RankOneCombined(MatrixGram):
     """``U diag(w s) U'``: only the features are held, unless the matrix is asked for."""
 
+    fast_products = True
+
     def __init__(self, grams: RankOneGrams, kernel_weights: np.ndarray) -> None:
         self.grams, self.n = grams, grams.n
         self.room, self.n_jobs = grams.budget.bytes, grams.n_jobs

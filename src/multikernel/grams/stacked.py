@@ -188,6 +188,7 @@ class StackedCombined(MatrixGram):
         self.rounding = sum(part.rounding for part in parts)
         self.n_jobs = max((part.n_jobs for part in parts), default=1)
         self.on_device = any(part.on_device for part in parts)
+        self.fast_products = all(part.fast_products for part in parts)
         if all("features" in part.extras for part in parts):
             self.extras = frozenset({"features"})
 

@@ -56,7 +56,8 @@ class BlockRun:
         self.width = DEVICE_SIZE if gram.on_device else SIZE
         self.steps = 0  # small steps, as SMO counts them
         self.n_rows = 0  # columns of K that were read
-        self.chosen = np.zeros(0, dtype=np.intp)
+        self.chosen, self.n_kept = np.zeros(0, dtype=np.intp), 0
+        self.K = np.empty((0, 0))
         self.up, self.down = np.empty(len(s)), np.empty(len(s))
         self._refresh()
 
@@ -130,8 +131,9 @@ class BlockRun:
 
     def _step(self, violation: float, limit: int) -> bool:
         """One block step; False if rounding allows no change."""
-        p, W = self.problem, self._working_set()
-        K = self.gram.submatrix(W)
+        p = self.problem
+        self._choose()
+        W, K = self.chosen, self._matrix_of_chosen()
         old = self.s[W]
         rest = self.g[W] - K @ old  # what the other variables contribute to the slopes
         part = SignedDual(
@@ -153,8 +155,8 @@ class BlockRun:
         self._offsets()
         return True
 
-    def _working_set(self) -> np.ndarray:
-        """The variables of the next step, in increasing order."""
+    def _choose(self) -> None:
+        """The variables of the next step: first those of the last one, then the newest."""
         low, top = self._edges()
         if not self.problem.intercept:
             low = top = 0.0
@@ -169,9 +171,19 @@ class BlockRun:
             new = np.concatenate([up, _largest(fall, room - room // 2)])
         else:
             new = _largest(np.maximum(rise, fall), room)
-        # The newest variables are last: they are kept for the next step.
-        self.chosen = np.concatenate([kept, new])
-        return np.sort(self.chosen)
+        self.chosen, self.n_kept = np.concatenate([kept, new]), len(kept)
+
+    def _matrix_of_chosen(self) -> np.ndarray:
+        """``K[W, W]``; in host memory the part of the variables that were kept is only copied."""
+        W, k = self.chosen, self.n_kept
+        if self.gram.on_device:
+            return self.gram.submatrix(W)
+        K = np.empty((len(W), len(W)))
+        K[:k, :k] = self.K[len(self.K) - k :, len(self.K) - k :]
+        K[k:] = self.gram.entries(W[k:], W)
+        K[:k, k:] = K[k:, :k].T
+        self.K = K
+        return K
 
 
 def _largest(value: np.ndarray, count: int) -> np.ndarray:

@@ -22,6 +22,7 @@ from ..problem.losses import Squared
 from .base import require_offers
 from .leave_one_out import LeaveOneOutProblem, best_ridge, leave_one_out
 from .left_out import copy_share, solves_fast, values_without_all, values_without_each
+from .preconditioner import LowRankPreconditioner
 
 #: Up to this many samples an inverse matrix for the leave-one-out predictions is cheap enough.
 MAX_LEFT_OUT_SAMPLES = 5000
@@ -36,8 +37,9 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         The ridge ``lam``; ``"loo"`` is the value with the smallest leave-one-out error.
     solver : {"auto", "cholesky", "cg"}, default="auto"
         ``"cholesky"`` solves the linear system with a Cholesky factor of the kernel matrix.
-        ``"cg"``, conjugate gradients, needs only products with the combined kernel and never forms
-        the matrix. ``"auto"`` factors the matrix if it fits the memory budget.
+        ``"cg"``, conjugate gradients, needs only products with the combined kernel and some of its
+        columns, for a preconditioner, and never forms the matrix. ``"auto"`` factors the matrix if
+        it fits the memory budget.
     tol : float, default=1e-6
         Accuracy of conjugate gradients, which stop when the fitted values are proven to be within
         ``tol`` standard deviations of y (root mean square) of the exact ones, and the relative
@@ -122,6 +124,7 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
                 self.tol,
                 self.max_iter,
                 fit_intercept=self.fit_intercept,
+                preconditioner=LowRankPreconditioner.of(gram, ridge),
             )
         primal, dual, scale = objectives(
             values, coef, intercept, target.Y, ridge, alpha, fit_intercept=self.fit_intercept
@@ -239,6 +242,7 @@ def conjugate_gradients(
     max_iter: int,
     *,
     fit_intercept: bool = True,
+    preconditioner: LowRankPreconditioner | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """Coefficients, intercepts, fitted values and number of steps, by conjugate gradients.
 
@@ -246,11 +250,17 @@ def conjugate_gradients(
 
     Each step needs one product with the kernel for all outputs together. The duality gap, which
     ends the iteration (see `value_error`), needs no further product, since ``Ax`` is known.
+
+    With the preconditioner P the direction is the solution of ``P z + m 1 = r, 1'z = 0``, where r
+    is the residual and m the multiplier of the constraint. Without one, P is the identity.
     """
     n, t = Y.shape
+    ones = np.ones((n, 1))
+    inverse_ones = ones if preconditioner is None else preconditioner.solve(ones)
 
-    def project(V: np.ndarray) -> np.ndarray:
-        return V - V.mean(axis=0) if fit_intercept else V
+    def direction(R: np.ndarray) -> np.ndarray:
+        Z = R if preconditioner is None else preconditioner.solve(R)
+        return Z - inverse_ones * (Z.sum(axis=0) / inverse_ones.sum()) if fit_intercept else Z
 
     def best_intercept(residual: np.ndarray) -> np.ndarray:
         if not fit_intercept:
@@ -261,9 +271,10 @@ def conjugate_gradients(
         return gram.matvec(V) + ridge[:, None] * V
 
     X, AX = np.zeros((n, t)), np.zeros((n, t))
-    R = project(Y)
-    D = R.copy()
-    rho = np.einsum("nt,nt->t", R, R)
+    R = Y - Y.mean(axis=0) if fit_intercept else Y
+    Z = direction(R)
+    D = Z.copy()
+    rho = np.einsum("nt,nt->t", R, Z)
     step = 0
     intercept = best_intercept(Y)
     for step in range(1, max_iter + 1):
@@ -272,7 +283,9 @@ def conjugate_gradients(
         alpha = np.divide(rho, curvature, out=np.zeros(t), where=curvature > 0)
         X += alpha * D
         AX += alpha * AD
-        R = project(Y - AX) if step % 32 == 0 else R - alpha * project(AD)
+        R = Y - AX if step % 32 == 0 else R - alpha * AD
+        if fit_intercept:  # only the part of the residual beside 1 matters: keep the other small
+            R = R - R.mean(axis=0)
         values = AX - ridge[:, None] * X
         intercept = best_intercept(Y - values)
         primal, dual, scale = objectives(
@@ -281,8 +294,9 @@ def conjugate_gradients(
         error = value_error(primal, dual, scale, Y, ridge, lam)
         if np.all(relative_gap(primal, dual, scale) <= tol) and np.all(error <= tol):
             break
-        new = np.einsum("nt,nt->t", R, R)
+        Z = direction(R)
+        new = np.einsum("nt,nt->t", R, Z)
         beta = np.divide(new, rho, out=np.zeros(t), where=rho > 0)
-        D = R + beta * D
+        D = Z + beta * D
         rho = new
     return X, intercept, AX - ridge[:, None] * X, step

@@ -102,16 +102,21 @@ class DeviceCombined(BlockCombined):
         return host(self._tensor[self.grams.device.index(index)])
 
     def _submatrix(self, index: np.ndarray) -> np.ndarray:
-        return super()._submatrix(index) if self.spherical else host(self._among(index))
+        return super()._submatrix(index) if self.spherical else host(self._entries(index, index))
 
-    def _among(self, index: np.ndarray) -> Any:
+    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        if self.spherical or self._matrix is not None:
+            return super().entries(rows, columns)
+        return host(self._entries(rows, columns))
+
+    def _entries(self, rows: np.ndarray, columns: np.ndarray) -> Any:
         """Rows and columns of the matrix, a new tensor."""
-        chosen = self.grams.device.index(index)
+        device, passes, shifts = self.grams.device, self.grams.passes, self._shifts()
+        i, j = device.index(rows), device.index(columns)
         if self._tensor is not None:
-            return self._tensor[chosen[:, None], chosen]
-        some, shifts = self.grams.passes.on(index), self._shifts()
-        own = None if shifts is None else (shifts[0][chosen], shifts[1][chosen])
-        return some.combine(self.raw_weights, some.points, shifts=own)
+            return self._tensor[i[:, None], j]
+        own = None if shifts is None else (shifts[0][i], shifts[1][j])
+        return passes.on(columns).combine(self.raw_weights, passes.points.take(i), shifts=own)
 
     def partial_matvec(self, index: np.ndarray, V: np.ndarray) -> np.ndarray:
         if self.spherical or not len(index):
@@ -136,7 +141,7 @@ class DeviceCombined(BlockCombined):
         if self.spherical or not self.on_device:
             return super().solve_among(index, ridge, B)
         device = self.grams.device
-        A = self._among(index)
+        A = self._entries(index, index)
         A.diagonal().add_(device.put(np.broadcast_to(ridge, len(index))))
         if not factor_in_place(A):
             raise LinAlgError("The matrix is not positive definite.")

@@ -101,7 +101,7 @@ class SurveyOfChunk:
                 "open_rows(source, target=...)."
             )
         omega = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
-        random = np.random.default_rng([_checksum(X), len(y)])
+        random = np.random.default_rng([checksum_of_rows(X), len(y)])
         with np.errstate(divide="ignore"):
             # log(u) / omega, the logarithm of u^(1 / omega); rows without weight never win.
             keys = np.where(omega > 0, np.log(random.random(len(y))) / omega, -np.inf)
@@ -129,7 +129,8 @@ def _largest(keys: np.ndarray, size: int) -> np.ndarray:
     return np.sort(usable)
 
 
-def _checksum(X: Any) -> int:
+def checksum_of_rows(X: Any) -> int:
+    """A number that depends on the values of the rows, for random numbers that do so."""
     values = X.data if sp.issparse(X) else X
     if isinstance(values, np.ndarray):
         return zlib.crc32(np.ascontiguousarray(values).data)

@@ -1,0 +1,1 @@
+"""How far learning from features scales: rows, memory, accuracy, and other libraries."""

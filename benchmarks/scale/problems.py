@@ -1,0 +1,39 @@
+"""Public sets and a generated one, cut into training and test samples."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from benchmarks.scale.generated import block
+from multikernel import datasets
+
+SETS = ("higgs_sample", "a9a", "casp_rmsd", "mnist14")
+Sample = tuple[np.ndarray, np.ndarray]
+
+
+def load(name: str) -> tuple[np.ndarray, np.ndarray, str]:
+    """X, y and "regression" or "classification"."""
+    if name.startswith("generated"):
+        n = int(name.split("-")[1])
+        parts = [block(i, 16_384) for i in range(-(-n // 16_384))]
+        X, y = (np.concatenate(part)[:n] for part in zip(*parts, strict=True))
+        return X, y, "regression"
+    X, y, _ = datasets.load(name)
+    X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+    return X, np.asarray(y), "regression" if name == "casp_rmsd" else "classification"
+
+
+def split(X: np.ndarray, y: np.ndarray, kind: str) -> tuple[Sample, Sample, str]:
+    """A fifth of the samples, drawn at random, are for testing; at most 10,000."""
+    order = np.random.default_rng(0).permutation(len(X))
+    n_test = min(len(X) // 5, 10_000)
+    test, train = np.sort(order[:n_test]), np.sort(order[n_test:])
+    return (X[train], y[train]), (X[test], y[test]), kind
+
+
+def arguments(task: str) -> list[Any]:
+    """``"rows 100000"`` as a list with numbers."""
+    return [int(part) if part.isdigit() else part for part in task.split()]

@@ -1,0 +1,215 @@
+"""Cross-validation from sums over rows: one pass for all folds, rules and constants.
+
+Every row belongs to one fold, and a pass adds up the sums of each fold. The training part of a fold
+is the sum of the others, and the squared error on the fold itself follows from its own sums:
+
+    sum_i omega_i (y_i - w'phi_i - c)^2 = [-w; 1]'S [-w; 1] + W (m_y - w'm_phi - c)^2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from scipy.stats import rankdata
+from sklearn.base import clone
+
+from ..grams.engines import find_products
+from ..grams.lowrank.approximations import Approximation
+from ..grams.lowrank.small_sample import FeatureExpansion
+from ..grams.lowrank.sums import FeatureSums, SumsOfChunk
+from ..grams.memory import MemoryBudget
+from ..solvers.joint.find import find
+from ..solvers.passes.learn import FeatureProblem
+from ..solvers.passes.survey import checksum_of_rows
+from ..weighting import Weighting
+from .from_sums import Stream
+from .large import LargeSampleMixin
+
+DEFAULT_FOLDS = 5
+
+
+@dataclass(frozen=True)
+class FoldSums:
+    """The sums of every fold."""
+
+    folds: tuple[FeatureSums, ...]
+
+    def __add__(self, other: FoldSums) -> FoldSums:
+        return FoldSums(tuple(a + b for a, b in zip(self.folds, other.folds, strict=True)))
+
+    def without(self, f: int) -> FeatureSums:
+        """The sums of all folds but one."""
+        return add_up([own for g, own in enumerate(self.folds) if g != f])
+
+
+def add_up(sums: Sequence[FeatureSums]) -> FeatureSums:
+    """The sums of all samples, in order."""
+    return reduce(lambda a, b: a + b, sums)
+
+
+@dataclass(frozen=True)
+class FoldSumsOfChunk:
+    """Maps a chunk to the sums of its rows by folds, which are drawn evenly."""
+
+    sums: SumsOfChunk
+    n_folds: int
+
+    def __call__(self, chunk: Any) -> FoldSums:
+        X, y, sample_weight = chunk
+        n = X.shape[0]
+        fold = np.random.default_rng([checksum_of_rows(X), n, 1]).permutation(
+            np.arange(n) % self.n_folds
+        )
+        parts = []
+        for f in range(self.n_folds):
+            rows = np.flatnonzero(fold == f)
+            weights = None if sample_weight is None else sample_weight[rows]
+            parts.append(self.sums((X[rows], y[rows], weights)))
+        return FoldSums(tuple(parts))
+
+
+def squared_error(
+    sums: FeatureSums, expansion: FeatureExpansion, intercept: np.ndarray
+) -> tuple[float, float]:
+    """The squared error of a function on the samples of some sums, and that of their mean."""
+    D = expansion.features.n_features
+    both = np.vstack([-expansion.slopes, np.eye(len(intercept))])
+    offset = sums.mean[D:] - (sums.mean[:D] - expansion.shift) @ expansion.slopes - intercept
+    error = float(np.einsum("dt,de,et->", both, sums.products, both))
+    total = float(np.trace(sums.products[D:, D:]))
+    return error + sums.weight * float(offset @ offset), total
+
+
+class FoldSumsMixin(LargeSampleMixin):
+    """``approximation`` of the estimators that choose a constant and a rule by folds."""
+
+    cv: Any
+    scoring: Any
+    _chosen: tuple[Any, float]
+
+    def _search_rows(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any,
+        approximation: Approximation,
+        values: Sequence[float],
+        name: str,
+    ) -> tuple[Any, float]:
+        """Score every (weighting, value) on every fold by sums, and fit the best to all rows."""
+        this: Any = self
+        n_folds = self._check_search(name)
+        self._check_for_rows()
+        rows = self._open(X, y, sample_weight)
+        self._stream, self._streaming = None, False
+        stream = self._begin(rows, approximation)
+        some = stream.survey.X[: min(500, stream.survey.X.shape[0])]
+        origin = stream.features(some).mean(axis=0)
+        of = SumsOfChunk(stream.features, origin, stream.columns, find_products(this.engine))
+        found: FoldSums = self._reduce(rows, FoldSumsOfChunk(of, n_folds))
+        stream.sums = add_up(found.folds)
+        candidates = this._candidates()
+        scores = np.empty((n_folds, len(candidates), len(values)))
+        for f in range(n_folds):
+            problem = self._problem(stream, found.without(f))
+            for w, candidate in enumerate(candidates):
+                scores[f, w] = self._scores(stream, problem, candidate, values, found.folds[f])
+        mean = scores.mean(axis=0)
+        flat = mean.ravel()
+        this.best_index_ = int(np.argmax(flat))
+        best = np.unravel_index(this.best_index_, mean.shape)
+        this.best_score_ = float(flat[this.best_index_])
+        this.cv_results_ = {
+            "weighting": [candidate for candidate in candidates for _ in values],
+            name: np.tile(np.asarray(values, dtype=np.float64), len(candidates)),
+            "mean_test_score": flat,
+            "std_test_score": scores.std(axis=0).ravel(),
+            "rank_test_score": rankdata(-flat, method="min").astype(int),
+            **{f"split{f}_test_score": scores[f].ravel() for f in range(n_folds)},
+        }
+        this.n_splits_ = n_folds
+        self._chosen = candidates[int(best[0])], float(values[int(best[1])])
+        self._stream = stream
+        self._learn_rows(stream, None)
+        return self._chosen
+
+    def _check_search(self, name: str) -> int:
+        this: Any = self
+        kind = type(self).__name__
+        if this.loss != "squared":
+            raise ValueError(
+                f"{kind} with approximation=... scores all folds from the sums of one pass, which "
+                f"needs loss='squared'; got loss={this.loss!r}. Set it, or give {name[0]} to the "
+                "estimator without CV."
+            )
+        if self.scoring is not None:
+            raise ValueError(
+                f"{kind} with approximation=... knows squared errors of folds only (scoring=None: "
+                f"R^2, of labels -1 and +1 for classes); got scoring={self.scoring!r}."
+            )
+        folds = DEFAULT_FOLDS if self.cv is None else self.cv
+        if not isinstance(folds, Integral) or folds < 2:
+            raise ValueError(
+                f"{kind} with approximation=... draws its folds itself: cv must be a number of "
+                f"folds, at least 2, or None for {DEFAULT_FOLDS}; got {self.cv!r}."
+            )
+        return int(folds)
+
+    def _problem(self, stream: Stream, sums: FeatureSums) -> FeatureProblem:
+        this: Any = self
+        return FeatureProblem.of(
+            stream.features,
+            sums,
+            list(stream.exact_plan.names),
+            MemoryBudget.of(this.memory_budget),
+            center=this.center,
+            normalize=this.normalize,
+            n_jobs=effective_n_jobs(this.n_jobs),
+        )
+
+    def _scores(
+        self,
+        stream: Stream,
+        problem: FeatureProblem,
+        candidate: Any,
+        values: Sequence[float],
+        held: FeatureSums,
+    ) -> np.ndarray:
+        """R^2 on a fold for every constant, of functions learned from the others."""
+        this: Any = self
+        rule: Weighting = this._as_weighting(clone(candidate, safe=False))
+        make: Callable[[float], Any] = self._learner_with
+        Y = stream.columns(stream.survey.y)[0]
+        if rule.reads_samples:
+            rule = self._rule_from_sample(stream, problem, rule, make(values[0]), Y)
+        scores = []
+        for value in values:
+            found = find(problem.grams, problem.target, rule, make(value))
+            expansion: Any = problem.grams.expand(found.kernel_weights, found.machine.coef)
+            error, total = squared_error(held, expansion, found.machine.intercept)
+            scores.append(1.0 - error / total if total > 0 else 0.0)
+        return np.array(scores)
+
+    def _refuse_groups(self, groups: Any) -> None:
+        if groups is not None:
+            raise ValueError(
+                f"{type(self).__name__} with approximation=... draws its folds itself and has no "
+                "place for groups. Use approximation=None."
+            )
+
+    def _learner_with(self, value: float) -> Any:
+        raise NotImplementedError
+
+    def _learner_for_rows(self) -> Any:
+        return self._learner_with(self._chosen[1])
+
+    def _rule_for_rows(self) -> Weighting:
+        this: Any = self
+        rule: Weighting = this._as_weighting(clone(self._chosen[0], safe=False))
+        return rule
