@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import multikernel as mk
+from multikernel.grams import engines
 from multikernel.grams.memory import MemoryBudget
 from tests import naive
 from tests.grams.contract import AMPLE, GramsContract, assert_close, sample, sample_weights
@@ -174,3 +175,40 @@ def test_what_does_not_fit_is_not_offered():
     np.testing.assert_allclose(gram.solve(np.ones(400), B), want, rtol=0, atol=1e-9)
     for _ in range(4):  # products from the samples, then from a kept matrix
         np.testing.assert_allclose(ample.matvec(B), gram.matvec(B), rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("kept", [False, True])
+def test_parts_of_a_combination_are_computed_on_the_device(device, kept):
+    """What block steps and preconditioners ask for, with and without the matrix on the device."""
+    X, rng = sample(150), np.random.default_rng(0)
+    grams = on_device(BANKS["gaussians"], X, device=device).corrected(True, "trace")
+    gram, w = grams.combine(np.ones(40)), rng.normal(size=(20, 1))
+    K = grams.combine(np.ones(40)).dense()
+    gram.on_device = True
+    some, others = rng.permutation(150)[:20], np.array([7, 0, 149])
+    for _ in range(4 if kept else 1):
+        got = gram.partial_matvec(some, w)
+        np.testing.assert_allclose(got, K[:, some] @ w, rtol=0, atol=1e-13)
+    assert (gram._tensor is not None) == kept
+    np.testing.assert_allclose(gram.partial_matvec(some, w[:, 0]), K[:, some] @ w[:, 0], atol=1e-13)
+    np.testing.assert_allclose(gram.entries(others, some), K[np.ix_(others, some)], atol=1e-14)
+    np.testing.assert_allclose(gram.submatrix(some), K[np.ix_(some, some)], atol=1e-14)
+    ridge = np.linspace(0.1, 1.0, 20)
+    want = np.linalg.solve(K[np.ix_(some, some)] + np.diag(ridge), w)
+    np.testing.assert_allclose(gram.solve_among(some, ridge, w), want, rtol=0, atol=1e-9)
+    with pytest.raises(np.linalg.LinAlgError):
+        gram.solve_among(some, -10.0, w)
+    doubled = gram.scaled(2.0)
+    np.testing.assert_allclose(doubled.matvec(X[:, 0]), 2.0 * K @ X[:, 0], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_products_of_features(device):
+    rng = np.random.default_rng(0)
+    F, omega = rng.normal(size=(100, 7)), rng.uniform(0.5, 2.0, 100)
+    found = engines.find_products(f"torch:{device}")
+    np.testing.assert_allclose(found(F, None), F.T @ F, rtol=1e-12, atol=1e-12)
+    weighted = found(F, omega)
+    np.testing.assert_allclose(weighted, F.T @ (omega[:, None] * F), rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(weighted, weighted.T)

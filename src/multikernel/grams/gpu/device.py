@@ -42,7 +42,10 @@ class Device:
         return importlib.import_module("torch")
 
     def put(self, values: Any, dtype: Any = None) -> Any:
-        """A tensor with these values on the device, float64 unless told otherwise."""
+        """A tensor with these values on the device, float64 unless told otherwise.
+
+        On a processor it may share the memory of the values: it must not be written to.
+        """
         torch = self.torch
         dtype = torch.float64 if dtype is None else dtype
         if not isinstance(values, torch.Tensor):

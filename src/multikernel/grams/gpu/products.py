@@ -18,6 +18,6 @@ def products(F: np.ndarray, omega: np.ndarray | None, device: str) -> np.ndarray
         rows = slice(start, start + CHUNK_ROWS)
         some = where.put(F[rows])
         if omega is not None:
-            some = some * where.put(omega[rows]).sqrt_()[:, None]
+            some = some * where.put(omega[rows]).sqrt()[:, None]
         total.addmm_(some.T, some)
     return host((total + total.T).mul_(0.5))
