@@ -96,15 +96,17 @@ def whole_summary(n: int, d: int) -> float:
 # -- fits and predictions -------------------------------------------------------------------------
 
 
-def fit(model: Any, n: int, d: int, labels: bool, warm: bool = True) -> dict[str, Any]:
+def fit(model: Any, n: int, d: int, labels: bool) -> dict[str, Any]:
+    """One fit, after one on fewer samples that compiles everything."""
     X, y = sample(n, d, labels)
-    seconds = timed(lambda: model.fit(X, y), 1, warm)
+    model.fit(X[:8000], y[:8000])
+    seconds = timed(lambda: model.fit(X, y), 1, False)
     X_new, y_new = sample(10_000, d, labels, seed=1)
     score = model.score(X_new, y_new)
     return {
         "seconds": seconds,
         "note": f"gap {model.duality_gap_:.1g}, {len(model.support_)} support vectors, "
-        f"score {score:.4f}",
+        f"{model.n_iter_} steps, score {score:.4f}",
     }
 
 
@@ -176,12 +178,12 @@ ENTRIES: dict[str, tuple[str, str, Entry]] = {
     "svm-60k": (
         "alignf + SVM, n = 60,000, d = 196",
         "5 s",
-        lambda: fit(_svm(196), 60_000, 196, True, warm=False),
+        lambda: fit(_svm(196), 60_000, 196, True),
     ),
     "lp-60k": (
         "lp-norm SVM, n = 60,000, d = 196",
         "10 s",
-        lambda: fit(_svm(196, mk.LpNorm(4 / 3)), 60_000, 196, True, warm=False),
+        lambda: fit(_svm(196, mk.LpNorm(4 / 3)), 60_000, 196, True),
     ),
     "ridge-10k": (
         "alignf + ridge, n = 10,000, d = 28",
@@ -190,10 +192,15 @@ ENTRIES: dict[str, tuple[str, str, Entry]] = {
     ),
     "himalaya-10k": ("himalaya, random search, n = 10,000", "", peers.himalaya_search),
     "gpytorch-10k": ("GPyTorch, sum of 10 RBF, n = 10,000", "", peers.gpytorch_fit),
+    "ridge-250k": (
+        "alignf + ridge, n = 250,000, d = 28",
+        "",
+        lambda: fit(_ridge(28), 250_000, 28, False),
+    ),
     "ridge-1m": (
         "alignf + ridge, n = 1,000,000, d = 28",
         "5 min",
-        lambda: fit(_ridge(28), 1_000_000, 28, False, warm=False),
+        lambda: fit(_ridge(28), 1_000_000, 28, False),
     ),
 }
 

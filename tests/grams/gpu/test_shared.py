@@ -179,12 +179,14 @@ def test_what_does_not_fit_is_not_offered():
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("kept", [False, True])
-def test_parts_of_a_combination_are_computed_on_the_device(device, kept):
+@pytest.mark.parametrize("bank", ["gaussians", "matrices"])
+def test_parts_of_a_combination_are_computed_on_the_device(bank, device, kept):
     """What block steps and preconditioners ask for, with and without the matrix on the device."""
     X, rng = sample(150), np.random.default_rng(0)
-    grams = on_device(BANKS["gaussians"], X, device=device).corrected(True, "trace")
-    gram, w = grams.combine(np.ones(40)), rng.normal(size=(20, 1))
-    K = grams.combine(np.ones(40)).dense()
+    kernels = BANKS["gaussians"] if bank == "gaussians" else [mk.Linear() + mk.Gaussian(0.1)]
+    grams = on_device(kernels, X, device=device).corrected(True, "trace")
+    gram, w = grams.combine(np.ones(grams.p)), rng.normal(size=(20, 1))
+    K = grams.combine(np.ones(grams.p)).dense()
     gram.on_device = True
     some, others = rng.permutation(150)[:20], np.array([7, 0, 149])
     for _ in range(4 if kept else 1):

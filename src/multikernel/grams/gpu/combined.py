@@ -116,7 +116,7 @@ class DeviceCombined(BlockCombined):
         if self._tensor is not None:
             return self._tensor[i[:, None], j]
         own = None if shifts is None else (shifts[0][i], shifts[1][j])
-        return passes.on(columns).combine(self.raw_weights, passes.points.take(i), shifts=own)
+        return passes.to(columns).combine(self.raw_weights, passes.points.take(i), shifts=own)
 
     def partial_matvec(self, index: np.ndarray, V: np.ndarray) -> np.ndarray:
         if self.spherical or not len(index):
@@ -128,7 +128,7 @@ class DeviceCombined(BlockCombined):
             # A product with one vector is several times as fast as with a matrix of one column.
             out = (rows.T @ W[:, 0])[:, None] if W.shape[1] == 1 else rows.T @ W
         else:
-            out = passes.on(index).combined_products(self.raw_weights, passes.points, W)
+            out = passes.to(index).combined_products(self.raw_weights, passes.points, W)
             shifts = self._shifts()
             if shifts is not None:
                 out -= shifts[0][:, None] * W.sum(dim=0)

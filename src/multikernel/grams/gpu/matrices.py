@@ -79,6 +79,10 @@ class MatrixPasses:
         """The same kernels on some of the samples."""
         return _OnSome(self, np.asarray(index))
 
+    def to(self, index: np.ndarray) -> MatrixPasses:
+        """The same kernels between all samples and some of them, which are the columns."""
+        return _ToSome(self, np.asarray(index))
+
     def _kernel(self, k: int, left: MatrixRows) -> Any:
         """Matrix k at some rows, float64, (left.n, n)."""
         if self.resident is not None:
@@ -207,3 +211,20 @@ class _OnSome(MatrixPasses):
             return None
         chosen = self.device.index(self.chosen)
         return self.whole.resident[:, chosen[:, None], chosen]
+
+
+class _ToSome(MatrixPasses):
+    """Passes over all rows and some columns of other passes."""
+
+    def __init__(self, whole: MatrixPasses, index: np.ndarray) -> None:
+        def read(k: int, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+            return whole.read(k, rows, index[columns])
+
+        super().__init__(whole.device, read, whole.p, len(index), whole.budget, whole.itemsize)
+        self.whole, self.chosen = whole, index
+
+    def _kernel(self, k: int, left: MatrixRows) -> Any:
+        if self.whole.resident is None:
+            return self.device.put(self.read(k, left.index, np.arange(self.n)))
+        rows, columns = self.device.index(left.index), self.device.index(self.chosen)
+        return self.whole.resident[k][rows[:, None], columns].to(self.device.torch.float64)

@@ -126,6 +126,10 @@ class DevicePasses:
             new._last = (w, some, coefficients)
         return new
 
+    def to(self, index: np.ndarray) -> DevicePasses:
+        """The same kernels between any samples and some of the points, which are the columns."""
+        return self.on(index)
+
     def new_points(self, Z: Any) -> DevicePoints:
         return DevicePoints(self.device, Z, self.family.offsets)
 
