@@ -24,7 +24,7 @@ from .device import Device, host
 from .facts import DeviceFacts
 from .points import STATISTIC, TABLE, TABLES, DevicePoints, evaluate, statistic
 from .sums import MAX_CLASSES, Columns, polynomial_rows
-from .table import Table, power_series, table_products, table_values
+from .table import DistanceFunction, power_series, table_products, table_values
 
 _INF = float("inf")
 _BOTH = (np.dtype(np.float32), np.dtype(np.float64))
@@ -85,7 +85,7 @@ class DevicePasses:
         self._points = points
         self._last: tuple[np.ndarray, DevicePasses, np.ndarray] | None = None
         #: the one function that a combination is, for pairs of the points
-        self.series: Table | None = None
+        self.series: DistanceFunction | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         return {"device": self.device, "family": self.family, "budget": self.budget}
@@ -386,16 +386,16 @@ class DevicePasses:
     def tables(self) -> Any:
         return self.device.put(np.empty(0) if self.family.tables is None else self.family.tables)
 
-    def _table(self, k: int) -> Table | None:
+    def _table(self, k: int) -> DistanceFunction | None:
         """Kernel k as a table, if it is one."""
         kind = int(self.family.kind[k])
         if kind not in TABLES:
             return None
         rate, end, place = self.family.params[k].tolist()
         values = self.tables[int(place) :]
-        return Table(STATISTIC[kind], int(self.family.group[k]), values, rate, end)
+        return DistanceFunction(STATISTIC[kind], int(self.family.group[k]), values, rate, end)
 
-    def _one_function(self, w: np.ndarray, left: DevicePoints) -> Table | None:
+    def _one_function(self, w: np.ndarray, left: DevicePoints) -> DistanceFunction | None:
         """The combination as a series or a table, if it is one function of one distance."""
         reduced, _ = self.combination(w)
         family = reduced.family
@@ -413,7 +413,9 @@ class DevicePasses:
             reduced.series = reduced._table(0)
             if found is not None:
                 name, values = STATISTIC[kind], self.device.put(found)
-                reduced.series = Table(name, group, values, 2.0 / bound, _INF, len(found))
+                reduced.series = DistanceFunction(
+                    name, group, values, 2.0 / bound, _INF, len(found)
+                )
         return reduced.series
 
     def combine(
@@ -450,7 +452,9 @@ class DevicePasses:
             out -= shifts[1]
         return out
 
-    def _one(self, k: int, table: Table | None, left: DevicePoints, right: DevicePoints) -> Any:
+    def _one(
+        self, k: int, table: DistanceFunction | None, left: DevicePoints, right: DevicePoints
+    ) -> Any:
         """Values of one kernel."""
         if table is not None:
             return table.on(statistic(table.statistic, left, right, table.group))

@@ -27,7 +27,7 @@ MAX_TERMS = 64
 LEFT_OUT = 2.0**-60
 
 
-class Table(NamedTuple):
+class DistanceFunction(NamedTuple):
     """``f(d) = sum_k w_k exp(-gamma_k d)`` as a table or as a power series.
 
     Attributes
@@ -79,7 +79,7 @@ def power_series(
 
 
 def table_values(
-    table: Table,
+    table: DistanceFunction,
     left: DevicePoints,
     right: DevicePoints,
     out: Any,
@@ -109,7 +109,7 @@ def table_values(
 
 
 def table_products(
-    table: Table, left: DevicePoints, right: DevicePoints, V: Any, budget: MemoryBudget
+    table: DistanceFunction, left: DevicePoints, right: DevicePoints, V: Any, budget: MemoryBudget
 ) -> Any:
     """``sum_j f(d_ij) V_j``, shape (left.n, t) for at most `tiles.MAX_VECTORS` columns."""
     device = left.device
@@ -137,7 +137,7 @@ def table_products(
 
 
 def _run(
-    table: Table,
+    table: DistanceFunction,
     rows: DevicePoints,
     columns: DevicePoints,
     out: Any,
