@@ -1,9 +1,10 @@
-"""Test error with part of the views removed: ignoring, mean filling, or dropping samples.
+"""Test error with part of the views removed: ignoring, completing, mean filling, or dropping.
 
     python -m benchmarks.missing_views [--sets NAME ...] [--samples N] [--splits N]
 
 Of every (sample, view) pair the given share is removed at random, in training and test samples
-alike; every sample keeps at least one view. Compared are ``missing="ignore"``, column means in
+alike; every sample keeps at least one view. Compared are ``missing="ignore"``,
+``missing="complete"`` and ``missing="absent"`` (with the hinge loss and C = 0.1), column means in
 place of missing values (``SimpleImputer``) before the same kernels, and training on complete
 samples alone (test samples are then filled with the means of these). Kernels are two Gaussians per
 view, with one and two median distances as their widths.
@@ -22,6 +23,10 @@ import multikernel as mk
 
 SHARES = (0.1, 0.4, 0.8)
 RULES = ("uniform", "loo")
+METHODS = (
+    *("ignored", "completed", "margins in observed views", "mean filled"),
+    "incomplete samples dropped",
+)
 MAX_TEST_SAMPLES = 500
 
 
@@ -50,6 +55,12 @@ def errors(
         return float(1.0 - fitted.score(X[n:], y[n:]))  # type: ignore[attr-defined]
 
     found = {"ignored": test(model("ignore").fit(X[:n], y[:n]))}
+    found["completed"] = test(model("complete").fit(X[:n], y[:n]))
+    if rule == "uniform":
+        margins = mk.MultiKernelClassifier(bank, mk.ObservedMargins(), 0.1, missing="absent")
+        found["margins in observed views"] = test(margins.fit(X[:n], y[:n]))
+    else:
+        found["margins in observed views"] = np.nan
     filled = make_pipeline(SimpleImputer(keep_empty_features=True), model())
     found["mean filled"] = test(filled.fit(X[:n], y[:n]))
     complete = np.flatnonzero(~np.isnan(X[:n]).any(axis=1))
@@ -65,10 +76,11 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=["mfeat", "proteinfold"])
     parser.add_argument("--samples", type=int, default=200, help="training samples")
     parser.add_argument("--splits", type=int, default=3)
+    parser.add_argument("--rules", nargs="+", default=list(RULES), choices=list(RULES))
     options = parser.parse_args()
-    print("| set | removed | weighting | ignored | mean filled | incomplete samples dropped |")
-    print("|---|---|---|---|---|---|", flush=True)
-    for rule, share, name in itertools.product(RULES, SHARES, options.sets):
+    print(f"| set | removed | weighting | {' | '.join(METHODS)} |")
+    print("|---" * (3 + len(METHODS)) + "|", flush=True)
+    for rule, share, name in itertools.product(options.rules, SHARES, options.sets):
         data = mk.datasets.load(name)
         y, results = np.asarray(data.target), []
         for split in range(options.splits):
@@ -76,7 +88,7 @@ def main() -> None:
             rows = order[: options.samples + MAX_TEST_SAMPLES]
             X = remove(data.data[rows].astype(float), data.views, share, split)
             results.append(errors(X, y[rows], options.samples, data.views, rule))
-        cells = [[one[method] for one in results] for method in results[0]]
+        cells = [[one[method] for one in results] for method in METHODS]
         shown = " | ".join(_cell(np.array(values)) for values in cells)
         print(f"| {name} | {share:.0%} | {rule} | {shown} |", flush=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 
+import numpy as np
 import pytest
 
 import multikernel as mk
@@ -67,8 +68,9 @@ def test_every_guide_page_shows_a_picture_and_an_output():
 def test_the_reference_names_every_public_object():
     text = (DOCS / "api.rst").read_text(encoding="utf-8")
     listed = set(re.findall(r"^   ([\w.]+)$", text, re.MULTILINE))
-    modules = {"bounds", "plot", "report", "datasets"}
+    modules = {"bounds", "plot", "report", "rows", "datasets"}
     assert set(mk.__all__) - listed - modules - {"__version__"} == set()
+    assert {f"rows.{n}" for n in mk.rows.__all__} - listed == set()
     assert {f"bounds.{n}" for n in mk.bounds.__all__} - listed == set()
 
 
@@ -126,3 +128,24 @@ def test_titles_match_the_front_page():
         page = (DOCS / target).read_text(encoding="utf-8")
         title = re.search(r"^# (.+)$", page, re.MULTILINE)[1]
         assert shown == title, f"{target} is called {title!r} and linked as {shown!r}"
+
+
+def test_commands_of_the_command_line_page_run(tmp_path, monkeypatch):
+    """``wine.csv`` and ``new.csv`` stand for the reader's own files."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    names = ("wine.csv", "new.csv")
+    for file in names:
+        kind = np.arange(48) % 2
+        columns = {
+            "alcohol": np.round(rng.normal(size=48) + 2 * kind, 3),
+            "acids": np.round(rng.normal(size=48), 3),
+            "quality": np.where(rng.normal(size=48) > 0, "high", "low"),
+            "kind": np.where(kind, "red", "white"),
+        }
+        rows = zip(*columns.values(), strict=True)
+        lines = [",".join(columns), *(",".join(map(str, row)) for row in rows)]
+        (tmp_path / file).write_text("\n".join(lines) + "\n")
+    blocks = [block for block, _ in pages.run(DOCS / "cli.md")]
+    assert len(blocks) >= 2
+    assert (tmp_path / "predictions.csv").read_text().count("\n") == 49

@@ -21,9 +21,10 @@ def load(name: str) -> tuple[np.ndarray, np.ndarray, str]:
         parts = [block(i, 16_384) for i in range(-(-n // 16_384))]
         X, y = (np.concatenate(part)[:n] for part in zip(*parts, strict=True))
         return X, y, "regression"
-    X, y, _ = datasets.load(name)
-    X = X.toarray() if sp.issparse(X) else np.asarray(X, dtype=np.float64)
-    return X, np.asarray(y), "regression" if name == "casp_rmsd" else "classification"
+    found = datasets.load(name)
+    X = found.data.toarray() if sp.issparse(found.data) else found.data
+    kind = "regression" if found.task == "regression" else "classification"
+    return np.asarray(X, dtype=np.float64), np.asarray(found.target), kind
 
 
 def split(X: np.ndarray, y: np.ndarray, kind: str) -> tuple[Sample, Sample, str]:

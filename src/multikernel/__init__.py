@@ -19,6 +19,7 @@ from ._version import __version__
 if _typing.TYPE_CHECKING:
     from . import bounds as bounds
     from . import report as report
+    from . import rows as rows
     from ._public import *  # noqa: F403
     from .report import plots as plot
 
@@ -27,6 +28,7 @@ _MODULES = {
     "bounds": "bounds",
     "plot": "report.plots",
     "report": "report",
+    "rows": "rows",
 }
 
 

@@ -16,8 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 
 from .estimators.classifier import MultiKernelClassifier
 from .estimators.folds import kept_splits
+from .estimators.grid_search import check_grid
 from .estimators.regressor import MultiKernelRegressor
-from .estimators.search import check_grid
 from .grams.protocol import Grams
 from .learners.base import Learner
 from .problem import Target

@@ -17,8 +17,8 @@ from sklearn.utils import _safe_indexing
 
 from .bounds.bound_factor import bound_factor, learned_block_norms, suggest_p
 from .estimators.classifier import MultiKernelClassifier
+from .estimators.grid_search import check_grid
 from .estimators.regressor import MultiKernelRegressor
-from .estimators.search import check_grid
 from .estimators.weights import Weights
 from .kernels import default_bank
 from .kernels.bank import as_bank

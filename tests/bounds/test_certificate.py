@@ -361,6 +361,25 @@ def test_kernels_that_learn_from_the_sample_prove_nothing(rng):
     assert "some of these learned from it" in str(found)
 
 
+def test_scales_of_the_default_bank_are_known_wherever_it_is_put(rng):
+    X, y = blobs(rng)
+    made = mk.default_bank(X, kind="gaussians")
+    inside = mk.default_bank(X[:, [0]], kind="gaussians")
+    for bank in (
+        made,
+        mk.per_view({"a": (inside, [0]), "b": (mk.Linear(), [1])}),
+        [2.0 * (made[0] + mk.Linear())],
+        [made[0] ** 0.5],
+    ):
+        model = mk.MultiKernelClassifier(bank, weighting="uniform").fit(X, y)
+        found = b.certificate(model, X, y, n_draws=50)
+        assert not any(row.proven for row in found.machines[0].bounds)
+        assert "hold column scales that were learned from data" in str(found)
+        assert found.verdict.startswith("Nothing is proven about new samples")
+    fixed = mk.MultiKernelClassifier(mk.gaussians(GAMMAS)).fit(X, y)
+    assert b.certificate(fixed, X, y, n_draws=50).machines[0].tightest() is not None
+
+
 def test_signed_weights_are_covered_by_the_block_norm(rng):
     X, y = blobs(rng)
     Ks = [gaussian(X, X, g) for g in GAMMAS]

@@ -133,11 +133,12 @@ kernels = ["Spectrum(k=2)"]
         "first: Linear()",
         "sequence: Spectrum(k=2)",
     ]
-    assert built[0].columns == (0, 1) and len(built[0].scaling.scale) == 2
+    assert built[0].columns == (0, 1) and built[0].scaling == "standard"
     assert built[13] == mk.Linear(columns=(2, 3, 4))
     assert built[17].columns == (5,)
     model = mk.MultiKernelClassifier(built, "uniform").fit(encoder(FRAME), [0, 1, 0, 1])
     assert model.kernel_names_ == built.names
+    assert len(model.bank_[0].scaling.scale) == 2  # learned in fit, from the training rows
 
 
 def test_kernels_of_a_view_see_its_columns_only(tmp_path):

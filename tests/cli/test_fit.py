@@ -6,6 +6,7 @@ import json
 import numpy as np
 import pytest
 from sklearn.datasets import dump_svmlight_file, make_classification
+from sklearn.model_selection import StratifiedKFold
 
 import multikernel as mk
 from multikernel.tables import Frame, TableModel, read_frame, write_columns
@@ -18,7 +19,12 @@ def test_fit_says_what_it_found_and_did(animals, tmp_path):
     assert "90 rows, 3 columns to learn from" in done.stderr
     assert "Classification with 3 classes: ape (30), bee (30), cat (30)" in done.stderr
     assert "holds texts" in done.stderr and f"Model: {model}" in done.stderr
-    assert "Chosen by cross-validation: loo, C = " in done.stdout
+    assert (
+        done.stdout.startswith("Accuracy 0.") and "(always answering 'ape': 0.333)" in done.stdout
+    )
+    assert "Chosen by 3-fold cross-validation: C = " in done.stdout
+    assert " among 0.01, 0.1, 1, 10, 100." in done.stdout
+    assert f"Next: multikernel predict {model} new.csv" in done.stderr
     loaded = mk.load(model)
     assert isinstance(loaded, TableModel) and loaded.target == "kind"
     assert loaded.encoder.names == ["size", "weight", "colour=blue", "colour=green", "colour=red"]
@@ -55,7 +61,9 @@ def test_fit_is_what_the_library_does(trained):
     loaded = mk.load(model)
     frame = read_frame(data)
     X = loaded.encoder(frame)
-    ours = mk.MultiKernelClassifier(C=10.0, random_state=0).fit(X, frame.columns["kind"].tolist())
+    cv = StratifiedKFold(5, shuffle=True, random_state=0)
+    ours = mk.MultiKernelClassifierCV(Cs=[10.0], cv=cv, random_state=0)
+    ours.fit(X, frame.columns["kind"].tolist())
     np.testing.assert_array_equal(ours.decision_function(X), loaded.estimator.decision_function(X))
 
 
@@ -161,7 +169,7 @@ def test_progress_is_shown_to_those_who_watch(options, animals, tmp_path, monkey
     monkeypatch.setattr(Out, "shows_progress", property(lambda self: self.chatty))
     model = tmp_path / "a.skops"
     done = succeed("fit", animals, "-y", "kind", "-o", model, "--folds", 2, *options)
-    assert done.stdout.startswith("What was learned")  # progress is not among the results
+    assert done.stdout.startswith("Accuracy 0.")  # progress is not among the results
     assert mk.load(model).estimator.verbose == 0
     if not options:
         assert "cross-validation" in done.stderr and "100%" in done.stderr
@@ -329,7 +337,27 @@ def test_certificates_doubt_kernels_that_have_seen_the_sample(animals, tmp_path)
     assert said["delta"] == 0.1
     given = [b for m in said["machines"] for b in m["bounds"] if b["kernels"] == "as given"]
     assert given and all(b["proven"] for b in given)
-    assert "Certificate of MultiKernelClassifier" in succeed("certificate", model, animals).stdout
+    assert (
+        "Certificate of MultiKernelClassifier" not in succeed("certificate", model, animals).stdout
+    )
+    shown = succeed("certificate", model, animals, "--details").stdout
+    assert "Certificate of MultiKernelClassifier" in shown
+
+
+def test_page_and_command_have_one_certificate(animals, tmp_path):
+    views = tmp_path / "views.toml"
+    views.write_text('[sizes]\ncolumns = ["size", "weight"]\n')  # names no kernels
+    model, page = tmp_path / "a.skops", tmp_path / "a.html"
+    succeed("fit", animals, "-y", "kind", "--views", views, "-o", model, "--C", 1,
+            "--report", page)  # fmt: skip
+    said = answer("certificate", model, animals)
+    assert said["risk"] is None and said["verdict"].startswith("Nothing is proven")
+    text = page.read_text()
+    assert "Nothing is proven about new samples" in text and "Proven with" not in text
+    shown = succeed("certificate", model, animals, "--details").stdout
+    theirs = [line for line in shown.splitlines() if line.startswith("  any weights")]
+    ours = [line for line in text.splitlines() if line.startswith("  any weights")]
+    assert theirs == ours
 
 
 def test_certificates_want_the_training_data(trained, tmp_path):

@@ -8,7 +8,7 @@ from multikernel import __version__
 from tests.cli.helpers import answer, call, fail, succeed
 
 COMMANDS = [
-    *("demo", "fit", "compare", "predict", "explain"),
+    *("demo", "fit", "compare", "predict", "explain", "report"),
     *("certificate", "bank", "reproduce", "datasets"),
 ]
 

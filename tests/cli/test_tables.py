@@ -78,8 +78,12 @@ def test_bytes_that_are_no_text_no_archive_no_table(tmp_path):
     with pytest.raises(DataError, match="could not be read"):
         read_frame(tmp_path / "cut.csv.gz")
     (tmp_path / "a.xlsx").write_bytes(noise)
-    with pytest.raises(DataError, match=r"not clear from its name.*\.parquet"):
+    pytest.importorskip("openpyxl")
+    with pytest.raises(DataError, match="could not be read as an Excel workbook"):
         read_frame(tmp_path / "a.xlsx")
+    (tmp_path / "a.ods").write_bytes(noise)
+    with pytest.raises(DataError, match=r"not clear from its name.*\.parquet"):
+        read_frame(tmp_path / "a.ods")
     with pytest.raises(FileNotFoundError):
         read_frame(tmp_path / "absent.csv")
 
@@ -95,8 +99,7 @@ def test_arrow_files_damaged_dated_or_without_pyarrow(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="could not be read"):
         read_frame(path)
     pyarrow.parquet.write_table(pa.table({"day": [datetime.date(2020, 1, 1)]}), path)
-    with pytest.raises(DataError, match="'day' holds dates"):
-        read_frame(path)
+    assert read_frame(path).columns["day"].tolist() == ["2020-01-01"]
     table = {"a": [1, None, 3], "b": [True, False, None], "c": ["x", None, "y"]}
     pyarrow.parquet.write_table(pa.table(table), path)
     frame = read_frame(path)
@@ -238,10 +241,10 @@ def test_unknown_categories_count_as_none_and_are_told():
 
 
 def test_numbers_can_be_categories_and_names_cannot():
-    frame = Frame.of({"code": [3.0, 1.0, 3.0], "name": ["anna", "bert", "carl"]})
-    encoder = TableEncoder.fit(frame.without(["name"]), categorical=["code"])
+    frame = Frame.of({"code": [3.0, 1.0, 3.0], "said": ["no way", "ok then", "why not"]})
+    encoder = TableEncoder.fit(frame.without(["said"]), categorical=["code"])
     assert encoder.names == ["code=1", "code=3"]
-    with pytest.raises(DataError, match=r"'name' holds 3 different texts in 3 rows.*--drop name"):
+    with pytest.raises(DataError, match=r"'said' holds 3 different texts in 3 rows.*--drop said"):
         TableEncoder.fit(frame)
     with pytest.raises(DataError, match="no column 'size'"):
         TableEncoder.fit(frame, categorical=["size"])

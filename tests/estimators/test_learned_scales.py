@@ -9,6 +9,7 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 import multikernel as mk
+from multikernel.estimators.scales import scales_by_default
 from multikernel.grams.memory import MemoryBudget
 from multikernel.kernels.learned_scales import LearnedScales
 from multikernel.kernels.rescaled import rescaled
@@ -31,13 +32,9 @@ def factors_of(kernel, data=None):
     return found / found.max()
 
 
-def last_round(bank):
-    return [int(name.rsplit("round ", 1)[1]) if "round " in name else 0 for name in bank.names]
-
-
 def test_two_of_twenty_columns_are_found():
     bank = mk.learned_scales(X, y, SMALL)
-    assert last_round(bank) == [0] * 3 + [1] * 3 + [2] * 3 + [3] * 3 + [4] * 3
+    assert [name.endswith(", learned scales") for name in bank.names] == [False] * 3 + [True] * 3
     assert bank[:3] == mk.KernelBank(SMALL.adapt(X), bank.names[:3])
     found = factors_of(bank[-1])
     assert set(np.argsort(-found)[:2]) == {3, 7}
@@ -75,7 +72,7 @@ def test_noise_returns_to_round_0():
     bank = mk.learned_scales(X, NOISE, SMALL)
     assert len(bank) == 3
     assert bank == mk.KernelBank(SMALL.adapt(X), bank._names)
-    assert len(mk.learned_scales(X, NOISE, SMALL, validate=False)) == 15
+    assert len(mk.learned_scales(X, NOISE, SMALL, validate=False)) == 6
 
 
 def test_few_samples_of_many_columns_return_to_round_0():
@@ -193,7 +190,44 @@ def test_sample_weights_and_large_samples():
     alone = mk.learned_scales(X[:100], y[:100], SMALL, rounds=1)
     assert found.names == alone.names
     few = mk.learned_scales(X, y, SMALL, rounds=2, validate=False, max_samples=80)
-    assert len(few) == 9
+    assert len(few) == 6
+
+
+def test_kernels_of_all_rounds_or_of_the_last():
+    last = mk.learned_scales(X, y, SMALL, rounds=3)
+    every = mk.learned_scales(X, y, SMALL, rounds=3, keep="all")
+    assert list(every)[:3] + list(every)[-3:] == list(last)
+    rounds = [name.rsplit(" ", 1)[1] for name in every.names[3:]]
+    assert rounds == ["1"] * 3 + ["2"] * 3 + ["3"] * 3
+    assert list(mk.learned_scales(X, y, SMALL, rounds=2, keep="all"))[-3:] == list(every)[6:9]
+
+
+@pytest.mark.parametrize("kind", [mk.MultiKernelRegressor, mk.MultiKernelClassifier])
+def test_defaults_learn_scales_of_tables_that_are_large_enough(kind):
+    wide = rng.normal(size=(420, 10))
+    signal = np.sin(2 * wide[:, 3]) + wide[:, 7] ** 2
+    target = signal if kind is mk.MultiKernelRegressor else signal > np.median(signal)
+    model = kind().fit(wide, target)
+    assert len(model.bank_) == 25
+    assert model.bank_.names[-1].endswith(", learned scales")
+    assert set(np.argsort(-model.column_importance_)[:2]) == {3, 7}
+    new = rng.normal(size=(300, 10))
+    truth = np.sin(2 * new[:, 3]) + new[:, 7] ** 2
+    truth = truth if kind is mk.MultiKernelRegressor else truth > np.median(signal)
+    plain = kind(mk.default_bank(wide)).fit(wide, target)
+    assert model.score(new, truth) > plain.score(new, truth)
+    assert len(plain.bank_) == 13
+    assert len(kind(weighting="uniform").fit(wide, target).bank_) == 13
+
+
+def test_tables_whose_scales_are_not_learned_by_default():
+    table = rng.normal(size=(400, 100))
+    assert scales_by_default(table)
+    assert not scales_by_default(table[:399])  # few samples
+    assert not scales_by_default(np.column_stack([table, table[:, 0]]))  # many columns
+    assert not scales_by_default(table[:, :1])  # nothing to compare
+    assert not scales_by_default(np.ones((400, 5)))
+    assert not scales_by_default(sp.csr_matrix(table))
 
 
 def test_constant_and_sparse_columns():
@@ -258,6 +292,7 @@ def test_an_open_bank_says_so():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ({"keep": "first"}, "keep must be 'last' or 'all'; got 'first'"),
         ({"rounds": 0}, "rounds must be a whole number of at least 1; got 0"),
         ({"rounds": 1.5}, "rounds must be a whole number"),
         ({"max_samples": 5}, "max_samples must be a whole number of at least 20"),

@@ -148,8 +148,9 @@ def test_intervals_and_deviations():
     X, y = problem()
     model = mk.MultiKernelRegressor(BANK, missing="ignore").fit(X, y)
     _, std = model.predict(np.vstack([X[:5], np.full((1, 6), NAN)]), return_std=True)
-    # At the centre of all kernels only the noise is left: the deviation knows of no missing view.
-    assert np.isfinite(std).all() and 0 < std[-1] <= std[:5].min()
+    # Nothing is known about the last sample: its deviation is near that of the targets.
+    assert np.isfinite(std).all() and std[-1] > std[:5].max()
+    assert std[-1] == pytest.approx(y.std(), rel=0.5)
     low, high = model.predict_interval(X)
     assert np.mean((y >= low) & (y <= high)) >= 0.85
 
@@ -233,3 +234,23 @@ def test_centring_over_a_view_does_not_give_left_out_targets_away(weighting):
     np.testing.assert_allclose(kernel_weights, kernel_weights[0], rtol=1e-6)
     full, y = problem(gaps=False)
     assert np.ptp(model.fit(full, y)[-1].kernel_weights_) > 0
+
+
+def test_standard_deviations_count_what_a_sample_lacks():
+    """They grow by what the missing view might have said, and are near the errors made."""
+    rng = np.random.default_rng(0)
+    a, b = rng.normal(size=(300, 3)), rng.normal(size=(300, 3))
+    y = np.sin(a[:, 0]) + b[:, 0] + b[:, 1] + 0.1 * rng.normal(size=300)
+    X = np.hstack([a, b])
+    lost = rng.random(300) < 0.3
+    X[lost, 3:] = np.nan
+    bank = mk.per_view({"a": slice(0, 3), "b": slice(3, 6)})
+    model = mk.MultiKernelRegressor(bank, missing="ignore").fit(X[:200], y[:200])
+    mean, std = model.predict(X[200:], return_std=True)
+    without = lost[200:]
+    assert std[without].mean() > 1.2 * std[~without].mean()
+    errors = np.sqrt(np.mean((y[200:] - mean)[without] ** 2))
+    assert 0.7 < errors / np.sqrt(np.mean(std[without] ** 2)) < 1.3
+    # The answers of complete samples are those of the closed form alone.
+    again = model.predict(X[200:][~without], return_std=True)[1]
+    np.testing.assert_allclose(again, std[~without])

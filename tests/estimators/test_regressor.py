@@ -217,7 +217,10 @@ def test_memory_layout_does_not_matter_and_inputs_stay(bank):
     for variant in (np.asfortranarray(X), wide[:, ::2], frozen):
         before = variant.copy()
         model = Regressor(BANKS[bank]).fit(variant, target, sample_weight=counts)
-        np.testing.assert_allclose(model.predict(variant), expected, atol=1e-10)
+        # Leave-one-out weights end an iteration, which magnifies rounding in another order.
+        np.testing.assert_allclose(
+            model.predict(variant), expected, rtol=0, atol=1e-8 * np.abs(expected).max()
+        )
         np.testing.assert_array_equal(variant, before)
 
 

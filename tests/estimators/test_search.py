@@ -501,6 +501,7 @@ def test_the_refit_is_the_plain_classifier_with_the_choice(bank):
         "best_score_",
         "best_index_",
         "cv_indices_",
+        "cv_predictions_",
         "cv_results_",
         "n_splits_",
     }
@@ -594,7 +595,7 @@ def test_the_search_nests_in_scikit_learn():
 
 def test_norms_are_walked_from_one_to_the_next(monkeypatch):
     """The next norm begins where the last one began, and finds what it finds alone."""
-    from multikernel.estimators import search
+    from multikernel.estimators import grid_search
 
     X, y = iris()
     X, y = X[50:], y[50:]
@@ -605,8 +606,8 @@ def test_norms_are_walked_from_one_to_the_next(monkeypatch):
         begun.append(warm)
         return find(*args, warm=warm, **options)
 
-    find = search.find
-    monkeypatch.setattr(search, "find", spy)
+    find = grid_search.find
+    monkeypatch.setattr(grid_search, "find", spy)
     bank = mk.per_feature(mk.Gaussian(0.5))
     together = mk.MultiKernelClassifierCV(bank, norms, Cs=costs, cv=3).fit(X, y)
     # Folds begin cold; everything else begins near weights that are known.

@@ -313,7 +313,7 @@ class GramsContract:
         assert np.all(np.abs(got - forms) <= self.rtol * terms)
 
     def test_parts_and_norm_of_a_combination(self, grams, twin, omega):
-        """Some rows, some rows and columns, and the norm: without the matrix, and with it."""
+        """Some rows and columns, their products, and the norm: without the matrix, and with it."""
         want = naive.combine(twin, self.mu)
         scale = np.max(np.abs(want)) * self.rtol
         centred = naive.center(want, omega)
@@ -323,6 +323,20 @@ class GramsContract:
             np.testing.assert_allclose(operator.rows(index), want[index], rtol=0, atol=scale)
             among = operator.submatrix(index)
             np.testing.assert_allclose(among, want[np.ix_(index, index)], rtol=0, atol=scale)
+            got = operator.entries(index[:2], index)
+            np.testing.assert_allclose(got, want[np.ix_(index[:2], index)], rtol=0, atol=scale)
+            for v in (np.arange(1.0, 5.0), np.ones((4, 2))):
+                got = operator.partial_matvec(index, v)
+                np.testing.assert_allclose(got, want[:, index] @ v, rtol=0, atol=10 * scale)
+            none = np.zeros(0, dtype=np.intp)
+            assert operator.submatrix(none).shape == (0, 0)
+            assert operator.entries(none, index).shape == (0, 4)
+            assert np.all(operator.partial_matvec(none, np.zeros(0)) == np.zeros(self.N))
+            ridge = np.full(4, 5.0 * np.abs(want).max())  # the weights may be negative
+            got = (want[np.ix_(index, index)] + np.diag(ridge)) @ operator.solve_among(
+                index, ridge, np.eye(4)
+            )
+            np.testing.assert_allclose(got, np.eye(4), atol=100 * self.rtol)
             assert operator.centred_norm(omega) == pytest.approx(norm, rel=20 * self.rtol)
             operator.dense()
 

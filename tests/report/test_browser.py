@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from multikernel.report import write_report
+from multikernel.report.labels import short_labels
 from tests.report.pages import leaderboard, searched
 
 CHROMIUM = (
@@ -185,7 +186,7 @@ def test_a_reader_with_a_keyboard(page):
     assert console(log) == []
     assert seen["ready"] == "yes" and seen["charts"] >= 12
     assert seen["empty"] == seen["misplaced"] == seen["unreachable"] == 0 and not seen["nan"]
-    names = set(model.kernel_names_)
+    names = set(short_labels(model.kernel_names_))
     assert seen["focused"] and seen["first"] in names
     assert " and " in seen["second"] and seen["second"].partition(" and ")[0] == seen["first"]
     assert seen["below"] and seen["below"] != seen["second"] and seen["gone"]

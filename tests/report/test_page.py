@@ -11,7 +11,8 @@ from numpy.testing import assert_allclose
 import multikernel as mk
 from multikernel.estimators.voted import VotedKernelClassifier
 from multikernel.estimators.weights import Weights
-from multikernel.report import findings, write_report
+from multikernel.report import findings, held_out, write_report
+from multikernel.report.labels import short_labels
 from multikernel.report.page import SECTIONS
 from multikernel.report.svg import Scale, power
 from tests.report.pages import LABEL, VIEW, Page, leaderboard, searched, section, two_views
@@ -38,6 +39,7 @@ def test_tags_are_balanced_and_all_sections_are_there(report):
     page = Page(raw)
     ids = [a.get("id") for t, a in page.tags if t == "section"]
     assert ids == [name for name, *_ in SECTIONS] + ["parameters"]
+    assert [a["href"][1:] for t, a in page.tags if t == "a"][1:] == ids[:-1]
     assert "Not shown" not in page.text
     # Every link of the page leads somewhere on it.
     known = {a["id"] for _, a in page.tags if a.get("id")}
@@ -71,7 +73,7 @@ def test_names_are_escaped(report):
 def test_the_page_says_everything_without_its_script(report):
     model, _, _, raw = report
     page = Page(re.sub(r"<script>.*?</script>", "", raw, flags=re.S))
-    for name, weight in zip(model.kernel_names_, model.kernel_weights_, strict=True):
+    for name, weight in zip(short_labels(model.kernel_names_), model.kernel_weights_, strict=True):
         assert name in page.text
         assert f"{weight:.3g}" in page.text
     assert f"{model.best_score_:.4f}" in page.text
@@ -89,11 +91,12 @@ def test_every_picture_has_its_marks(report):
     assert section(raw, "points").count("<circle") == 3 * n
     assert section(raw, "path").count('class="err') == 9
     assert section(raw, "path").count('class="cell') == 9  # the map over C and p
-    ever = np.any(findings.find_stability(model, X, y).values > 0, axis=0)
+    ever = np.any(held_out.find_refits(model, X, y).shares > 0, axis=0)
     assert section(raw, "stability").count("<circle") == folds * ever.sum() > 0
     assert section(raw, "leaderboard").count("<svg") == 4
     assert section(raw, "convergence").count("<polyline") == 1
-    assert "<table" in section(raw, "certificate")
+    assert "<svg" not in section(raw, "certificate")  # vacuous: one sentence, and details
+    assert "<details" in section(raw, "certificate")
     assert raw.count("<title>") > p * p + 3 * n  # every mark has a text of its own
 
 
@@ -176,8 +179,9 @@ def test_data_frames_and_sparse_matrices(tmp_path, rng):
 
 
 def test_large_samples_are_drawn_from_and_the_page_says_so(tmp_path, monkeypatch):
-    for name in ("ALIGNMENT_POINTS", "SPECTRUM_POINTS", "SCATTER_POINTS", "STABILITY_POINTS"):
+    for name in ("ALIGNMENT_POINTS", "SPECTRUM_POINTS", "SCATTER_POINTS"):
         monkeypatch.setattr(findings, name, 40)
+    monkeypatch.setattr(held_out, "REFIT_POINTS", 40)
     bank, X, y = two_views()
     model = mk.MultiKernelClassifier(bank).fit(X, y)
     raw = render(model, X, y, tmp_path)
@@ -294,10 +298,10 @@ def test_stability_is_that_of_fits_by_hand():
 
     bank, X, y = two_views()
     model = mk.MultiKernelClassifierCV(bank, ["uniform", "alignf"], cv=3).fit(X, y)
-    found = findings.find_stability(model, X, y)
+    found = held_out.find_refits(model, X, y)
     plain = mk.MultiKernelClassifier(bank, model.weighting_, C=model.C_)
     splits = StratifiedKFold(5, shuffle=True, random_state=0).split(X, y)
-    for share, (train, _) in zip(found.values, splits, strict=True):
+    for share, (train, _) in zip(found.shares, splits, strict=True):
         weights = plain.fit(X[train], y[train]).kernel_weights_
         assert_allclose(share, weights / weights.sum(), rtol=1e-9)
 

@@ -101,7 +101,7 @@ def test_a_cluster_gives_the_same_bits(rng, tmp_path):
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 8])
 def test_any_number_of_workers_gives_the_same_bits(n, rng, tmp_path):
-    X, y = data(rng, 10_000)
+    X, y = data(rng, 5000)
     here = reduce_rows(open_rows(X, y, chunk_rows=50), moments, add)
     with workers(n) as client:
         for name, rows in sources(X, y, tmp_path).items():
@@ -117,7 +117,7 @@ def test_any_number_of_workers_gives_the_same_bits(n, rng, tmp_path):
 @pytest.mark.slow
 def test_workers_may_die_one_after_the_other(rng, tmp_path):
     """Every worker is killed once, some while they hold sums that are already made."""
-    X, y = data(rng, 10_000)
+    X, y = data(rng, 5000)
     here = reduce_rows(open_rows(X, y, chunk_rows=50), moments, add)
     with workers(3) as client:
         rows = sources(X, y, tmp_path)["Parquet"]
@@ -127,7 +127,7 @@ def test_workers_may_die_one_after_the_other(rng, tmp_path):
         def kill(n_rows):
             nonlocal done
             done += n_rows
-            if victims and done > 2000 * (4 - len(victims)):
+            if victims and done > 1000 * (4 - len(victims)):
                 os.kill(victims.pop(), signal.SIGKILL)
 
         assert np.array_equal(

@@ -274,3 +274,11 @@ def test_centring_does_not_give_left_out_targets_away(options):
     model = mk.MultiKernelRegressor(fit_intercept=False, **options).fit(X[:100], y[:100])
     free = mk.MultiKernelRegressor(**options).fit(X[:100], y[:100])
     assert model.score(X[100:], y[100:]) > free.score(X[100:], y[100:]) - 0.05
+
+
+def test_two_distinct_samples_leave_folds_that_say_nothing():
+    """All training samples of a fold are copies of one: every kernel is constant there."""
+    X = np.repeat([[0.0, 0.0], [1.0, 1.0]], 15, axis=0)
+    y = np.repeat([0.0, 1.0], 15)
+    model = mk.MultiKernelRegressor(mk.gaussians([0.1, 1.0]), weighting="loo").fit(X, y)
+    assert np.allclose(model.predict(X), y, atol=0.1)

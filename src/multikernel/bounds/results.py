@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -176,11 +176,51 @@ class Certificate:
         """Whether the best proven bound says no more than that probabilities are at most one."""
         return not self.risk() < 1.0
 
+    @property
+    def verdict(self) -> str:
+        """What is proven about new samples, in one sentence."""
+        total, hopeful = self.risk(), self.risk(proven=False)
+        if np.isinf(total):
+            said = "Nothing is proven about new samples: no bound has all its assumptions met"
+            if np.isinf(hopeful):
+                return f"{said}."
+            if hopeful >= 1:
+                return f"{said}, and even then none would be below 1."
+            return f"{said}; with them the smallest would be {hopeful:.3g}."
+        if total >= 1:
+            return (
+                f"Nothing useful is proven about new samples: the smallest bound on the error is "
+                f"{total:.3g}, and an error rate is at most 1 anyway."
+            )
+        what = self.machines[0].statement if len(self.machines) == 1 else "some classifier fails"
+        return f"Proven with probability {1 - self.delta:g}: {what} <= {total:.3g}."
+
+    def with_unmet(self, note: str) -> Certificate:
+        """The same certificate where one more assumption about the kernels fails.
+
+        Nothing changes where the certificate itself knows that the kernels came from the sample.
+        """
+
+        def more(unmet: tuple[str, ...]) -> tuple[str, ...]:
+            known = any(text.startswith("kernels fixed before the sample") for text in unmet)
+            return unmet if known else (note, *unmet)
+
+        machines = tuple(
+            replace(
+                machine,
+                bounds=tuple(replace(bound, unmet=more(bound.unmet)) for bound in machine.bounds),
+            )
+            for machine in self.machines
+        )
+        alignments = tuple(replace(one, unmet=more(one.unmet)) for one in self.alignments)
+        return replace(self, machines=machines, alignments=alignments)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain numbers, texts and lists, ready for JSON."""
         out = _plain(asdict(self))
         out["risk"] = _plain(self.risk())
         out["vacuous"] = self.vacuous
+        out["verdict"] = self.verdict
         out["unmet"] = list(self.unmet)
         for machine, entry in zip(self.machines, out["machines"], strict=True):
             best = machine.tightest()

@@ -16,6 +16,7 @@ from ..kernels.algebra import Composite, Power, Scaled
 from ..kernels.bank import as_bank
 from ..kernels.base import Kernel
 from ..kernels.distances import Exponential, Matern
+from ..kernels.from_sample import took_from_sample
 from ..kernels.vectors import Gaussian, Laplacian
 from ..problem.assumptions import AssumptionError, check_finite
 
@@ -107,6 +108,18 @@ def unmet_by_choice(estimator: Any) -> tuple[str, ...]:
         )
     if learned_kernels(estimator):
         return (f"{FIXED_KERNELS}; some of these learned from it (bank_ is not what was given)",)
+    if not estimator._is_precomputed:
+        bank = as_bank(estimator.kernels)
+        made = [
+            name
+            for entry, name in zip(bank.entries, bank._entry_names(), strict=True)
+            if took_from_sample(entry)
+        ]
+        if made:
+            return (
+                f"{FIXED_KERNELS}; {len(made)} of them, such as {made[0]}, hold column scales "
+                "that were learned from data (as those of mk.default_bank do)",
+            )
     return ()
 
 

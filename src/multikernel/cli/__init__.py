@@ -13,14 +13,36 @@ import typer
 from typer.core import TyperGroup
 
 from .._version import __version__
-from . import bank, certificate, compare, datasets, demo, explain, fit, predict, reproduce, warm_up
-from .common import usage_errors_for_machines
+from . import (
+    bank,
+    certificate,
+    compare,
+    datasets,
+    demo,
+    explain,
+    fit,
+    predict,
+    report,
+    reproduce,
+    warm_up,
+)
+from .common import COMMAND_LINE, usage_errors_for_machines
 
 
 class Commands(TyperGroup):
-    """Usage errors are JSON too, where JSON was asked for."""
+    """Usage errors are JSON too, where JSON was asked for; flags show no type in help."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        found = super().get_command(ctx, cmd_name)
+        if found is not None:
+            help_option = found.get_help_option(ctx)
+            for option in [*found.params, *([help_option] if help_option is not None else [])]:
+                if getattr(option, "is_flag", False):
+                    option.metavar = ""
+        return found
 
     def make_context(self, info_name: Any, args: list[str], *rest: Any, **extra: Any) -> Any:
+        COMMAND_LINE.set(tuple(args))
         with usage_errors_for_machines("--json" in args):
             return super().make_context(info_name, args, *rest, **extra)
 
@@ -62,16 +84,8 @@ def common(
 
 
 for module in (
-    demo,
-    fit,
-    compare,
-    predict,
-    explain,
-    certificate,
-    bank,
-    reproduce,
-    datasets,
-    warm_up,
+    *(demo, fit, compare, predict, explain, report),
+    *(certificate, bank, reproduce, datasets, warm_up),
 ):
     module.register(app)
 

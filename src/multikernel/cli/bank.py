@@ -28,8 +28,11 @@ def bank(
     impute: o.Impute = None,
     categories: o.Categories = o.CategoriesName.onehot,
     categorical: o.Categorical = None,
+    dates: o.Dates = False,
     drop: o.Drop = None,
+    sample: o.Sample = None,
     format: o.Format = None,
+    encoding: o.Encoding = None,
     jobs: o.Jobs = 1,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
@@ -55,6 +58,7 @@ def bank(
         say,
         data,
         format=format,
+        encoding=encoding,
         target=target,
         needs_target=False,
         task=task,
@@ -63,7 +67,9 @@ def bank(
         impute=impute,
         categories=categories,
         categorical=categorical,
+        dates=dates,
         drop=drop,
+        sample=sample,
     )
     encoder = problem.encoder(problem.frame)
     X = encoder(problem.frame)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,8 +17,12 @@ def certificate(
     delta: Annotated[
         float, typer.Option("--delta", help="All bounds hold at once but for this probability.")
     ] = 0.05,
+    details: Annotated[
+        bool, typer.Option("--details", help="Every bound, also where none says anything.")
+    ] = False,
     target: o.TargetColumn = None,
     format: o.Format = None,
+    encoding: o.Encoding = None,
     seed: o.Seed = 0,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
@@ -32,48 +35,39 @@ def certificate(
 
     multikernel certificate wine.skops wine.csv --delta 0.01
     """
+    import numpy as np
+
+    from ..report.about import IMPUTED
     from ..report.findings import find_certificate
     from ..tables import find_target, read_frame
-    from .problem import as_table_model, load_model
+    from .problem import as_table_model, load_model, without_unlabelled
 
     say = Out(quiet, as_json)
     with say.progress(f"Reading {model.name} and {data.name}"):
         loaded = load_model(model)
-        frame = read_frame(data, format=format)
+        frame = read_frame(data, format=format, encoding=encoding)
         table = as_table_model(loaded, frame, target)
     y = None
     if not hasattr(table.estimator, "offset_"):
+        frame, _, notes = without_unlabelled(frame, table.target or None, np.arange(len(frame)))
+        for note in notes:
+            say.note(f"Note: {note}")
         y = find_target(frame, table.target or None, table.task).values
     with say.progress("Computing bounds"):
         found = find_certificate(
-            table.estimator, table.features(frame), y, delta, random_state=seed
+            table.estimator,
+            table.features(frame),
+            y,
+            delta,
+            unmet=(IMPUTED,) if table.sample_kernels else (),
+            random_state=seed,
         )
-    if table.sample_kernels:
-        found = _with_doubt(found)
-    say.text(str(found))
+    say.text(found.verdict)
+    if details or not found.vacuous:
+        say.text(f"\n{found}")
+    else:
+        say.note("Every bound, and what each assumes: --details.")
     say.result(found.to_dict())
-
-
-def _with_doubt(found: Any) -> Any:
-    """The same certificate for kernels whose widths, scales or fillings came from the sample."""
-    note = (
-        "kernels fixed before the sample is seen; default kernels take their widths and scales "
-        "from it, and imputation its medians (name kernels with --kernels to have this met)"
-    )
-
-    def doubt(unmet: tuple[str, ...]) -> tuple[str, ...]:
-        known = any(text.startswith("kernels fixed before the sample") for text in unmet)
-        return unmet if known else (note, *unmet)
-
-    machines = tuple(
-        replace(
-            machine,
-            bounds=tuple(replace(bound, unmet=doubt(bound.unmet)) for bound in machine.bounds),
-        )
-        for machine in found.machines
-    )
-    alignments = tuple(replace(one, unmet=doubt(one.unmet)) for one in found.alignments)
-    return replace(found, machines=machines, alignments=alignments)
 
 
 def register(app: typer.Typer) -> None:

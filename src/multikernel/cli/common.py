@@ -5,10 +5,14 @@ from __future__ import annotations
 import functools
 import json
 import os
+import shlex
 import sys
+import threading
+import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -25,6 +29,9 @@ from rich.progress import (
 )
 
 F = TypeVar("F", bound=Callable[..., None])
+
+#: The words of the command that runs, without ``multikernel`` itself.
+COMMAND_LINE: ContextVar[tuple[str, ...]] = ContextVar("COMMAND_LINE", default=())
 
 #: What the library raises for things that users can put right; anything else is a bug.
 EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, NotImplementedError)
@@ -96,6 +103,38 @@ class Out:
 
             yield advance
 
+    @contextmanager
+    def clock(self, title: str, seconds: float) -> Iterator[None]:
+        """A bar that follows the clock towards an estimated end."""
+        with Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(),
+            TextColumn("{task.fields[state]}"),
+            TimeElapsedColumn(),
+            console=self.remarks,
+            transient=True,
+            disable=not self.shows_progress,
+        ) as bar:
+            task = bar.add_task(title, total=seconds, state="")
+            done = threading.Event()
+
+            def follow() -> None:
+                started = time.monotonic()
+                while not done.wait(0.5):
+                    passed = time.monotonic() - started
+                    part = min(passed / seconds, 0.99)
+                    state = f"about {part:.0%}" if passed < seconds else "longer than estimated"
+                    bar.update(task, completed=part * seconds, state=state)
+
+            follower = threading.Thread(target=follow, daemon=True)
+            follower.start()
+            try:
+                yield
+            finally:
+                done.set()
+                follower.join()
+
 
 @contextmanager
 def usage_errors_for_machines(wanted: bool) -> Iterator[None]:
@@ -148,11 +187,25 @@ def command(function: F) -> F:
             if os.environ.get("MULTIKERNEL_TRACEBACK"):
                 raise
             message = str(error) or type(error).__name__
+            message += what_would_work(getattr(error, "options", ()))
             out.result({"error": message})
             typer.echo(f"Error: {message}", err=True)
             raise typer.Exit(1) from None
 
     return run  # type: ignore[return-value]
+
+
+def command_of(*words: Any) -> str:
+    """A command as one would type it."""
+    return " ".join(["multikernel", *(shlex.quote(str(word)) for word in words)])
+
+
+def what_would_work(options: Sequence[str]) -> str:
+    """The command that was given with further options, as two more lines of an error message."""
+    line = COMMAND_LINE.get()
+    if not options or not line:
+        return ""
+    return f"\nThis would work:\n  {command_of(*line, *options)}"
 
 
 def _show_warning(
@@ -177,9 +230,20 @@ def check_places(*files: Path | None, tables: Path | None = None) -> None:
 
 
 def write_report(
-    out: Out, estimator: Any, X: Any, y: Any, path: Path, *, required: bool = True, **options: Any
+    out: Out,
+    estimator: Any,
+    X: Any,
+    y: Any,
+    path: Path,
+    *,
+    required: bool = True,
+    about: Any = None,
+    **options: Any,
 ) -> Path | None:
-    """Write the report page; where that part is not installed, say so."""
+    """Write the report page; where that part is not installed, say so.
+
+    ``about`` makes the summary of the data when the page is written.
+    """
     try:
         from ..report import write_report as write
     except ImportError as error:
@@ -190,4 +254,6 @@ def write_report(
         out.note(message)
         return None
     with out.progress("Writing the report"):
+        if about is not None:
+            options["about"] = about()
         return Path(write(estimator, X, y, path, **options))

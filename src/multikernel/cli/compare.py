@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -30,7 +31,9 @@ def compare(
     impute: o.Impute = None,
     categories: o.Categories = o.CategoriesName.onehot,
     categorical: o.Categorical = None,
+    dates: o.Dates = False,
     drop: o.Drop = None,
+    sample: o.Sample = None,
     folds: o.Folds = 5,
     repeats: Annotated[
         int, typer.Option("--repeats", min=1, help="How often the folds are drawn anew.")
@@ -39,7 +42,16 @@ def compare(
         Path | None, typer.Option("--out", "-o", help="Write the scores of all splits to a file.")
     ] = None,
     report: o.Report = None,
+    test: Annotated[
+        o.TestName,
+        typer.Option(
+            "--test",
+            help="Test of differences: corrected for training parts that overlap (Nadeau and "
+            "Bengio), or the plain one of the papers.",
+        ),
+    ] = o.TestName.corrected,
     format: o.Format = None,
+    encoding: o.Encoding = None,
     seed: o.Seed = 0,
     jobs: o.Jobs = 1,
     quiet: o.Quiet = False,
@@ -49,7 +61,7 @@ def compare(
 
     Repeated (stratified) cross-validation on the same splits; parameters are chosen on training
     parts only. Differences from the uniform combination and from the best single kernel are tested
-    as in the papers: one-sided paired t-tests at p = 0.1 and 0.05.
+    at p = 0.05 and 0.1, with a t-test corrected for training parts that overlap.
 
     [bold]Examples[/]
 
@@ -67,6 +79,7 @@ def compare(
         say,
         data,
         format=format,
+        encoding=encoding,
         target=target,
         task=task,
         kernels=kernels,
@@ -74,7 +87,9 @@ def compare(
         impute=impute,
         categories=categories,
         categorical=categorical,
+        dates=dates,
         drop=drop,
+        sample=sample,
     )
     rules: list[Any] = [evaluate_weighting(rule) for rule in weighting or leaderboard.RULES]
     methods = leaderboard.weightings(problem, rules, seed, jobs)
@@ -91,15 +106,14 @@ def compare(
             seed=seed,
             advance=advance,
             n_jobs=jobs,
+            test=test.value,
         )
-    winner = next((r for r in board.rows if r.kind == "weighting" and not r.error), None)
+    winner = board.recommended
     if winner is None:
         raise ValueError(f"No weighting could be fitted: {board.rows[-1].error}")
     say.show(board.table())
-    say.note(
-        "Tests are one-sided paired t-tests over the splits, as in the papers. Training parts "
-        "overlap, so that small p-values come too easily; --json has corrected ones as well."
-    )
+    for line in board.conclusions():
+        say.show(line)
     if out is not None:
         from ..tables import write_columns
 
@@ -114,16 +128,20 @@ def compare(
 def _report(
     say: Out, problem: Any, rule: Any, board: Any, path: Path, name: str, seed: int, jobs: int
 ) -> None:
-    """A page about the best weighting, fitted to all rows, with the leaderboard in it."""
+    """A page about the recommended weighting, fitted to all rows, with the leaderboard in it."""
+    from .fit import summary_of
     from .leaderboard import weightings
 
     encoder = problem.encoder(problem.frame)
     X = encoder(problem.frame)
-    with say.progress("Fitting the best weighting"):
+    with say.progress(f"Fitting {rule}"):
         (method,) = weightings(problem, [rule], seed, jobs)
         estimator = method.make(problem.bank(encoder, X), X).fit(X, problem.y)
     title = f"{name}: {problem.target.name}"
-    write_report(say, estimator, X, problem.y, path, cv_results=board.to_dict(), title=title)
+    about = partial(summary_of, problem, encoder, name, "")
+    write_report(
+        say, estimator, X, problem.y, path, cv_results=board.to_dict(), title=title, about=about
+    )
     say.note(f"Report: {path}")
 
 

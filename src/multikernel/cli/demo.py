@@ -32,8 +32,8 @@ def demo(
     from ..estimators import MultiKernelClassifier
     from ..tables import Frame, TargetColumn
     from . import leaderboard
-    from .fit import facts, summary_line, weights_table
     from .problem import TableProblem
+    from .telling import facts, summary_line, weights_table
     from .views import View
 
     say = Out(quiet, as_json)
@@ -41,7 +41,7 @@ def demo(
     data = load_breast_cancer()
     X, y = data.data, np.asarray(data.target_names)[data.target]
     say.note(f"Breast cancer: {X.shape[0]} tumours, {X.shape[1]} measurements, {len(set(y))} kinds")
-    with say.progress("Weighing thirteen kernels"):
+    with say.progress("Learning kernel weights"):
         started = time.perf_counter()
         model = MultiKernelClassifier().fit(X, y)
         seconds = time.perf_counter() - started
@@ -59,6 +59,8 @@ def demo(
         board = leaderboard.run(problem, methods, folds=5, repeats=1, seed=0, advance=advance)
     if say.chatty:
         say.show(board.table())
+        for line in board.conclusions():
+            say.show(line)
     page = write_report(
         say,
         model,

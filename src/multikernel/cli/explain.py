@@ -24,6 +24,7 @@ def explain(
     rows: Annotated[int, typer.Option("--rows", min=1, help="Rows to show.")] = 10,
     target: o.TargetColumn = None,
     format: o.Format = None,
+    encoding: o.Encoding = None,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
@@ -43,7 +44,7 @@ def explain(
     check_places(tables=out)
     with say.progress(f"Reading {model.name} and {data.name}"):
         loaded = load_model(model)
-        frame = read_frame(data, format=format)
+        frame = read_frame(data, format=format, encoding=encoding)
         table = as_table_model(loaded, frame, target)
     with say.progress(f"Explaining {len(frame)} rows"):
         shares = Shares.of(table.estimator, table.features(frame))

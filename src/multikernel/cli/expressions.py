@@ -104,6 +104,15 @@ def evaluate_weighting(expression: str) -> Any:
     return value
 
 
+def evaluate_approximation(expression: str) -> Any:
+    """Features in place of kernels: ``auto``, or an object with parameters."""
+    from ..grams.lowrank.approximations import Nystroem, RandomFeatures
+
+    if expression == "auto":
+        return expression
+    return evaluate(expression, {"Nystroem": Nystroem, "RandomFeatures": RandomFeatures})
+
+
 def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
     """The value of an expression over some names, plain values and the signs ``+ * ** /``."""
     known = {**{name.lower(): value for name, value in names.items()}, **names}

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sys
 import time
 from contextlib import redirect_stdout
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from . import options as o
-from .common import Out, check_places, command, write_report
+from .common import Out, check_places, command, command_of, write_report
 
 if TYPE_CHECKING:
     from .problem import TableProblem
@@ -36,15 +37,40 @@ def fit(
         float | None,
         typer.Option("--alpha", help="Ridge (regression). [default: cross-validation]"),
     ] = None,
+    scoring: Annotated[
+        str | None,
+        typer.Option(
+            "--scoring",
+            help="What cross-validation maximises, by scikit-learn's names: balanced_accuracy, "
+            "roc_auc, f1, neg_log_loss, ... [default: accuracy or R²]",
+            show_default=False,
+        ),
+    ] = None,
+    class_weight: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--class-weight",
+            help="balanced: rare classes count more. Or the weight of a class, such as yes=5 "
+            "(repeatable).",
+        ),
+    ] = None,
     impute: o.Impute = None,
     categories: o.Categories = o.CategoriesName.onehot,
     categorical: o.Categorical = None,
+    dates: o.Dates = False,
     drop: o.Drop = None,
     folds: o.Folds = 5,
+    groups: o.Groups = None,
+    sample: o.Sample = None,
     format: o.Format = None,
+    encoding: o.Encoding = None,
     seed: o.Seed = 0,
     jobs: o.Jobs = 1,
     device: o.Device = None,
+    chunks: o.Chunks = False,
+    scheduler: o.Scheduler = None,
+    approximation: o.Approximation = None,
+    loss: o.Loss = None,
     report: o.Report = None,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
@@ -58,17 +84,50 @@ def fit(
     multikernel fit wine.csv -y kind -k "gaussians([0.01, 0.1, 1])" -k linear -w alignf -w l1
 
     multikernel fit patients.parquet -y outcome --views views.toml --impute median
+
+    multikernel fit rare.xlsx -y failed --class-weight balanced --scoring roc_auc
+
+    multikernel fit folder-of-parquet-files -y energy --chunks --approximation "Nystroem(rank=500)"
     """
+    from ..estimators.assessment import assess
     from ..files import save
     from ..tables import TableModel
     from .problem import load_problem
+    from .sizes import announce, note_duplicates
+    from .telling import tell
 
     say = Out(quiet, as_json)
     check_places(out, report)
+    if chunks or scheduler is not None or data.is_dir():
+        if categories != o.CategoriesName.onehot:
+            raise ValueError("--categories kernel is not for --chunks; give views instead.")
+        fit_chunks(
+            say,
+            data,
+            out,
+            report,
+            {"rules": weighting or ["loo"], "cost": cost, "alpha": alpha},
+            {"approximation": approximation, "loss": loss, "random_state": seed, "n_jobs": jobs},
+            format=format,
+            target=target,
+            task=task,
+            kernels=kernels,
+            views=views,
+            impute=impute,
+            categorical=categorical,
+            drop=drop,
+            scheduler=scheduler,
+            jobs=jobs,
+        )
+        return
+    for value, name in ((approximation, "--approximation"), (loss, "--loss")):
+        if value is not None:
+            raise ValueError(f"{name} is for --chunks. Without it kernels are exact.")
     problem = load_problem(
         say,
         data,
         format=format,
+        encoding=encoding,
         target=target,
         task=task,
         kernels=kernels,
@@ -76,47 +135,160 @@ def fit(
         impute=impute,
         categories=categories,
         categorical=categorical,
+        dates=dates,
         drop=drop,
+        groups=groups,
+        sample=sample,
+        seed=seed,
     )
     assert problem.target is not None
     encoder = problem.encoder(problem.frame)
     X, y = encoder(problem.frame), problem.y
     bank = problem.bank(encoder, X)
+    copies = note_duplicates(say, X, problem.y, problem.groups)
     estimator = make_estimator(
         problem,
         bank,
         weighting or ["loo"],
         cost,
         alpha,
+        scoring=scoring,
+        class_weight=class_weight,
         folds=folds,
         random_state=seed,
         n_jobs=jobs,
         device=device,
     )
+    estimate = announce(say, estimator, X, y)
     started = time.perf_counter()
-    fit_with_progress(say, estimator, X, y)
+    fit_with_progress(say, estimator, X, y, estimate)
     seconds = time.perf_counter() - started
     model = TableModel(
         estimator, encoder, problem.target.name, problem.target.task, problem.sample_kernels
     )
     save(model, out)
     if report is not None:
-        write_report(say, estimator, X, y, report, title=f"{data.name}: {problem.target.name}")
-    if say.chatty:
-        say.show(weights_table(estimator))
-        say.show(summary_line(estimator, seconds))
-    say.note(f"Model: {out}" + (f"   Report: {report}" if report else ""))
-    say.result(
-        {
-            "model": out,
-            "report": report,
-            "rows": len(y),
-            "seconds": seconds,
-            "task": problem.target.task,
-            "reason": problem.target.reason,
-            **facts(estimator),
-        }
+        about = partial(summary_of, problem, encoder, data.name, out)
+        title = f"{data.name}: {problem.target.name}"
+        write_report(say, estimator, X, y, report, title=title, about=about)
+    found = assess(estimator, y)
+    words = ["--target", problem.target.name, *data_words(views, impute, dates, drop, categorical)]
+    made = {
+        "rows": len(y),
+        "task": problem.target.task,
+        "reason": problem.target.reason,
+        "duplicates": copies,
+        "notes": problem.notes,
+    }
+    steps = next_steps(found, data, words, out, report)
+    tell(say, estimator, out, report, seconds, made, found, steps)
+
+
+def fit_chunks(
+    say: Out,
+    data: Path,
+    out: Path,
+    report: Path | None,
+    choices: dict[str, Any],
+    options: dict[str, Any],
+    **reading: Any,
+) -> None:
+    """Fit from rows that are read in chunks."""
+    from ..files import save
+    from ..rows import sample_rows
+    from ..tables import TableModel
+    from .chunks import REPORT_ROWS, load_chunks, make_chunked_estimator
+    from .telling import tell
+
+    problem = load_chunks(say, data, **reading)
+    rows = problem.rows
+    estimator = make_chunked_estimator(problem, **choices, **options)
+    started = time.perf_counter()
+    estimator.set_params(verbose=int(say.shows_progress))
+    with redirect_stdout(sys.stderr):  # what it says are remarks
+        estimator.fit(rows)
+    estimator.set_params(verbose=0)
+    # The encoder knows the names; the estimator is given arrays without them from now on.
+    estimator.__dict__.pop("feature_names_in_", None)
+    seconds = time.perf_counter() - started
+    table = TableModel(
+        estimator, problem.encoder, problem.target, str(rows.task), problem.sample_kernels
     )
+    save(table, out)
+    if report is not None:
+        some, _ = sample_rows(rows, REPORT_ROWS, n_jobs=reading["jobs"])
+        write_report(say, estimator, some.X, some.y, report, title=f"{data.name}: {problem.target}")
+    made = {"rows": rows.n_rows or 0, "task": str(rows.task), "reason": str(rows.reason)}
+    tell(say, estimator, out, report, seconds, made)
+
+
+def data_words(
+    views: Path | None,
+    impute: str | None,
+    dates: bool,
+    drop: list[str] | None,
+    categorical: list[str] | None,
+) -> list[Any]:
+    """The options that say how to read the data, for another command."""
+    words: list[Any] = [] if views is None else ["--views", views]
+    words += [] if impute is None else ["--impute", str(impute)]
+    words += ["--dates"] if dates else []
+    words += [word for name in drop or () for word in ("--drop", name)]
+    return words + [word for name in categorical or () for word in ("--categorical", name)]
+
+
+def next_steps(
+    found: Any, data: Path, words: list[Any], out: Path, report: Path | None
+) -> list[str]:
+    """What to run next, by what was found."""
+    if found is not None and found.verdict == "nothing":
+        line = command_of("compare", data, *words)
+        return [f"Next, see whether anything else learns more: {line}"]
+    steps = [command_of("predict", out, "new.csv", "--out", "predictions.csv")]
+    if report is None:
+        steps.append(command_of("report", out, data, "--out", out.with_suffix(".html")))
+    return ["Next: " + steps[0]] + [f"      {step}" for step in steps[1:]]
+
+
+def summary_of(problem: TableProblem, encoder: Any, source: str, model: Path | str) -> Any:
+    """What the report says about the data."""
+    from ..report.about import IMPUTED, DataSummary
+
+    assert problem.target is not None
+    return DataSummary(
+        source=source,
+        target=problem.target.name,
+        columns=tuple(encoder.names),
+        notes=problem.notes,
+        rows=problem.rows,
+        model=str(model),
+        assumptions=(IMPUTED,) if problem.sample_kernels else (),
+    )
+
+
+def class_weights(given: list[str] | None, problem: TableProblem) -> Any:
+    """What ``--class-weight`` asks for: None, "balanced", or a weight for each named class."""
+    if not given:
+        return None
+    if given == ["balanced"]:
+        return "balanced"
+    classes = {str(c): c for c in set(problem.y.tolist())}
+    found: dict[Any, float] = {}
+    for word in given:
+        name, equals, value = word.rpartition("=")
+        if not equals or name not in classes:
+            known = ", ".join(sorted(classes)[:12])
+            raise ValueError(
+                f"--class-weight takes 'balanced', or class=weight with one of the classes "
+                f"{known}; got {word!r}."
+            )
+        try:
+            found[classes[name]] = float(value)
+        except ValueError:
+            raise ValueError(f"--class-weight {word}: {value!r} is not a number.") from None
+        if not found[classes[name]] > 0:
+            raise ValueError(f"--class-weight {word}: weights must be positive.")
+    return found
 
 
 def make_estimator(
@@ -126,12 +298,14 @@ def make_estimator(
     cost: float | None,
     alpha: float | None,
     *,
+    scoring: str | None = None,
+    class_weight: list[str] | None = None,
     folds: int,
     random_state: int,
     n_jobs: int,
     device: str | None = None,
 ) -> Any:
-    """The estimator that the options ask for; what is left open is left to cross-validation."""
+    """The search that the options ask for; one candidate is cross-validated for its score."""
     from .. import estimators
     from .expressions import evaluate_weighting
 
@@ -140,30 +314,51 @@ def make_estimator(
     unused, name = (alpha, "--alpha") if classifies else (cost, "--C")
     if unused is not None:
         raise ValueError(f"{name} is not for {problem.target.task}.")
+    if class_weight and not classifies:
+        raise ValueError("--class-weight is not for regression.")
+    check_scoring_name(scoring)
     chosen: Any = [evaluate_weighting(rule) for rule in rules]
     value = cost if classifies else alpha
-    options: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs, "device": device}
-    if value is not None and len(chosen) == 1:
-        if classifies:
-            return estimators.MultiKernelClassifier(bank, chosen[0], C=value, **options)
-        return estimators.MultiKernelRegressor(bank, chosen[0], alpha=value, **options)
-    grid: dict[str, Any] = {}
+    options: dict[str, Any] = {
+        "random_state": random_state,
+        "n_jobs": n_jobs,
+        "device": device,
+        "scoring": scoring,
+        "selection": "one-standard-error",
+        "cv": folds_for(problem.y, classifies, folds, random_state, problem.groups),
+    }
     if value is not None:
-        grid["Cs" if classifies else "alphas"] = [value]
-    options |= {"cv": folds_for(problem.y, classifies, folds, random_state), **grid}
-    cls = estimators.MultiKernelClassifierCV if classifies else estimators.MultiKernelRegressorCV
-    return cls(bank, chosen if len(chosen) > 1 else chosen[0], **options)
+        options["Cs" if classifies else "alphas"] = [value]
+    rule = chosen if len(chosen) > 1 else chosen[0]
+    if classifies:
+        weights = class_weights(class_weight, problem)
+        return estimators.MultiKernelClassifierCV(bank, rule, class_weight=weights, **options)
+    return estimators.MultiKernelRegressorCV(bank, rule, **options)
 
 
-def fit_with_progress(say: Out, estimator: Any, X: Any, y: Any) -> None:
-    """Fit; a search shows its own bar and a joint rule its own iterations, others get a clock."""
-    from ..weighting import JointWeighting, as_weighting
+def check_scoring_name(scoring: str | None) -> None:
+    """Refuse a scoring that scikit-learn does not know, with those most like it."""
+    import difflib
 
-    rule = estimator.weighting
-    joint = not isinstance(rule, list) and isinstance(as_weighting(rule), JointWeighting)
-    if not say.shows_progress or not (joint or hasattr(estimator, "cv")):
-        with say.progress(f"Fitting {len(y)} rows"):
+    from sklearn.metrics import get_scorer_names
+
+    names = get_scorer_names()
+    if scoring is not None and scoring not in names:
+        close = difflib.get_close_matches(scoring, names, n=3, cutoff=0.4)
+        hint = f" Did you mean {' or '.join(close)}?" if close else ""
+        raise ValueError(f"--scoring {scoring} is not known.{hint}")
+
+
+def fit_with_progress(
+    say: Out, estimator: Any, X: Any, y: Any, estimate: float | None = None
+) -> None:
+    """Fit; the bar follows the folds, or the clock where the time was estimated."""
+    if say.shows_progress and estimate is not None:
+        with say.clock(f"Fitting {len(y):,} rows", estimate):
             estimator.fit(X, y)
+        return
+    if not say.shows_progress:
+        estimator.fit(X, y)
         return
     estimator.set_params(verbose=1)
     with redirect_stdout(sys.stderr):  # what it says are remarks
@@ -171,107 +366,27 @@ def fit_with_progress(say: Out, estimator: Any, X: Any, y: Any) -> None:
     estimator.set_params(verbose=0)
 
 
-def folds_for(y: Any, classifies: bool, folds: int, seed: int) -> Any:
-    """Shuffled folds, no more than the smallest class has points (but two)."""
+def folds_for(y: Any, classifies: bool, folds: int, seed: int, groups: Any = None) -> Any:
+    """Shuffled folds, no more than the smallest class has samples (but two)."""
     import numpy as np
-    from sklearn.model_selection import KFold, StratifiedKFold
+    from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
 
+    if groups is not None:
+        n_groups = len(np.unique(groups))
+        if n_groups < folds:
+            raise ValueError(
+                f"--groups: {folds} folds need at least as many groups; there are {n_groups}. "
+                f"Choose fewer with --folds."
+            )
+        splitter = GroupKFold(folds)
+        if classifies:
+            splitter = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
+        # Explicit splits: model files hold numbers, and no splitters for groups.
+        return list(splitter.split(np.zeros((len(y), 1)), y, groups))
     if not classifies:
         return KFold(min(folds, len(y)), shuffle=True, random_state=seed)
     smallest = int(np.unique(y, return_counts=True)[1].min())
     return StratifiedKFold(max(2, min(folds, smallest)), shuffle=True, random_state=seed)
-
-
-# -- telling what was learned ---------------------------------------------------------------------
-
-
-def facts(estimator: Any) -> dict[str, Any]:
-    """What a fitted estimator says about itself, for machines."""
-    from ..kernels.bank import view_of
-
-    rows = kernel_rows(estimator)
-    views: dict[str, float] = {}
-    for row in rows:
-        view = view_of(row["kernel"])
-        if view:
-            views[view] = views.get(view, 0.0) + row["weight"]
-    out = {
-        "estimator": type(estimator).__name__,
-        "kernels": rows,
-        "views": views,
-        "support_vectors": len(estimator.support_),
-        "duality_gap": estimator.duality_gap_,
-        "objective": estimator.objective_,
-        "engine": estimator.engine_,
-    }
-    for name in ("C_", "alpha_", "weighting_", "best_score_", "alignment_"):
-        if hasattr(estimator, name):
-            out[name.rstrip("_")] = getattr(estimator, name)
-    if hasattr(estimator, "classes_"):
-        out["classes"] = estimator.classes_
-    return out
-
-
-def kernel_rows(estimator: Any) -> list[dict[str, Any]]:
-    """Weight and alignment of every kernel; mean weights where each class has its own."""
-    import numpy as np
-
-    weights = np.atleast_2d(estimator.kernel_weights_).mean(axis=0)
-    alone = np.asarray(estimator.kernel_alignments_, dtype=float)
-    alone = np.atleast_2d(alone).mean(axis=0)
-    return [
-        {"kernel": name, "weight": float(w), "alignment": float(a)}
-        for name, w, a in zip(estimator.kernel_names_, weights, alone, strict=True)
-    ]
-
-
-def weights_table(estimator: Any, most: int = 25) -> Any:
-    """Kernels with their weights; of many, the heaviest."""
-    from rich.table import Table
-
-    rows = kernel_rows(estimator)
-    shown = rows
-    if len(rows) > most:
-        shown = sorted(rows, key=lambda row: -abs(row["weight"]))[:most]
-    largest = max((abs(row["weight"]) for row in shown), default=0.0) or 1.0
-    total = sum(abs(row["weight"]) for row in rows) or 1.0
-    title = "What was learned" + (f" ({most} of {len(rows)} kernels)" if len(rows) > most else "")
-    table = Table(title=title, title_justify="left")
-    table.add_column("kernel")
-    table.add_column("alignment", justify="right")
-    table.add_column("weight", justify="right")
-    table.add_column("share", justify="right")
-    table.add_column("")
-    for row in shown:
-        bar = "█" * round(24 * abs(row["weight"]) / largest)
-        weight = f"{row['weight']:.4g}" if row["weight"] else "0"
-        share = f"{abs(row['weight']) / total:.1%}"
-        table.add_row(row["kernel"], f"{row['alignment']:.3f}", weight, share, bar)
-    return table
-
-
-def summary_line(estimator: Any, seconds: float) -> str:
-    """One or two sentences about the fit."""
-    import numpy as np
-
-    used = int(np.count_nonzero(np.atleast_2d(estimator.kernel_weights_).any(axis=0)))
-    parts = [
-        f"{used} of {len(estimator.kernel_names_)} kernels have a weight, "
-        f"{len(estimator.support_)} points a coefficient; proven relative duality gap below "
-        f"{max(estimator.duality_gap_, 1e-14):.0e}; {seconds:.1f} s."
-    ]
-    if estimator.device is not None:
-        parts.append(f"Computed by {estimator.engine_}.")
-    if hasattr(estimator, "best_score_"):
-        value = (
-            f"C = {estimator.C_:g}" if hasattr(estimator, "C_") else f"alpha = {estimator.alpha_:g}"
-        )
-        score = "accuracy" if hasattr(estimator, "classes_") else "R²"
-        parts.append(
-            f"Chosen by cross-validation: {estimator.weighting_}, {value} "
-            f"({score} {estimator.best_score_:.4f})."
-        )
-    return "\n".join(parts)
 
 
 def register(app: typer.Typer) -> None:

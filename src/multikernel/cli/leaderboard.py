@@ -1,23 +1,25 @@
-"""Methods against each other by repeated cross-validation, with the tests of the papers."""
+"""Methods against each other by repeated cross-validation, and which differences are real."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy import stats
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 from threadpoolctl import threadpool_limits
 
+from ..estimators.paired_tests import paired_t
 from ..weighting import NAMED
 from .problem import TableProblem
 
 #: Levels of the one-sided paired t-test.
 LEVELS = (0.05, 0.1)
+#: The test behind verdicts: corrected for training parts that overlap, or as in the papers.
+TESTS = {"corrected": "t-test corrected for overlapping training parts", "paper": "paired t-test"}
 #: What every method is held against.
 REFERENCE = "uniform"
 
@@ -73,6 +75,7 @@ class Leaderboard:
     folds: int
     repeats: int
     rows: tuple[LeaderboardRow, ...]
+    test: str = "corrected"
 
     def row(self, name: str) -> LeaderboardRow | None:
         return next((row for row in self.rows if row.name == name and not row.error), None)
@@ -94,12 +97,53 @@ class Leaderboard:
         other = self.row(reference)
         if other is None or row.error or row is other:
             return ""
+        corrected = self.test == "corrected"
         for level in LEVELS:
-            if self.p_value(row, other) < level:
+            if self.p_value(row, other, corrected=corrected) < level:
                 return f"better (p < {level:g})"
-            if self.p_value(other, row) < level:
+            if self.p_value(other, row, corrected=corrected) < level:
                 return f"worse (p < {level:g})"
         return ""
+
+    @property
+    def recommended(self) -> LeaderboardRow | None:
+        """The best weighting if it is shown to be better than the uniform one, else the latter."""
+        mine = [row for row in self.rows if row.kind == "weighting" and not row.error]
+        if not mine:
+            return None
+        plain = self.row(REFERENCE)
+        if plain is None or self.verdict(mine[0]).startswith("better (p < 0.05"):
+            return mine[0]
+        return plain
+
+    def conclusions(self) -> list[str]:
+        """What the table says about weightings, and about other models, in sentences."""
+        fine = [row for row in self.rows if not row.error]
+        mine = [row for row in fine if row.kind == "weighting"]
+        others = [row for row in fine if row.kind != "weighting"]
+        chosen = self.recommended
+        said: list[str] = []
+        if chosen is None:
+            return said
+        best = mine[0]
+        if best is not chosen:
+            p = self.p_value(best, chosen, corrected=self.test == "corrected")
+            said.append(
+                f"{best.name} has the best mean of the weightings, but no difference from "
+                f"{chosen.name} is shown (p = {p:.2f}): {chosen.name} is as good a choice."
+            )
+        elif self.verdict(best).startswith("better"):
+            said.append(f"{best.name} is better than {REFERENCE}.")
+        if others:
+            rival = others[0]
+            verdict = self.verdict(rival, chosen.name).partition(" ")[0]
+            if verdict == "better":
+                said.append(f"{rival.name} is better than {chosen.name} on these data.")
+            elif verdict == "worse":
+                said.append(f"{chosen.name} is better than {rival.name}, the best other model.")
+            else:
+                said.append(f"No difference from {rival.name}, the best other model, is shown.")
+        return said
 
     def mark(self, row: LeaderboardRow, reference: str = REFERENCE) -> str:
         """The verdict in signs, two at the stricter level."""
@@ -129,6 +173,7 @@ class Leaderboard:
                         "p_better_corrected": self.p_value(row, other, corrected=True),
                         "p_worse_corrected": self.p_value(other, row, corrected=True),
                     }
+                    entry[f"against_{name}"]["verdict"] = self.verdict(row, name)
             entry["verdict"] = self.verdict(row)
             rows.append(entry)
         return {
@@ -137,6 +182,9 @@ class Leaderboard:
             "folds": self.folds,
             "repeats": self.repeats,
             "levels": list(LEVELS),
+            "test": self.test,
+            "recommended": None if self.recommended is None else self.recommended.name,
+            "conclusions": self.conclusions(),
             "rows": rows,
         }
 
@@ -147,13 +195,13 @@ class Leaderboard:
         times = "" if self.repeats == 1 else f", {self.repeats} times"
         title = f"{self.metric}, {self.folds}-fold cross-validation{times}"
         strong, weak = (f"p < {level:g}" for level in LEVELS)
-        caption = f"++ better, -- worse ({strong}); + better, - worse ({weak})"
+        caption = f"++ better, -- worse ({strong}); + better, - worse ({weak}); {TESTS[self.test]}"
         table = Table(title=title, title_justify="left", caption=caption, caption_justify="left")
         table.add_column("method", overflow="fold")
         table.add_column(self.metric, justify="right")
         table.add_column("± s.e.", justify="right")
         table.add_column(f"vs {REFERENCE}", justify="center")
-        table.add_column("vs best", justify="center")
+        table.add_column("vs best single", justify="center")
         table.add_column("s per fit", justify="right")
         for row in self.rows:
             style = "bold" if row.kind == "weighting" else ""
@@ -172,19 +220,6 @@ class Leaderboard:
         return table
 
 
-def paired_t(differences: np.ndarray, overlap: float = 0.0) -> float:
-    """p-value of the one-sided test that the mean difference is positive.
-
-    ``t = mean / sqrt((1/k + overlap) variance)`` with k - 1 degrees of freedom. Differences that
-    are all the same leave no doubt, or say nothing if they are zero.
-    """
-    k = len(differences)
-    mean, variance = float(differences.mean()), float(differences.var(ddof=1))
-    if variance <= 1e-30 * max(mean**2, 1e-30):
-        return 1.0 if mean <= 0 else 0.0
-    return float(stats.t.sf(mean / math.sqrt((1.0 / k + overlap) * variance), k - 1))
-
-
 def run(
     problem: TableProblem,
     methods: Sequence[Method],
@@ -194,6 +229,7 @@ def run(
     seed: int,
     advance: Callable[[str], None],
     n_jobs: int = 1,
+    test: str = "corrected",
 ) -> Leaderboard:
     """Fit every method on every training part, score it on what was left out.
 
@@ -207,7 +243,8 @@ def run(
             "fewer with --folds."
         )
     with threadpool_limits(None if n_jobs < 0 else n_jobs):
-        return _run(problem, methods, folds, repeats, seed, advance)
+        board = _run(problem, methods, folds, repeats, seed, advance)
+    return replace(board, test=test)
 
 
 def _run(
@@ -220,7 +257,7 @@ def _run(
 ) -> Leaderboard:
     assert problem.target is not None
     classifies = problem.target.task == "classification"
-    cv = RepeatedStratifiedKFold if classifies else RepeatedKFold
+    cv: Any = RepeatedStratifiedKFold if classifies else RepeatedKFold
     splitter = cv(n_splits=folds, n_repeats=repeats, random_state=seed)
     y, n_splits = problem.y, folds * repeats
     scores = np.full((len(methods), n_splits), np.nan)

@@ -16,12 +16,18 @@ class FormatName(StrEnum):
     arrow = "arrow"
     npz = "npz"
     libsvm = "libsvm"
+    excel = "excel"
 
 
 class TaskName(StrEnum):
     auto = "auto"
     classification = "classification"
     regression = "regression"
+
+
+class TestName(StrEnum):
+    corrected = "corrected"
+    paper = "paper"
 
 
 class ImputeName(StrEnum):
@@ -33,7 +39,14 @@ class CategoriesName(StrEnum):
     kernel = "kernel"
 
 
-DATA_HELP = "Data file: .csv .tsv .parquet .arrow .feather .npz .svm .libsvm (text also .gz)."
+class LossName(StrEnum):
+    squared = "squared"
+    hinge = "hinge"
+    logistic = "logistic"
+    epsilon = "epsilon_insensitive"
+
+
+DATA_HELP = "Data file: .csv .tsv .xlsx .parquet .arrow .feather .npz .libsvm (text also .gz)."
 
 Data = Annotated[Path, typer.Argument(help=DATA_HELP, show_default=False)]
 Model = Annotated[
@@ -42,6 +55,27 @@ Model = Annotated[
 Format = Annotated[
     FormatName | None,
     typer.Option("--format", help="Format of the data, where the file's name does not say it."),
+]
+Encoding = Annotated[
+    str | None,
+    typer.Option(
+        "--encoding", help="Encoding of a text file, such as latin1 or utf-16. [default: utf-8]"
+    ),
+]
+Dates = Annotated[
+    bool, typer.Option("--dates", help="Read columns of dates as days since 1970-01-01.")
+]
+Sample = Annotated[
+    int | None,
+    typer.Option("--sample", min=10, help="Use this many rows only, drawn at random."),
+]
+Groups = Annotated[
+    str | None,
+    typer.Option(
+        "--groups",
+        help="Column that names groups, such as patients: rows of a group stay in one fold. It is "
+        "not learned from.",
+    ),
 ]
 TargetColumn = Annotated[
     str | None,
@@ -66,7 +100,7 @@ Weighting = Annotated[
         "--weighting",
         "-w",
         help="uniform, best, align, alignf, correlation, lp, l1, l2-ball, or such as "
-        "'LpNorm(p=1.5)'. Of several, cross-validation chooses. [default: alignf]",
+        "'LpNorm(p=1.5)'. Of several, cross-validation chooses. [default: loo]",
         show_default=False,
     ),
 ]
@@ -110,4 +144,38 @@ Json = Annotated[
 ]
 Report = Annotated[
     Path | None, typer.Option("--report", help="Also write a report, one HTML page, to this file.")
+]
+Chunks = Annotated[
+    bool,
+    typer.Option(
+        "--chunks",
+        help="Read the rows in chunks and learn from features of the kernels: any number of rows, "
+        "in bounded memory. DATA may be a folder of files.",
+    ),
+]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        help="Make the passes over the chunks on a dask cluster; the address of its scheduler, "
+        "such as tcp://host:8786. Every worker must see the data under the same path.",
+    ),
+]
+Approximation = Annotated[
+    str | None,
+    typer.Option(
+        "--approximation",
+        help="With --chunks: the features, such as 'Nystroem(rank=500)' or "
+        "'RandomFeatures(n_features=200)'. [default: Nystroem()]",
+        show_default=False,
+    ),
+]
+Loss = Annotated[
+    LossName | None,
+    typer.Option(
+        "--loss",
+        help="With --chunks: squared takes one pass over the rows; hinge and logistic (for "
+        "classes) take several. [default: squared]",
+        show_default=False,
+    ),
 ]

@@ -32,6 +32,7 @@ def predict(
     ] = None,
     target: o.TargetColumn = None,
     format: o.Format = None,
+    encoding: o.Encoding = None,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
@@ -52,7 +53,7 @@ def predict(
     say = Out(quiet, as_json)
     check_places(tables=out)
     with say.progress(f"Reading {model.name}"):
-        table, chunks, n_rows = open_new_rows(load_model(model), data, format, target)
+        table, chunks, n_rows = open_new_rows(load_model(model), data, format, target, encoding)
     score, done = Score(table), 0
     with (
         PredictionFile(say, out) as file,

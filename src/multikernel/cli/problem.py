@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,21 +19,43 @@ from ..tables import (
     find_target,
     read_frame,
 )
-from ..tables.frame import is_text
+from ..tables.complaints import Complaint, UnusableData, counts_rows, examine
+from ..tables.frame import is_text, missing
 from ..tables.reading import file_format
 from .common import Out
-from .views import View, build_bank, read_views
+from .views import View, build_bank, choose_views
 
 
 @dataclass(frozen=True)
 class TableProblem:
-    """Data that are ready to learn from, and what is to be combined on them."""
+    """Data that are ready to learn from, and what is to be combined on them.
+
+    Attributes
+    ----------
+    frame : Frame
+        Without target and groups.
+    target : TargetColumn or None
+    views : list of View
+    categorical : tuple of str
+    impute : str or None
+    dates : bool
+    groups : array of shape (n,) or None
+        Rows of the same group stay in one fold.
+    rows : array of shape (n,) or None
+        Row numbers in the file, from 1; None if all rows are used, in order.
+    notes : tuple of str
+        What was dropped, filled in or converted.
+    """
 
     frame: Frame
     target: TargetColumn | None
     views: list[View]
     categorical: tuple[str, ...]
     impute: str | None
+    dates: bool = False
+    groups: np.ndarray | None = None
+    rows: np.ndarray | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def y(self) -> np.ndarray:
@@ -45,11 +67,19 @@ class TableProblem:
         """Whether kernels depend on the sample: by their widths, or by how gaps were filled."""
         return self.impute is not None or any(view.uses_default for view in self.views)
 
+    @property
+    def texts(self) -> list[str]:
+        """The columns that kernels on sequences read."""
+        return [view.columns[0] for view in self.views if view.reads_text and view.columns]
+
     def encoder(self, frame: Frame) -> TableEncoder:
         """How to read these rows, learned from them."""
-        texts = [view.columns[0] for view in self.views if view.reads_text and view.columns]
         return TableEncoder.fit(
-            frame, categorical=self.categorical, texts=texts, impute=self.impute
+            frame,
+            categorical=self.categorical,
+            texts=self.texts,
+            impute=self.impute,
+            dates=self.dates,
         )
 
     def bank(self, encoder: TableEncoder, X: Any) -> Any:
@@ -62,6 +92,7 @@ def load_problem(
     data: Path,
     *,
     format: str | None = None,
+    encoding: str | None = None,
     target: str | None = None,
     needs_target: bool = True,
     task: str = "auto",
@@ -70,51 +101,135 @@ def load_problem(
     impute: str | None = None,
     categories: str = "onehot",
     categorical: Sequence[str] | None = None,
+    dates: bool = False,
     drop: Sequence[str] | None = None,
+    groups: str | None = None,
+    sample: int | None = None,
+    seed: int = 0,
 ) -> TableProblem:
-    """Read the data and say what they are."""
+    """Read the data, say what they are, and complain about everything at once."""
     with out.progress(f"Reading {data.name}"):
-        frame = read_frame(data, format=format)
+        frame = read_frame(data, format=format, encoding=encoding)
+    notes = list(frame.remarks)
+    given = len(frame)
     frame = frame.without(drop or ())
+    if drop:
+        notes.append(f"Left out, as asked: {_some(list(dict.fromkeys(drop)))}.")
+    rows = np.arange(given)
     found = None
+    if needs_target or target is not None or frame.sparse is not None:
+        frame, rows, said = without_unlabelled(frame, target, rows)
+        notes += said
+    if sample is not None and sample < len(frame):
+        chosen = draw_rows(frame, target, task, sample, seed)
+        notes.append(f"{sample:,} of {len(frame):,} rows are used, drawn at random (--sample).")
+        frame, rows = frame.take(chosen), rows[chosen]
     if needs_target or target is not None or frame.sparse is not None:
         found = find_target(frame, target, task)
         frame = frame.without([found.name])
-    expressions = tuple(kernels or ("default",))
-    if views is not None:
-        chosen = read_views(views, frame, expressions)
-        used = {name for view in chosen for name in view.columns or ()}
-        rest = [name for name in frame.names if name not in used]
-        if rest and frame.sparse is None:
-            frame = frame.without(rest)
-            out.note(f"Columns in no view are not used: {_some(rest)}.")
-    elif frame.views:
-        chosen = [View(name, columns, expressions) for name, columns in frame.views.items()]
-        used = {name for columns in frame.views.values() for name in columns}
-        alone = tuple(name for name in frame.names if name not in used)
-        chosen += [View("others", alone, expressions)] if alone else []
-    else:
-        chosen = [View("", None, expressions)]
-    problem = TableProblem(frame, found, chosen, tuple(categorical or ()), impute)
+    members = None
+    if groups is not None:
+        members = group_numbers(frame.require(groups, "column of groups"))
+        frame = frame.without([groups])
+    chosen_views, frame, said = choose_views(frame, tuple(kernels or ("default",)), views)
+    notes += said
+    problem = TableProblem(
+        frame, found, chosen_views, tuple(categorical or ()), impute, dates, members
+    )
+    wrong = examine(
+        frame, categorical=problem.categorical, texts=problem.texts, impute=impute, dates=dates
+    )
+    if wrong:
+        _describe(out, data, problem, notes)
+        raise UnusableData(usable(frame, wrong))
     if categories == "kernel" and views is None:
-        problem = _with_category_kernels(problem, expressions)
-    _describe(out, data, problem)
+        problem = _with_category_kernels(problem, tuple(kernels or ("default",)))
+    notes += what_was_filled(frame, impute)
+    notes += [
+        f"{name!r} counts the rows (1, 2, 3, ...). If it is an identifier, leave it out: --drop "
+        f"{name}."
+        for name, values in frame.columns.items()
+        if counts_rows(values)
+    ]
+    everything = len(rows) == given and np.array_equal(rows, np.arange(given))
+    problem = replace(problem, rows=None if everything else rows + 1, notes=tuple(notes))
+    _describe(out, data, problem, notes)
     return problem
+
+
+def without_unlabelled(
+    frame: Frame, target: str | None, rows: np.ndarray
+) -> tuple[Frame, np.ndarray, list[str]]:
+    """The rows that have a target; targets are never made up."""
+    name = "y" if target is None and frame.sparse is not None else target
+    if name is None or name not in frame.columns:
+        return frame, rows, []  # find_target says what is wrong
+    absent = missing(frame.columns[name])
+    count = int(absent.sum())
+    if not count or count == len(frame):
+        return frame, rows, []
+    kept = np.flatnonzero(~absent)
+    said = f"{count:,} of {len(frame):,} rows have no {name!r} and are not used."
+    return frame.take(kept), rows[kept], [said]
+
+
+def draw_rows(frame: Frame, target: str | None, task: str, size: int, seed: int) -> np.ndarray:
+    """Rows drawn at random, in order; of every class as many as its share, but at least two."""
+    rng = np.random.default_rng(seed)
+    if target is not None or frame.sparse is not None:
+        found = find_target(frame, target, task)
+        if found.task == "classification":
+            codes = np.unique(found.values, return_inverse=True)[1]
+            order = rng.permutation(len(frame))
+            place = np.empty(len(frame))
+            for c in range(codes.max() + 1):  # places in the queue of each class, evenly spread
+                own = order[codes[order] == c]
+                place[own] = np.where(np.arange(len(own)) < 2, -1.0, np.arange(len(own)) / len(own))
+            return np.sort(np.argsort(place, kind="stable")[:size])
+    return np.sort(rng.choice(len(frame), size, replace=False))
+
+
+def group_numbers(values: np.ndarray) -> np.ndarray:
+    """Groups as whole numbers; a row without one is a group of its own."""
+    words = [f"missing {i}" if v is None or v != v else str(v) for i, v in enumerate(values)]
+    return np.unique(words, return_inverse=True)[1]
+
+
+def what_was_filled(frame: Frame, impute: str | None) -> list[str]:
+    """How many entries imputation fills, by column."""
+    if impute is None:
+        return []
+    counts = {name: int(missing(values).sum()) for name, values in frame.columns.items()}
+    filled = [f"{name!r} ({count})" for name, count in counts.items() if count]
+    if not filled:
+        return []
+    shown = _some(filled, quote=False)
+    return [f"Missing values filled with medians or the most frequent category: {shown}."]
+
+
+def usable(frame: Frame, wrong: list[Complaint]) -> list[Complaint]:
+    """The complaints; if all columns would go, text is kept for a kernel on sequences."""
+    gone = {one.options[1] for one in wrong if one.options[:1] == ("--drop",)}
+    if gone != set(frame.names) or not gone:
+        return wrong
+    if len(frame.names) == 1 and is_text(frame.columns[frame.names[0]]):
+        return [replace(one, options=("-k", "Spectrum(k=3)")) for one in wrong]
+    return [replace(one, options=()) for one in wrong]
 
 
 def _with_category_kernels(problem: TableProblem, expressions: tuple[str, ...]) -> TableProblem:
     """Categories out of the common kernels, into one of their own each: equal or not."""
     encoder = problem.encoder(problem.frame)
     categories = [column.name for column in encoder.columns if column.kind == "category"]
-    numbers = tuple(column.name for column in encoder.columns if column.kind == "number")
+    numbers = tuple(column.name for column in encoder.columns if column.kind in ("number", "date"))
     if not categories:
         return problem
     views = [View("numbers", numbers, expressions)] if numbers else []
     views += [View(name, (name,), ("Linear()",)) for name in categories]
-    return TableProblem(problem.frame, problem.target, views, problem.categorical, problem.impute)
+    return replace(problem, views=views)
 
 
-def _describe(out: Out, data: Path, problem: TableProblem) -> None:
+def _describe(out: Out, data: Path, problem: TableProblem, notes: Sequence[str]) -> None:
     frame, target = problem.frame, problem.target
     d = len(frame.names) if frame.sparse is None else frame.sparse.shape[1]
     out.note(f"{data.name}: {len(frame)} rows, {d} columns to learn from.")
@@ -125,6 +240,8 @@ def _describe(out: Out, data: Path, problem: TableProblem) -> None:
             listed = [f"{c} ({s})" for c, s in zip(classes, sizes, strict=True)]
             said += f" with {len(classes)} classes: {_some(listed, 8, quote=False)}"
         out.note(f"{said}; {target.reason}.")
+    for note in notes:
+        out.note(f"Note: {note}")
 
 
 def _some(names: Sequence[str], most: int = 6, quote: bool = True) -> str:
@@ -141,15 +258,15 @@ def load_model(path: Path) -> Any:
 
 
 def open_new_rows(
-    model: Any, data: Path, format: str | None, target: str | None
+    model: Any, data: Path, format: str | None, target: str | None, encoding: str | None = None
 ) -> tuple[TableModel, Iterable[tuple[Any, Any]], int | None]:
     """A model, chunks (X, y or None) of rows to predict, and the number of rows if it is known."""
     from ..rows import open_rows
     from ..rows.files import find_files, first_frame
 
     paths = find_files(data, format)
-    if file_format(paths[0], format) == "libsvm":  # these are read at once
-        frame = read_frame(data, format=format)
+    if file_format(paths[0], format) in ("libsvm", "excel") or encoding is not None:
+        frame = read_frame(data, format=format, encoding=encoding)  # these are read at once
         table = as_table_model(model, frame, target)
         return table, [(table.features(frame), frame.columns.get(table.target))], len(frame)
     table = model

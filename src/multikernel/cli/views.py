@@ -17,6 +17,7 @@ A views file is TOML, one table per view::
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -25,9 +26,11 @@ from typing import Any
 
 from ..kernels.algebra import Composite, Power, Scaled
 from ..kernels.bank import KernelBank, PerFeature, distinct
-from ..kernels.default_bank import default_bank
 from ..kernels.sequences.ngrams import PerNgram
+from ..kernels.widths import tables_bank
 from ..tables import DataError, Frame, TableEncoder
+from ..tables.complaints import is_no_category
+from ..tables.frame import is_text
 from .expressions import evaluate_kernels, reads_text, uses_default
 
 
@@ -56,6 +59,64 @@ class View:
     @property
     def uses_default(self) -> bool:
         return any(map(uses_default, self.kernels))
+
+
+def choose_views(
+    frame: Frame, kernels: tuple[str, ...], path: Path | None
+) -> tuple[list[View], Frame, list[str]]:
+    """The views of a problem, the frame with the columns that they use, and what to say about it.
+
+    Views come from a views file or from the data file. Without either, kernels on sequences read
+    the one column of texts, and other kernels everything else.
+    """
+    if path is not None:
+        chosen = read_views(path, frame, kernels)
+        used = {name for view in chosen for name in view.columns or ()}
+        rest = [name for name in frame.names if name not in used]
+        if not rest or frame.sparse is not None:
+            return chosen, frame, []
+        return chosen, frame.without(rest), [f"Columns in no view are not used: {_some(rest)}."]
+    if frame.views:
+        chosen = [View(name, columns, kernels) for name, columns in frame.views.items()]
+        used = {name for columns in frame.views.values() for name in columns}
+        alone = tuple(name for name in frame.names if name not in used)
+        return chosen + ([View("others", alone, kernels)] if alone else []), frame, []
+    on_text = tuple(kernel for kernel in kernels if reads_text(kernel))
+    if not on_text:
+        return [View("", None, kernels)], frame, []
+    column = find_text_column(frame, on_text[0])
+    on_others = tuple(kernel for kernel in kernels if kernel not in on_text)
+    others = [name for name in frame.names if name != column]
+    view = View(column, (column,), on_text)
+    if on_others and others:
+        return [view, View("other columns", tuple(others), on_others)], frame, []
+    said = [f"{on_text[0]} reads {column!r}."]
+    if others:
+        said = [
+            f"{on_text[0]} reads {column!r}; other columns are not used. Add -k default to use "
+            "them as well."
+        ]
+    return [view], frame.without(others), said
+
+
+def find_text_column(frame: Frame, kernel: str) -> str:
+    """The one column of texts, or the only one that is no category."""
+    texts = [name for name, values in frame.columns.items() if is_text(values)]
+    longer = [name for name in texts if is_no_category(frame.columns[name])]
+    for found in (texts, longer):
+        if len(found) == 1:
+            return found[0]
+    if not texts:
+        raise DataError(f"{kernel} reads a column of texts, and the data have none.")
+    raise DataError(
+        f"{kernel} reads one column of texts, and the data have {len(texts)}: {_some(texts)}. "
+        "Leave the others out with --drop, or say in a views file which kernel reads which column."
+    )
+
+
+def _some(names: Sequence[str], most: int = 6) -> str:
+    shown = ", ".join(map(repr, names[:most]))
+    return shown + (f" and {len(names) - most} more" if len(names) > most else "")
 
 
 def read_views(path: Path, frame: Frame, kernels: tuple[str, ...]) -> list[View]:
@@ -135,6 +196,7 @@ def build_bank(views: list[View], encoder: TableEncoder, X: Any) -> KernelBank |
     """The bank of some views on encoded data; None for the default one on all columns."""
     if views == [View("", None, ("default",))] and not encoder.has_texts:
         return None
+    default = partial(tables_bank, sparse=encoder.sparse_width is not None)
     entries: list[Any] = []
     names: list[str] = []
     for view in views:
@@ -145,7 +207,7 @@ def build_bank(views: list[View], encoder: TableEncoder, X: Any) -> KernelBank |
             numeric = [c.name for c in encoder.columns if c.kind != "text"]
             columns = encoder.places(numeric)
         for expression in view.kernels:
-            bank = evaluate_kernels(expression, partial(_default_bank, X, columns))
+            bank = evaluate_kernels(expression, default)
             for entry, name in zip(bank.entries, bank._entry_names(), strict=True):
                 if isinstance(entry, PerFeature) and encoder.sparse_width is None:
                     each = range(len(encoder.names)) if columns is None else columns
@@ -162,12 +224,6 @@ def _feature_name(view: View, entry: PerFeature, column: str) -> str:
     return (
         f"{view.name}: {entry.kernel!r} on {column}" if view.name else f"{column}: {entry.kernel!r}"
     )
-
-
-def _default_bank(X: Any, columns: tuple[int, ...] | None) -> KernelBank:
-    if columns is None:
-        return default_bank(X)
-    return default_bank(X.numbers(columns) if hasattr(X, "numbers") else X[:, list(columns)])
 
 
 def place(entry: Any, columns: tuple[int, ...]) -> Any:

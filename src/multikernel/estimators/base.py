@@ -29,7 +29,7 @@ from ..grams.protocol import Expansion, Grams
 from ..grams.separate import SeparateExpansions
 from ..kernels.bank import KernelBank, as_bank
 from ..kernels.default_bank import default_bank
-from ..kernels.learned_scales import learns_from_targets
+from ..kernels.learned_scales import LearnedScales, learns_from_targets
 from ..kernels.sequences.base import reads_sequences
 from ..learners.base import Learner
 from ..problem import Solution, Target
@@ -41,7 +41,7 @@ from .importance import ColumnImportance
 from .missing import MissingMixin
 from .notebook import WeightsInNotebook
 from .progress import ProgressLine
-from .scales import learn_in_fit
+from .scales import learn_in_fit, scales_by_default
 from .weights import ViewWeights
 
 logger = logging.getLogger("multikernel")
@@ -108,8 +108,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
         """Validated X (and y): float arrays, CSR matrices, tables, or (n, n, p) kernel arrays."""
         if self._ignores_missing and (self._is_precomputed or reads_sequences(self.kernels)):
             raise ValueError(
-                "missing='ignore' is for kernels on columns of numbers, in which NaN marks missing "
-                f"values; got kernels={self.kernels!r}. Use missing='error'."
+                f"missing={self.missing!r} is for kernels on columns of numbers, in which NaN "
+                f"marks missing values; got kernels={self.kernels!r}. Use missing='error'."
             )
         if reads_sequences(self.kernels):
             return check_table(self, X, y, reset, **y_options)
@@ -217,7 +217,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
             if self._ignores_missing:
                 self.bank_, complete = self._observe(X, keep, weights)
             elif self.kernels is None and not self._is_coded:
-                self.bank_ = default_bank(X, kind=self._bank_kind, sample_weight=weights)
+                self.bank_ = self._default_bank(X, weights, target, budget)
             else:
                 names = getattr(self, "feature_names_in_", None)
                 bank = self.codes_.bank() if self.kernels is None else as_bank(self.kernels)
@@ -238,6 +238,23 @@ class MultiKernelEstimator(  # type: ignore[misc]
             symmetric=self._needs_symmetric_kernels,
             few_passes=self._makes_few_passes,
         )
+
+    def _default_bank(
+        self, X: Any, weights: np.ndarray | None, target: Target | None, budget: MemoryBudget
+    ) -> KernelBank:
+        """The kernels when none are given."""
+        if target is not None and self._learns_scales and scales_by_default(X):
+            return self._learn_scales(KernelBank([LearnedScales()]), X, target, budget)
+        return default_bank(X, kind=self._bank_kind, sample_weight=weights)
+
+    @property
+    def _learns_scales(self) -> bool:
+        """Whether `fit` may learn the scales of the columns when no kernels are given.
+
+        Leave-one-out weights can leave out what the scales do not improve; other rules cannot.
+        """
+        rule = getattr(self, "weighting", None)
+        return self._bank_kind == "tables" and isinstance(as_weighting(rule), LeaveOneOut)
 
     def _learn_scales(
         self, bank: KernelBank, X: Any, target: Target, budget: MemoryBudget
@@ -291,7 +308,9 @@ class MultiKernelEstimator(  # type: ignore[misc]
 
     @property
     def _has_gaps(self) -> bool:
-        """Whether some training samples lack the columns of some kernels."""
+        """Whether some training samples lack the columns of some kernels and are at the centre."""
+        if self.missing == "complete":
+            return False
         presence = self.__dict__.get("presence_")
         return presence is not None and bool(np.any(presence < 1))
 

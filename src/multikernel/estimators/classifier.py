@@ -19,10 +19,10 @@ from ..learners.svm import SVM
 from ..problem import Target
 from ..solvers.passes.survey import RowSurvey
 from ..solvers.passes.targets import LabelColumns
-from ..weighting import JointWeighting, LeaveOneOut, as_weighting
+from ..weighting import JointWeighting, LeaveOneOut, ObservedMargins, as_weighting
 from .base import MultiKernelEstimator
 from .large import APPROXIMATIONS, LargeSampleMixin, has_approximation
-from .missing import MISSING
+from .missing import MISSING_OR_ABSENT
 from .probabilities import CALIBRATIONS, ProbabilityMixin
 
 
@@ -177,8 +177,9 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
-        What to combine; None takes :func:`multikernel.default_bank`, or kernels of numbers, of
-        categories and of both if X is a data frame with categories. With ``"precomputed"``, X is
+        What to combine. None takes :func:`multikernel.default_bank`, for leave-one-out weights on
+        400 samples or more :func:`multikernel.learned_scales`, and for a data frame with categories
+        kernels of numbers, of categories and of both. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="loo"
         How the kernel weights are found: ``"loo"`` (smallest leave-one-out error,
@@ -217,11 +218,15 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         Tolerance of the SVM solver.
     max_iter : int, default=-1
         Limit on the SVM solver's iterations, -1 for none.
-    missing : {"error", "ignore"}, default="error"
+    missing : {"error", "ignore", "complete", "absent"}, default="error"
         What NaN in X means. ``"error"`` refuses it. With ``"ignore"`` a sample takes part through
         the kernels whose columns it has: for a kernel whose columns are all NaN it is at the
         centre of the samples that have them, and single values are filled with column means.
-        All kernel matrices are then held in memory.
+        All kernel matrices are then held in memory. With ``"complete"`` it is where kernels on
+        other columns predict it to be. ``"absent"`` does the same, and measures the
+        margin of every sample in the views that it has (:class:`ObservedMargins`): for the hinge
+        loss and a weighting of that class, :class:`LpNorm` or ``"uniform"`` (with ``"loo"`` it is
+        the default ``ObservedMargins()``); every class has weights of its own.
     approximation : Nystroem, RandomFeatures, "auto" or None, default=None
         None is exact. :class:`multikernel.Nystroem` and :class:`multikernel.RandomFeatures`
         replace every kernel by features and learn from sums over samples, in time proportional to
@@ -323,7 +328,7 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         "C": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
         "multiclass": [StrOptions({"shared", "per_class"})],
         "warm_start": ["boolean"],
-        "missing": [MISSING],
+        "missing": [MISSING_OR_ABSENT],
         "approximation": APPROXIMATIONS,
     }
 
@@ -406,10 +411,13 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         target = self._encode_labels(y, keep, weights)
         grams = self._make_grams(X, keep, weights, target)
         rule = self._as_weighting(self.weighting)
+        if self.missing == "absent":
+            rule = self._observed_margins(rule)
         learner = self._make_learner(self.C, grams)
         if isinstance(learner, Ridge):
             learner.leave_one_out = isinstance(rule, LeaveOneOut)
-        separate = self.multiclass == "per_class" and target.Y.shape[1] > 1
+        own = self.multiclass == "per_class" or isinstance(rule, ObservedMargins)
+        separate = own and target.Y.shape[1] > 1
         self._fit(grams, target, rule, learner, keep, separate=separate)
         return self
 

@@ -16,6 +16,7 @@ from ..grams.protocol import CombinedGram, Expansion, Grams
 from ..solvers.components import keep_matrix
 from ..solvers.kernel_kmeans import Clusters, kernel_kmeans
 from ..weighting.neighbours import nearest, neighbour_graph
+from .missing import MISSING
 from .unlabelled import UnlabelledEstimator
 
 #: Rows of the learned kernel that are searched for neighbours at once.
@@ -58,6 +59,10 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
         As in :class:`ConsensusKernel`.
     random_state : int, RandomState or None, default=None
         For the starts.
+    missing : {"error", "ignore", "complete"}, default="error"
+        What NaN in X means, as in :class:`MultiKernelClassifier`: samples that lack a view are at
+        its centre with ``"ignore"``, and where their other views predict them to be with
+        ``"complete"``.
     dtype, memory_budget, n_jobs, engine, device, verbose
         As in :class:`MultiKernelClassifier`.
 
@@ -95,6 +100,7 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
 
     _parameter_constraints = {
         **UnlabelledEstimator._parameter_constraints,
+        "missing": [MISSING],
         "n_clusters": [Interval(Integral, 1, None, closed="left")],
         "method": [StrOptions({"kmeans", "spectral"})],
         "n_init": [Interval(Integral, 1, None, closed="left")],
@@ -115,6 +121,7 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
         n_neighbors: int = 10,
         normalize: str | None = "multiplicative",
         random_state: Any = None,
+        missing: str = "error",
         dtype: Any = None,
         memory_budget: Any = None,
         n_jobs: int | None = None,
@@ -131,6 +138,7 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
         self.n_neighbors = n_neighbors
         self.normalize = normalize
         self.random_state = random_state
+        self.missing = missing
         self.dtype = dtype
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..kernels.bank import KernelBank
 from ..kernels.mixed_bank import mixed_columns_bank
-from ..tables.encoding import MOST_LEVELS
+from ..tables.complaints import MAX_LEVELS
 from ..tables.frame import as_column, is_text, present
 
 #: Codes of entries that are no level of the training sample.
@@ -219,7 +219,7 @@ class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         levels, rows = column.levels(), len(column.cells)
         if not levels:
             raise ValueError(f"TableCodes: column {column.name!r} is empty. Leave it out.")
-        if len(levels) > MOST_LEVELS or len(levels) > max(rows / 2, 2):
+        if len(levels) > MAX_LEVELS or len(levels) > max(rows / 2, 2):
             raise ValueError(
                 f"TableCodes: column {column.name!r} holds {len(levels)} different texts in {rows} "
                 f"rows, such as {levels[0][:40]!r}: too many for a category. Leave it out, give it "

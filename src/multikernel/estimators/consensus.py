@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from ..grams.protocol import Expansion, Grams
 from ..solvers.components import Components, principal_components
 from .base import MultiKernelEstimator
+from .missing import MISSING
 from .unlabelled import UnlabelledEstimator
 
 
@@ -66,6 +67,10 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
         Principal components; None for all with a positive eigenvalue.
     normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
         How kernels are brought to the same size, to which the weights refer.
+    missing : {"error", "ignore", "complete"}, default="error"
+        What NaN in X means, as in :class:`MultiKernelClassifier`: samples that lack a view are at
+        its centre with ``"ignore"``, and where their other views predict them to be with
+        ``"complete"``.
     dtype, memory_budget, n_jobs, engine, device, verbose
         As in :class:`MultiKernelClassifier`.
 
@@ -109,6 +114,7 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
 
     _parameter_constraints = {
         **UnlabelledEstimator._parameter_constraints,
+        "missing": [MISSING],
         "n_components": [None, Interval(Integral, 1, None, closed="left")],
     }
 
@@ -119,6 +125,7 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
         n_components: int | None = 2,
         *,
         normalize: str | None = "multiplicative",
+        missing: str = "error",
         dtype: Any = None,
         memory_budget: Any = None,
         n_jobs: int | None = None,
@@ -130,6 +137,7 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
         self.weighting = weighting
         self.n_components = n_components
         self.normalize = normalize
+        self.missing = missing
         self.dtype = dtype
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs

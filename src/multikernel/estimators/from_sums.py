@@ -98,10 +98,21 @@ class SumLearner:
 
     # -- passes and learning --
 
-    def _reduce(self, rows: Rows, map_chunk: Callable[[Any], Any]) -> Any:
+    def _reduce(
+        self,
+        rows: Rows,
+        map_chunk: Callable[[Any], Any],
+        what: str = "pass",
+        line: ProgressLine | None = None,
+    ) -> Any:
+        """One pass over the rows; ``verbose`` shows it, in a line of its own if there is none."""
         this: Any = self
+        if line is None:
+            with ProgressLine(type(self).__name__, this.verbose) as line:
+                return self._reduce(rows, map_chunk, what, line)
+        report = line.start_pass(what, rows.n_rows)
         jobs = effective_n_jobs(this.n_jobs)
-        return reduce_rows(rows, map_chunk, _plus, n_jobs=jobs, numbered=False)
+        return reduce_rows(rows, map_chunk, _plus, report=report, n_jobs=jobs, numbered=False)
 
     def _learn_rows(self, stream: Stream, rows: Rows | None) -> None:
         """Kernel weights and predictor from the sums (and further passes), and the attributes."""
@@ -152,7 +163,7 @@ class SumLearner:
                 problem,
                 rule,
                 learner,
-                partial(self._reduce, rows),
+                partial(self._reduce, rows, line=line),
                 columns,
                 find_products(this.engine),
                 tol=tol,

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..grams.engines import build
 from ..grams.memory import MemoryBudget
 from ..grams.protocol import Expansion, Grams, require_sizes
+from ..kernels.observed import Observed
 from ..learners.jackknife import Jackknife, plus_interval, split_radius
 from ..learners.leave_one_out import LeaveOneOutProblem, best_ridge, leave_one_out
 from ..problem import Target
@@ -29,6 +30,8 @@ METHODS = ("auto", "jackknife+", "cv+", "split")
 #: Up to this many samples the n x n matrix of the jackknife is kept in memory.
 MAX_JACKKNIFE_SAMPLES = 4000
 N_FOLDS = 10
+#: Training samples whose values stand for what a new sample lacks, in standard deviations.
+N_DONORS = 30
 #: Kernel values at new samples that are held at once.
 BLOCK_ENTRIES = 4_000_000
 
@@ -168,15 +171,47 @@ class IntervalMixin:
                     "predict_interval."
                 )
             known = self._jackknife(sample)
-            deviations = []
-            for rows in blocks_of(X.shape[0], sample.n):
-                diagonal = known.diagonal.values(self._build(X[rows], None), X[rows])
-                cross = known.cross_values(X[rows])
-                deviations.append(known.jackknife.deviations(cross, diagonal))
-            return np.concatenate(deviations)
+            found = self._deviations(known, X, sample)
+            lacking = absent_columns(getattr(self, "bank_", None), X)
+            if lacking is not None:
+                rows = np.flatnonzero(lacking.any(axis=1))
+                found[rows] = self._deviations_of_unknown(known, X[rows], lacking[rows], sample)
+            return found
         _, residuals = self._folds(sample)
         spread = np.sqrt(np.average(residuals**2, axis=0, weights=sample.omega))
         return np.tile(spread, (X.shape[0], 1))
+
+    def _deviations(self, known: ClosedForm, X: Any, sample: TrainingSample) -> np.ndarray:
+        deviations = []
+        for rows in blocks_of(X.shape[0], sample.n):
+            diagonal = known.diagonal.values(self._build(X[rows], None), X[rows])
+            cross = known.cross_values(X[rows])
+            deviations.append(known.jackknife.deviations(cross, diagonal))
+        return np.concatenate(deviations)
+
+    def _deviations_of_unknown(
+        self, known: ClosedForm, X: np.ndarray, lacking: np.ndarray, sample: TrainingSample
+    ) -> np.ndarray:
+        """Standard deviations of samples that lack views, shape (n_new, n_outputs).
+
+        What a sample lacks might be that of any training sample that has it. By the law of total
+        variance, the variance is the mean of the variances plus the variance of the predictions
+        with the values of training samples (N_DONORS draws) in place of what is missing.
+        """
+        donors = sample.part(np.arange(sample.n))
+        rng = np.random.default_rng(0)
+        means, variances = [], []
+        for _ in range(N_DONORS):
+            filled = X.copy()
+            for columns in np.unique(lacking, axis=0):
+                rows = np.flatnonzero((lacking == columns).all(axis=1))
+                for group in absent_groups(self.bank_, columns):  # type: ignore[attr-defined]
+                    whole = np.flatnonzero(~np.isnan(donors[:, group]).all(axis=1))
+                    given = donors[rng.choice(whole, len(rows))][:, group]
+                    filled[np.ix_(rows, group)] = given
+            means.append(self._outputs(self, self._named(filled)))
+            variances.append(self._deviations(known, filled, sample) ** 2)
+        return np.asarray(np.sqrt(np.mean(variances, axis=0) + np.var(means, axis=0, ddof=1)))
 
     # -- the sample -------------------------------------------------------------------------------
 
@@ -410,6 +445,31 @@ class ClosedForm:
     def cross_values(self, X: Any) -> np.ndarray:
         """``K(x, x_i)`` at new samples, shape (m, n)."""
         return self.cross.values(self.cross.encode(X))
+
+
+def absent_columns(bank: Any, X: Any) -> np.ndarray | None:
+    """Mask of the columns that new samples lack for whole kernels, (n, d); None without any."""
+    groups = column_groups(bank)
+    if not groups or not isinstance(X, np.ndarray):
+        return None
+    gaps = np.isnan(X)
+    out = np.zeros(X.shape, dtype=bool)
+    for group in groups:
+        out[np.ix_(gaps[:, group].all(axis=1), group)] = True
+    return out if out.any() else None
+
+
+def absent_groups(bank: Any, columns: np.ndarray) -> list[np.ndarray]:
+    """The columns of kernels that are lacking as a whole; smaller sets first."""
+    return [group for group in column_groups(bank) if columns[group].all()]
+
+
+def column_groups(bank: Any) -> list[np.ndarray]:
+    """The different sets of columns that kernels with missing values read."""
+    if bank is None:
+        return []
+    read = {kernel.columns for kernel in bank.entries if isinstance(kernel, Observed)}
+    return [np.array(columns) for columns in sorted(read, key=len)]
 
 
 def blocks_of(n_new: int, n: int) -> list[slice]:

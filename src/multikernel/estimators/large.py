@@ -137,7 +137,9 @@ class LargeSampleMixin(SumLearner):
         count = getattr(approximation, "rank", None) or 0
         size = min(max(MIN_HELD_ROWS, ROWS_PER_LANDMARK * count), MAX_HELD_ROWS)
         size = max(min(size, MAX_HELD_BYTES // (8 * max(rows.n_columns, 1))), count, 100)
-        survey: RowSurvey = self._reduce(rows, SurveyOfChunk(size, this._is_classification))
+        survey: RowSurvey = self._reduce(
+            rows, SurveyOfChunk(size, this._is_classification), "looking at the rows"
+        )
         if survey.n < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 samples with a positive weight; got "
@@ -178,7 +180,7 @@ class LargeSampleMixin(SumLearner):
         origin = stream.features(some).mean(axis=0)
         products = find_products(this.engine)
         sums: FeatureSums = self._reduce(
-            rows, SumsOfChunk(stream.features, origin, stream.columns, products)
+            rows, SumsOfChunk(stream.features, origin, stream.columns, products), "adding up"
         )
         return sums
 

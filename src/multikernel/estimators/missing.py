@@ -11,12 +11,15 @@ from sklearn.utils._param_validation import StrOptions
 
 from ..kernels.bank import KernelBank, as_bank, view_of
 from ..kernels.base import Kernel
+from ..kernels.completed import complete
 from ..kernels.default_bank import default_bank
 from ..kernels.observed import column_means, columns_read, name_columns, observe
+from ..weighting import LeaveOneOut, LpNorm, ObservedMargins, Uniform, Weighting
 from .frames import FrameMixin
 
-#: What the parameter ``missing`` may be.
-MISSING = StrOptions({"error", "ignore"})
+#: What the parameter ``missing`` may be; margins are those of classifiers.
+MISSING = StrOptions({"error", "ignore", "complete"})
+MISSING_OR_ABSENT = StrOptions({"error", "ignore", "complete", "absent"})
 #: Rows and views that a message names before it says that there are more.
 MAX_NAMED = 5
 
@@ -37,7 +40,7 @@ class MissingMixin(FrameMixin):
 
     @property
     def _ignores_missing(self) -> bool:
-        return self.missing == "ignore"
+        return self.missing != "error"
 
     @property
     def view_presence_(self) -> dict[str, float]:
@@ -50,8 +53,52 @@ class MissingMixin(FrameMixin):
                 f"This {type(self).__name__} has no view_presence_: it is there after fit with "
                 "missing='ignore'."
             )
-        shares = zip(self.bank_, self.bank_.names, self.presence_, strict=True)
-        return {kernel.view or name: float(share) for kernel, name, share in shares}
+        return self._by_view(self.presence_)
+
+    @property
+    def view_completion_(self) -> dict[str, float]:
+        """How well the others predict each view that samples lack, with ``missing="complete"``.
+
+        The part of the variance of the view's kernel that the other views predict in training
+        samples which have it, by leave-one-out: 1 is all of it, 0 none; a negative number says
+        that the mean of the others would have been better.
+        """
+        if self.missing != "complete" or "presence_" not in self.__dict__:
+            raise AttributeError(
+                f"This {type(self).__name__} has no view_completion_: it is there after fit with "
+                "missing='complete'."
+            )
+        known = [getattr(kernel, "completion", None) for kernel in self.bank_]
+        scores = np.array([np.nan if one is None else one.explained for one in known])
+        return {view: score for view, score in self._by_view(scores).items() if score == score}
+
+    def _by_view(self, values: np.ndarray) -> dict[str, float]:
+        named = zip(self.bank_, self.bank_.names, values, strict=True)
+        return {
+            getattr(kernel, "view", None) or view_of(name) or name: float(value)
+            for kernel, name, value in named
+        }
+
+    def _observed_margins(self, rule: Weighting) -> ObservedMargins:
+        """The rule of ``missing="absent"`` for this sample."""
+        has = self.__dict__.pop("_has_kernels")
+        if getattr(self, "loss", None) != "hinge" or isinstance(getattr(self, "C", None), str):
+            raise ValueError(
+                "missing='absent' measures margins: it needs loss='hinge' and a number C; got "
+                f"loss={self.__dict__.get('loss')!r}, C={self.__dict__.get('C')!r}. Use "
+                "missing='ignore' with other losses."
+            )
+        if isinstance(rule, ObservedMargins):
+            return rule.for_samples(has)
+        if isinstance(rule, LpNorm) and 1 < rule.p <= 2 and rule.squared:
+            return ObservedMargins(p=rule.p, tol=rule.tol, max_iter=rule.max_iter).for_samples(has)
+        if isinstance(rule, (LeaveOneOut, Uniform)):
+            return ObservedMargins().for_samples(has)
+        raise ValueError(
+            "missing='absent' learns weights and predictor together: weighting must be "
+            "mk.ObservedMargins(margin, p=...), mk.LpNorm with p above 1 and at most 2, or "
+            f"'uniform' for p = 2; got {rule!r}. Use missing='ignore' with other rules."
+        )
 
     def _check_missing(self, X: Any) -> None:
         """Refuse NaN in X, or an X in which it cannot be ignored."""
@@ -59,8 +106,8 @@ class MissingMixin(FrameMixin):
             refuse_missing(self, X)
         elif sp.issparse(X):
             raise ValueError(
-                "missing='ignore' needs a dense X, in which NaN marks missing values; got a "
-                "sparse one. Use X.toarray(), or missing='error'."
+                f"missing={self.missing!r} needs a dense X, in which NaN marks missing values; got "
+                "a sparse one. Use X.toarray(), or missing='error'."
             )
 
     def _observe(
@@ -88,6 +135,10 @@ class MissingMixin(FrameMixin):
                 f"every column that a kernel reads is NaN in row{'s' * (len(without) > 1)} "
                 f"{_some(keep[without])}. Drop these samples."
             )
+        if self.missing == "complete":
+            bank = complete(bank, X, absent)
+        if self.missing == "absent":
+            self._has_kernels = ~absent  # for the rule; fit removes it
         self.presence_ = (~absent) @ omega / omega.sum()
         return bank, filled
 

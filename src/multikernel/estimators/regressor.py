@@ -152,8 +152,9 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
-        What to combine; None takes :func:`multikernel.default_bank`, or kernels of numbers, of
-        categories and of both if X is a data frame with categories. With ``"precomputed"``, X is
+        What to combine. None takes :func:`multikernel.default_bank`, for leave-one-out weights on
+        400 samples or more :func:`multikernel.learned_scales`, and for a data frame with categories
+        kernels of numbers, of categories and of both. With ``"precomputed"``, X is
         an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="loo"
         How the kernel weights are found: ``"loo"`` (smallest leave-one-out error,
@@ -189,11 +190,12 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         most ``tol``.
     max_iter : int, default=1000
         Limit on conjugate-gradient steps.
-    missing : {"error", "ignore"}, default="error"
+    missing : {"error", "ignore", "complete"}, default="error"
         What NaN in X means. ``"error"`` refuses it. With ``"ignore"`` a sample takes part through
         the kernels whose columns it has: for a kernel whose columns are all NaN it is at the
         centre of the samples that have them, and single values are filled with column means.
-        All kernel matrices are then held in memory.
+        All kernel matrices are then held in memory. With ``"complete"`` it is where kernels on
+        other columns predict it to be.
     approximation : Nystroem, RandomFeatures, "auto" or None, default=None
         None is exact. :class:`multikernel.Nystroem` and :class:`multikernel.RandomFeatures`
         replace every kernel by features and learn from sums over samples, in time proportional to

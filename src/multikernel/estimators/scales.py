@@ -9,6 +9,7 @@ from operator import add
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils import check_array, check_consistent_length
 from sklearn.utils.validation import _check_sample_weight
 
@@ -22,6 +23,10 @@ logger = logging.getLogger("multikernel")
 #: Whole numbers are classes if there are at most so many different ones.
 MAX_CLASSES = 20
 TASKS = ("auto", "classification", "regression")
+#: Column scales are learned by default from at least this many samples ...
+MIN_DEFAULT_SAMPLES = 400
+#: ... of at most this many columns: derivatives in every column take long, and gain less.
+MAX_DEFAULT_COLUMNS = 100
 
 
 def learned_scales(
@@ -29,11 +34,12 @@ def learned_scales(
     y: Any = None,
     kernels: Any = None,
     *,
-    rounds: int = 4,
+    rounds: int = 2,
+    keep: str = "last",
     validate: bool = True,
     task: str = "auto",
     sample_weight: Any = None,
-    max_samples: int = 2000,
+    max_samples: int = 600,
     random_state: Any = 0,
     verbose: int = 0,
 ) -> KernelBank:
@@ -42,13 +48,16 @@ def learned_scales(
     Distances between samples add up all columns alike, also those that say nothing. A round fits
     ridge regression, measures how much the fitted function changes with each column (the root of
     its mean squared derivative over the training samples), and multiplies the columns by that. The
-    kernels of all rounds are in the bank beside those of round 0, on the columns as they were;
+    kernels of the last round are in the bank beside those of round 0, on the columns as they were;
     ``weighting="loo"`` chooses among them.
 
     Scales that follow the targets may overfit them. Unless ``validate`` is False, the rescaled
     kernels are kept only if they reduce the squared error on samples that took no part in choosing
-    the scales, by more than one standard error. Otherwise the bank holds the kernels of round 0
-    alone. ``bank.names`` tells: kernels of later rounds have names that end with their round.
+    the scales, by more than half a standard error. Otherwise the bank holds the kernels of round 0
+    alone. ``bank.names`` tells: the others have names that end with "learned scales".
+
+    ``MultiKernelClassifier()`` and ``MultiKernelRegressor()`` do this by default, for dense tables
+    of at least 400 samples and at most 100 columns.
 
     Without X and y the scales are learned in ``fit`` of :class:`MultiKernelClassifier` or
     :class:`MultiKernelRegressor`, from the training sample of that fit. This is the form for
@@ -64,8 +73,10 @@ def learned_scales(
         The kernels of round 0; None takes ``default_bank(X, kind="tables")``. Gaussians,
         Laplacians, exponentials and Matern kernels are repeated in later rounds, with the same
         widths in medians of the distances; others are in the bank once.
-    rounds : int, default=4
+    rounds : int, default=2
         How often scales are learned.
+    keep : {"last", "all"}, default="last"
+        The rounds whose kernels are kept beside those of round 0.
     validate : bool, default=True
         Whether to return to round 0 if rescaled kernels do not predict better.
     task : {"auto", "classification", "regression"}, default="auto"
@@ -73,9 +84,9 @@ def learned_scales(
         classes. Estimators know it themselves.
     sample_weight : array of shape (n_samples,), optional
         How often each sample counts.
-    max_samples : int, default=2000
+    max_samples : int, default=600
         Scales are learned from at most this many samples, chosen at random, and validated on at
-        most 1,000.
+        most 500.
     random_state : int or None, default=0
         Seed for these samples and for folds.
     verbose : int, default=0
@@ -94,13 +105,13 @@ def learned_scales(
     >>> y = np.sin(2 * X[:, 0]) + X[:, 1] ** 2  # eight columns say nothing
     >>> bank = mk.learned_scales(X, y, mk.at_distances(mk.Gaussian(), [0.5, 1.0]))
     >>> len(bank), bank.names[-1].split(", ")[-1]
-    (10, 'round 4')
+    (4, 'learned scales')
     >>> model = mk.MultiKernelRegressor(mk.learned_scales(), weighting="loo")  # learns in fit
     """
     if task not in TASKS:
         raise ValueError(f"learned_scales: task must be one of {TASKS}; got {task!r}.")
     base = None if kernels is None else as_bank(kernels)
-    how = LearnedScales(base, rounds, validate, max_samples, random_state)
+    how = LearnedScales(base, rounds, validate, max_samples, random_state, keep)
     if X is None and y is None:
         if sample_weight is not None:
             raise ValueError("learned_scales: sample_weight belongs to X and y; give it to fit.")
@@ -116,8 +127,8 @@ def learned_scales(
     weights = None
     if sample_weight is not None:
         weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
-        keep = np.flatnonzero(weights > 0)
-        X, y, weights = X[keep], np.asarray(y)[keep], weights[keep]
+        counted = np.flatnonzero(weights > 0)
+        X, y, weights = X[counted], np.asarray(y)[counted], weights[counted]
     learned = learn_bank(how, X, make_target(y, task, weights), feature_names=names)
     say(str(learned), verbose)
     return learned.bank
@@ -177,6 +188,17 @@ def learn_in_fit(
         parts.append(learned.bank)
         said.append(str(learned))
     return reduce(add, parts), said
+
+
+def scales_by_default(X: Any) -> bool:
+    """Whether column scales are learned for a table of this size when no kernels are given."""
+    n, d = X.shape
+    return (
+        not sp.issparse(X)
+        and n >= MIN_DEFAULT_SAMPLES
+        and 1 < d <= MAX_DEFAULT_COLUMNS
+        and bool(np.any(X.max(axis=0) > X.min(axis=0)))
+    )
 
 
 def say(message: str, verbose: int) -> None:

@@ -1,216 +1,27 @@
-"""Choosing C (or alpha) and the weighting by cross-validation, with every Gram entry computed once.
-
-The raw Gram matrices are computed on the whole sample and kept as far as memory allows. Each
-training fold is a view of them with centring, normalisation and kernel weights of its own, so
-nothing about a validation point enters what is fitted before it is predicted. (The kernels
-themselves, bandwidths and column scales of :func:`multikernel.default_bank` included, are fixed
-before the folds are made; they never see targets.)
-"""
+"""Estimators that choose C (or alpha) and the weighting by cross-validation."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-from rich.progress import track
-from scipy.stats import rankdata
 from sklearn.base import _fit_context, clone
 from sklearn.utils._param_validation import StrOptions
 
-from .._threads import one_blas_thread
-from ..grams.protocol import CombinedGram, Grams, Summary
+from ..grams.protocol import CombinedGram
 from ..learners.base import Learner
 from ..learners.calibration import Calibration
 from ..problem import Machine, Target
-from ..solvers.joint.find import combine_by_rule, find
-from ..solvers.joint.learn import MAX_ONE_THREAD_SAMPLES, refuse_constant_kernels
-from ..solvers.joint.warm_start import WarmStart
 from ..weighting import Weighting
-from ..weighting.base import summary_for
-from ..weighting.joint import JointWeighting
-from .base import MultiKernelEstimator
 from .classifier import ClassifierCommon
+from .fold_grams import fold_grams
 from .fold_sums import FoldSumsMixin
-from .folds import FoldClassifier, FoldRegressor, Splits, kept_splits, score_fold
-from .large import APPROXIMATIONS
-from .missing import MISSING
+from .folds import FoldClassifier, FoldRegressor, kept_splits, score_fold
+from .grid_search import SEARCH_CONSTRAINTS, Fold, SearchMixin, TrainedFold, check_grid
 from .regressor import RegressorCommon
-
-#: The predictors of one fold: the learner, and combined kernel and what was learned for all outputs
-#: together or for each.
-TrainedFold = tuple[Learner, list[CombinedGram], list[Machine]]
-
-
-class Fold:
-    """The training part of one fold; its statistics are computed once for all rules."""
-
-    def __init__(self, number: int, grams: Grams, target: Target) -> None:
-        self.number, self.grams, self.target = number, grams, target
-        self._summary: Summary | None = None
-        self._columns: list[Fold] = []
-
-    def columns(self) -> list[Fold]:
-        """One fold for every output alone, with statistics of its own."""
-        if not self._columns:
-            outputs = range(self.target.Y.shape[1])
-            self._columns = [Fold(self.number, self.grams, self.target.column(j)) for j in outputs]
-        return self._columns
-
-    def summary(self, rule: Weighting) -> Summary | None:
-        if rule.needs_summary:
-            self._summary = summary_for(rule, self.grams, self.target, self._summary)
-        return self._summary
-
-
-class SearchMixin(MultiKernelEstimator):
-    """The search, the same for classification and regression."""
-
-    cv: Any
-    scoring: Any
-
-    def _candidates(self) -> list[Any]:
-        given = self.weighting
-        single = isinstance(given, (str, Weighting))
-        candidates: list[Any] = [given] if single else list(given)
-        if not candidates:
-            raise ValueError("weighting is an empty list; name at least one rule.")
-        return candidates
-
-    def _search(
-        self,
-        grams: Grams,
-        target: Target,
-        y: np.ndarray,
-        splits: Splits,
-        make_learner: Callable[[float], Learner],
-        values: Sequence[float],
-        name: str,
-    ) -> tuple[Any, float]:
-        """Score every (weighting, value) on every fold; fill ``cv_results_`` and pick the best."""
-        candidates = self._candidates()
-        refuse_constant_kernels(grams.corrected(self.center, self.normalize), warn=False)
-        scores = np.empty((len(splits), len(candidates), len(values)))
-        work = [(f, w) for f in range(len(splits)) for w in range(len(candidates))]
-        steps: Iterable[tuple[int, int]] = work
-        if self.verbose:
-            steps = track(work, description="cross-validation")
-        fold: Fold | None = None
-        path: list[np.ndarray] = []  # weights of the last joint rule on this fold, one per value
-        for f, w in steps:
-            train, test = splits[f]
-            if fold is None or fold.number != f:
-                weights = None if target.sample_weight is None else target.sample_weight[train]
-                part = grams.take(train, weights).corrected(self.center, self.normalize)
-                fold, path = Fold(f, part, self._fold_target(target, y, train, f)), []
-            rule = self._as_weighting(clone(candidates[w], safe=False))
-            with one_blas_thread(len(train), MAX_ONE_THREAD_SAMPLES):
-                predicted, found, machines = self._predict_fold(
-                    fold,
-                    rule,
-                    [make_learner(v) for v in values],
-                    grams.points(test),
-                    path[0] if path else None,
-                )
-            path = found or path
-            if target.kind == "classification" and target.Y.shape[1] > 1:
-                # A class that the training part does not hold is never predicted.
-                predicted[..., ~np.any(target.Y[train] > 0, axis=0)] = -np.inf
-            held = None if target.sample_weight is None else target.sample_weight[test]
-            for j, output in enumerate(predicted):
-                calibrate = partial(self._calibrate_fold, fold.target, *machines[j])
-                scores[f, w, j] = self._score_fold(output, y[test], held, calibrate)
-        mean = scores.mean(axis=0)
-        flat = mean.ravel()
-        if not np.any(np.isfinite(flat)):
-            raise ValueError("Every cross-validation score is NaN; check scoring and the folds.")
-        self.best_index_ = int(np.nanargmax(flat))
-        best = np.unravel_index(self.best_index_, mean.shape)
-        self.best_score_ = float(flat[self.best_index_])
-        self.cv_results_ = {
-            "weighting": [candidate for candidate in candidates for _ in values],
-            name: np.tile(np.asarray(values, dtype=np.float64), len(candidates)),
-            "mean_test_score": flat,
-            "std_test_score": scores.std(axis=0).ravel(),
-            "rank_test_score": rankdata(-flat, method="min").astype(int),
-            **{f"split{f}_test_score": scores[f].ravel() for f in range(len(splits))},
-        }
-        self.n_splits_ = len(splits)
-        return candidates[int(best[0])], float(values[int(best[1])])
-
-    def _predict_fold(
-        self,
-        fold: Fold,
-        rule: Weighting,
-        learners: Sequence[Learner],
-        points: Any,
-        warm: np.ndarray | None,
-    ) -> tuple[np.ndarray, list[np.ndarray], list[TrainedFold]]:
-        """Predicted values at the validation points, shape (n_values, n_test, t).
-
-        Second, the path of a joint rule: its weights for every value. The next rule (for example
-        the next norm) begins at the first of them. Third, the predictors for every value.
-        """
-        part, target, t = fold.grams, fold.target, fold.target.Y.shape[1]
-        summary = fold.summary(rule)
-        if rule.needs_learner:
-            # Weights that depend on C or alpha are found again for each of its values; a joint
-            # rule begins at the last ones.
-            outputs, path, trained = [], [], []
-            for learner in learners:
-                start = None if warm is None else WarmStart(warm)
-                found = find(part, target, rule, learner, summary=summary, warm=start)
-                warm, machine = found.kernel_weights, found.machine
-                expansion = part.expand(warm, machine.coef)
-                outputs.append(expansion.values(points) + machine.intercept)
-                path.append(warm)
-                trained.append((learner, [found.gram], [machine]))
-            return np.stack(outputs), path if isinstance(rule, JointWeighting) else [], trained
-        weights, gram = combine_by_rule(part, target, rule, learners[0], summary)
-        machines: list[Machine] = []
-        for learner in learners:
-            coef = machines[-1].coef if machines else None
-            machines.append(learner.fit(gram, target, start=coef))
-        # One prediction for all values of C or alpha: their coefficients side by side.
-        coefs = np.concatenate([machine.coef for machine in machines], axis=1)
-        together = part.expand(weights, coefs).values(points)
-        together = together + np.concatenate([machine.intercept for machine in machines])
-        trained = [(learner, [gram], [m]) for learner, m in zip(learners, machines, strict=True)]
-        return together.reshape(len(together), len(learners), t).transpose(1, 0, 2), [], trained
-
-    def _fold_target(self, target: Target, y: np.ndarray, train: np.ndarray, fold: int) -> Target:
-        """The target of one training part."""
-        return target.take(train)
-
-    def _calibrate_fold(
-        self,
-        target: Target,
-        learner: Learner,
-        grams: Sequence[CombinedGram],
-        machines: Sequence[Machine],
-    ) -> Any:
-        """The probabilities of a predictor that was trained on one fold; classifiers have them."""
-
-    def _score_fold(
-        self,
-        output: np.ndarray,
-        y: np.ndarray,
-        weights: np.ndarray | None,
-        calibrate: Callable[[], Any],
-    ) -> float:
-        raise NotImplementedError
-
-
-_SEARCH_CONSTRAINTS: dict[str, Any] = {
-    "weighting": [str, Weighting, list, tuple],
-    "cv": ["cv_object"],
-    "scoring": [str, callable, None],
-    "missing": [MISSING],
-    "approximation": APPROXIMATIONS,
-}
 
 
 class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # type: ignore[misc]
@@ -228,6 +39,10 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
         Folds; None for 5, stratified.
     scoring : str, callable or None, default=None
         What to maximise; accuracy by default.
+    selection : {"best", "one-standard-error"}, default="best"
+        Which candidate is taken: the one with the best mean score, or the first weighting of the
+        list whose best score is within one standard error of it. Of values of C with the same
+        score the middle one is taken.
     loss, multiclass, fit_intercept, center, normalize, class_weight, calibration, tol, max_iter, \
     missing, dtype, memory_budget, n_jobs, random_state, engine, device, verbose
         As in :class:`MultiKernelClassifier`.
@@ -248,6 +63,10 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
     n_splits_ : int
     cv_indices_ : list of (train, test)
         The samples of every split, as row numbers of X; those of weight zero are in none.
+    cv_predictions_ : array of shape (n_samples,) or (n_samples, n_outputs)
+        What the choice predicted for each sample when it was held out: decision values (one column
+        per class if there are more than two), or outputs of a regression. NaN for samples that no
+        split holds out.
     best_index_ : int
 
     All fitted attributes of :class:`MultiKernelClassifier` are there as well, from a last fit on
@@ -266,7 +85,7 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
     _bank_kind = "tables"
     _parameter_constraints = {
         **ClassifierCommon._parameter_constraints,
-        **_SEARCH_CONSTRAINTS,
+        **SEARCH_CONSTRAINTS,
         "Cs": ["array-like"],
         "multiclass": [StrOptions({"shared", "per_class"})],
     }
@@ -282,6 +101,7 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
         fit_intercept: bool = True,
         cv: Any = None,
         scoring: Any = None,
+        selection: str = "best",
         center: bool = True,
         normalize: str | None = "multiplicative",
         class_weight: Any = None,
@@ -306,6 +126,7 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
         self.fit_intercept = fit_intercept
         self.cv = cv
         self.scoring = scoring
+        self.selection = selection
         self.center = center
         self.normalize = normalize
         self.class_weight = class_weight
@@ -360,9 +181,12 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
             return self._make_learner(C, grams)
 
         splits = kept_splits(self.cv, y, keep, classifier=True, groups=groups)
-        self.weighting_, self.C_ = self._search(grams, target, y[keep], splits, learner, Cs, "C")
+        folds = fold_grams(self, X, keep, grams)
+        self.weighting_, self.C_ = self._search(
+            grams, folds, target, y[keep], splits, learner, Cs, "C"
+        )
         rule = self._as_weighting(clone(self.weighting_, safe=False))
-        self.cv_indices_ = [(keep[train], keep[test]) for train, test in splits]
+        self._keep_held_out(splits, keep)
         separate = self._is_separate(target)
         self._fit(grams, target, rule, learner(self.C_), keep, separate=separate)
         return self
@@ -372,11 +196,11 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
         fold: Fold,
         rule: Weighting,
         learners: Sequence[Learner],
-        points: Any,
+        held_out: Callable[[Any], Any],
         warm: np.ndarray | None,
     ) -> tuple[np.ndarray, list[np.ndarray], list[TrainedFold]]:
         if not self._is_separate(fold.target):
-            return super()._predict_fold(fold, rule, learners, points, warm)
+            return super()._predict_fold(fold, rule, learners, held_out, warm)
         outputs, paths, trained = [], [], []
         for j, own in enumerate(fold.columns()):
             if len(np.unique(own.target.labels)) < 2:
@@ -386,7 +210,7 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
                     "stratified folds, or multiclass='shared'."
                 )
             start = None if warm is None else warm[j]
-            values, path, found = super()._predict_fold(own, rule, learners, points, start)
+            values, path, found = super()._predict_fold(own, rule, learners, held_out, start)
             outputs.append(values)
             paths.append(path)
             trained.append(found)
@@ -458,6 +282,10 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
         Folds; None for 5.
     scoring : str, callable or None, default=None
         What to maximise; R^2 by default.
+    selection : {"best", "one-standard-error"}, default="best"
+        Which candidate is taken: the one with the best mean score, or the first weighting of the
+        list whose best score is within one standard error of it. Of values of alpha with the same
+        score the middle one is taken.
     loss, epsilon, fit_intercept, center, normalize, solver, tol, max_iter, missing, dtype, \
     memory_budget, n_jobs, random_state, engine, device, verbose
         As in :class:`MultiKernelRegressor`.
@@ -477,6 +305,10 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
     n_splits_ : int
     cv_indices_ : list of (train, test)
         The samples of every split, as row numbers of X; those of weight zero are in none.
+    cv_predictions_ : array of shape (n_samples,) or (n_samples, n_outputs)
+        What the choice predicted for each sample when it was held out: decision values (one column
+        per class if there are more than two), or outputs of a regression. NaN for samples that no
+        split holds out.
     best_index_ : int
 
     All fitted attributes of :class:`MultiKernelRegressor` are there as well, from a last fit on
@@ -495,7 +327,7 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
     _bank_kind = "tables"
     _parameter_constraints = {
         **RegressorCommon._parameter_constraints,
-        **_SEARCH_CONSTRAINTS,
+        **SEARCH_CONSTRAINTS,
         "alphas": ["array-like"],
     }
 
@@ -510,6 +342,7 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
         fit_intercept: bool = True,
         cv: Any = None,
         scoring: Any = None,
+        selection: str = "best",
         center: bool = True,
         normalize: str | None = "multiplicative",
         solver: str = "auto",
@@ -533,6 +366,7 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
         self.fit_intercept = fit_intercept
         self.cv = cv
         self.scoring = scoring
+        self.selection = selection
         self.center = center
         self.normalize = normalize
         self.solver = solver
@@ -591,11 +425,12 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
             return self._make_learner(alpha)
 
         splits = kept_splits(self.cv, y, keep, classifier=False, groups=groups)
+        folds = fold_grams(self, X, keep, grams)
         self.weighting_, self.alpha_ = self._search(
-            grams, target, y[keep], splits, learner, alphas, "alpha"
+            grams, folds, target, y[keep], splits, learner, alphas, "alpha"
         )
         rule = self._as_weighting(clone(self.weighting_, safe=False))
-        self.cv_indices_ = [(keep[train], keep[test]) for train, test in splits]
+        self._keep_held_out(splits, keep)
         self._fit(grams, target, rule, learner(self.alpha_), keep)
         self._keep_sample(X, target, keep)
         return self
@@ -612,14 +447,3 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
     ) -> float:
         predictions = output[:, 0] if self._single_output else output
         return score_fold(self.scoring, FoldRegressor(predictions), y, weights)
-
-
-def check_grid(name: str, values: Any) -> list[float]:
-    """A grid of positive numbers."""
-    try:
-        grid = np.asarray(values, dtype=np.float64).ravel().tolist()
-    except (TypeError, ValueError):
-        grid = []
-    if not grid or not all(0 < value < np.inf for value in grid):
-        raise ValueError(f"{name} must be positive finite numbers, at least one; got {values!r}.")
-    return list(grid)

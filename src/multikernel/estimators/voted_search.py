@@ -2,8 +2,8 @@
 
 Kernels are evaluated once. Each training fold is a view of them with complexity terms of its own,
 and one pool of columns serves the whole grid of penalties in a fold. Validation samples are not
-used in the fit that predicts them. (Kernels that are made from X are made before the folds; they
-never see the targets.)
+used in the fit that predicts them. Kernels that take widths or scales from the
+sample take them from every training part.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from ..solvers.voted.complexity import Complexity, local, spectra, total
 from ..solvers.voted.held_out import MAX_CROSS_FITTED_SAMPLES, held_out_votes
 from ..solvers.voted.path import solve_grid
 from ..solvers.voted.problem import solve
+from .fold_grams import FoldGrams, GramsPerFold, fold_grams
 from .folds import kept_splits
 from .search import MultiKernelClassifierCV
 from .voted import VotedCommon
@@ -171,7 +172,8 @@ class VotedKernelClassifierCV(VotedCommon):
         columns = self._make_columns(X, keep, sample_weight)
         splits = kept_splits(self.cv, y, keep, classifier=True, groups=groups)
         self.cv_indices_ = [(keep[train], keep[test]) for train, test in splits]
-        radius, lam, beta = self._search(columns, target, y[keep], splits, settings)
+        folds = fold_grams(self, X, keep, columns.grams)
+        radius, lam, beta = self._search(columns, folds, target, y[keep], splits, settings)
         self.complexity_penalty_, self.sparsity_penalty_ = lam, beta
         self.__dict__.pop("local_radius_", None)  # from an earlier fit
         if self._is_local:
@@ -213,6 +215,7 @@ class VotedKernelClassifierCV(VotedCommon):
     def _search(
         self,
         columns: KernelColumns,
+        folds: FoldGrams,
         target: Target,
         y: np.ndarray,
         splits: list[tuple[np.ndarray, np.ndarray]],
@@ -227,7 +230,7 @@ class VotedKernelClassifierCV(VotedCommon):
         for f in steps:
             train, test = splits[f]
             part = self._fold_target(target, y, train, f)
-            fold = columns.subset(train)
+            fold = self._fold_columns(columns, folds, train, part.sample_weight)
             grid = self._penalties(fold, part.sample_weight, settings)
             outputs = []
             n_terms[f] = 0
@@ -235,7 +238,7 @@ class VotedKernelClassifierCV(VotedCommon):
                 found = solve_grid(problem, grid, tol=self.tol, max_iter=self.max_iter)
                 # One prediction for the whole grid: one output for each setting.
                 function = fold.expand([one.terms for one in found])
-                values = function.values(columns.grams.points(test))
+                values = function.values(folds.held_out(function, test))
                 outputs.append(values + np.array([one.intercept for one in found]))
                 n_terms[f] += [len(one.terms) for one in found]
             predicted = np.stack(outputs, axis=2)  # samples, settings, classifiers
@@ -247,6 +250,20 @@ class VotedKernelClassifierCV(VotedCommon):
                 calibrate = partial(self._calibrate_vote_of_fold, fold, part, grid[s])
                 scores[f, s] = self._score_fold(predicted[:, s], y[test], held, calibrate)
         return self._choose(scores, n_terms.mean(axis=0), settings)
+
+    def _fold_columns(
+        self,
+        columns: KernelColumns,
+        folds: FoldGrams,
+        train: np.ndarray,
+        sample_weight: np.ndarray | None,
+    ) -> KernelColumns:
+        """The columns of a training part, with kernels of its own if they learn from it."""
+        if not isinstance(folds, GramsPerFold):
+            return columns.subset(train)
+        fold = folds.fold_estimator()
+        made: KernelColumns = fold._make_columns(folds.X, folds.keep[train], sample_weight)
+        return made
 
     def _calibrate_vote_of_fold(
         self, fold: KernelColumns, target: Target, penalties: np.ndarray

@@ -68,7 +68,8 @@ class Weights:
     @property
     def order(self) -> np.ndarray:
         """Kernels by falling weight; equal ones stay in the bank's order."""
-        return np.argsort(-np.abs(self.mean), kind="stable")
+        # Weights that differ by rounding only count as equal.
+        return np.argsort(-np.round(self.shares, 9), kind="stable")
 
     @property
     def views(self) -> dict[str, float]:

@@ -32,9 +32,11 @@ from ..grams.stacked import StackedExpansion
 from ..kernels.algebra import Power, Product, Scaled, Sum
 from ..kernels.bank import KernelBank, PerFeature
 from ..kernels.columns import ColumnSlice, Standardization
+from ..kernels.completed import Completed, Completion
 from ..kernels.distances import Exponential, Matern, Periodic, RationalQuadratic
 from ..kernels.histograms import AdditiveChiSquared, ChiSquared
 from ..kernels.learned_scales import LearnedScales
+from ..kernels.missing_pattern import MissingPattern
 from ..kernels.observed import Observed
 from ..kernels.overlap import LevelCosts, Overlap
 from ..kernels.precomputed import AsymmetricPrecomputed, Precomputed
@@ -94,7 +96,7 @@ KERNELS: tuple[type, ...] = (
     *(ChiSquared, AdditiveChiSquared, Sum, Product, Scaled, Power, Observed),
     *(KernelBank, LearnedScales, PerFeature, Precomputed, AsymmetricPrecomputed, Absent),
     *(Spectrum, Mismatch, Subsequence, WeightedDegree, LocalityImproved, Oligo),
-    *(Overlap, LevelCosts),
+    *(Overlap, LevelCosts, MissingPattern, Completed, Completion),
     *(EditSimilarity, Repaired, Rational, Transducer, PerNgram, Ngrams, Sequences, Table),
 )
 
@@ -104,6 +106,7 @@ WEIGHTINGS: tuple[type, ...] = (
     weighting.FeatureCorrelation,
     *(weighting.LpNorm, weighting.L1, weighting.ElasticNetNorm, weighting.HierarchicalNorm),
     *(weighting.Statis, weighting.FullNeighbours, weighting.SparseNeighbours),
+    weighting.ObservedMargins,
     *(weighting.NonIsotropicNorm, weighting.L2Ball, weighting.AlignmentRegularized),
 )
 

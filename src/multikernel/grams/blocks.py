@@ -244,8 +244,10 @@ class BlockGrams(Grams):
 
     def raw_rows(self, kernel_weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Rows of ``sum_k kernel_weights_k K_k``, raw, shape (len(index), n), float64."""
-        one = [self.raw_block(slice(i, i + 1)) for i in index.tolist()]
-        return np.concatenate([np.tensordot(kernel_weights, block, axes=1) for block in one])
+        out = np.empty((len(index), self.n))
+        for place, i in enumerate(index.tolist()):
+            out[place] = np.tensordot(kernel_weights, self.raw_block(slice(i, i + 1)), axes=1)[0]
+        return out
 
     def raw_among(self, kernel_weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         """Rows and columns of ``sum_k kernel_weights_k K_k``, raw, a copy."""

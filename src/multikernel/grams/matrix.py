@@ -55,18 +55,21 @@ class MatrixGram(CombinedGram):
         return self._rows(as_positions(index, self.n))
 
     def submatrix(self, index: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
-        if self._matrix is None:
+        if self._matrix is None and len(index):
             return self._submatrix(index).astype(dtype, copy=False)
         return self._gathered(index, index, dtype)
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
-        if self._matrix is None:
+        if self._matrix is None and len(rows):
             return super().entries(rows, columns)
         return self._gathered(rows, columns, np.float64)
 
     def _gathered(self, rows: np.ndarray, columns: np.ndarray, dtype: Any) -> np.ndarray:
         """Entries of the matrix, each thread with some of the rows."""
-        K, out = self.dense(), np.empty((len(rows), len(columns)), dtype=dtype)
+        out = np.empty((len(rows), len(columns)), dtype=dtype)
+        if not len(rows):
+            return out
+        K = self.dense()
 
         def copy(part: slice) -> None:
             gather(K, rows[part], columns, out[part])

@@ -6,6 +6,7 @@ from .default_bank import default_bank
 from .distances import Exponential, Matern, Periodic, RationalQuadratic
 from .histograms import AdditiveChiSquared, ChiSquared
 from .make_banks import gaussians, per_feature, polynomials
+from .missing_pattern import MissingPattern
 from .overlap import Overlap
 from .precomputed import precomputed, sample_ids
 from .similarities import Cosine, HistogramIntersection, MinMax, Tanimoto
@@ -27,6 +28,7 @@ __all__ = [
     "Linear",
     "Matern",
     "MinMax",
+    "MissingPattern",
     "Overlap",
     "Periodic",
     "Polynomial",

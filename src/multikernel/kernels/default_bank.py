@@ -14,13 +14,16 @@ from .columns import Standardization
 from .distances import Exponential
 from .scaling import QuantileScaling, Scaling
 from .vectors import Gaussian, Laplacian, Linear, Polynomial, VectorKernel
-from .widths import MAX_DISTANCE_SAMPLES, median_distance, with_length
+from .widths import (
+    MAX_DISTANCE_SAMPLES,
+    ROUGH_FACTORS,
+    SMOOTH_FACTORS,
+    median_distance,
+    with_length,
+)
 
 #: The banks that ``kind=`` names.
 KINDS = ("tables", "gaussians")
-#: Widths of the kernels for tables, in medians of the distances.
-ROUGH_FACTORS = (0.5, 1.0, 4.0)
-SMOOTH_FACTORS = (0.5, 1.0, 2.0)
 
 
 def default_bank(

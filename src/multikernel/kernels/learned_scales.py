@@ -11,6 +11,8 @@ from .sequences.base import reads_sequences
 
 #: Scales are learned from at least this many samples, if so many are given.
 MIN_SAMPLES = 20
+#: The rounds whose kernels ``keep=`` names, besides those of round 0.
+KEPT_ROUNDS = ("last", "all")
 
 
 @dataclass(frozen=True)
@@ -21,15 +23,16 @@ class LearnedScales(Open):
     ----------
     base : KernelBank or None
         The kernels to repeat; None for those of ``default_bank(X, kind="tables")``.
-    rounds, validate, max_samples, random_state
+    rounds, keep, validate, max_samples, random_state
         As in :func:`multikernel.learned_scales`.
     """
 
     base: KernelBank | None = None
-    rounds: int = 4
+    rounds: int = 2
     validate: bool = True
-    max_samples: int = 2000
+    max_samples: int = 600
     random_state: Any = 0
+    keep: str = "last"
 
     def __post_init__(self) -> None:
         for name, least in (("rounds", 1), ("max_samples", MIN_SAMPLES)):
@@ -42,6 +45,11 @@ class LearnedScales(Open):
         if not isinstance(self.validate, bool):
             raise ValueError(
                 f"learned_scales: validate must be True or False; got {self.validate!r}."
+            )
+        if self.keep not in KEPT_ROUNDS:
+            raise ValueError(
+                f"learned_scales: keep must be {' or '.join(map(repr, KEPT_ROUNDS))}; "
+                f"got {self.keep!r}."
             )
         if self.base is None:
             return

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from .bank import KernelBank
 from .base import Kernel
-from .default_bank import ROUGH_FACTORS
 from .distances import Exponential
 from .overlap import Overlap
 from .vectors import Laplacian, Linear, VectorKernel
-from .widths import AtDistance, at_distances
+from .widths import ROUGH_FACTORS, AtDistance, at_distances
 
 #: Exponents of the overlap kernel; the widest is close to a linear kernel of one-hot columns.
 OVERLAP_POWERS = (1.0, 1 / 4, 1 / 16)

@@ -25,9 +25,10 @@ from typing import Any
 import numpy as np
 
 from .algebra import Composite, Power, Scaled
-from .bank import KernelBank, PerFeature, adapt, view_of
+from .bank import KernelBank, PerFeature, adapt, distinct, view_of
 from .base import Kernel
 from .columns import take_columns
+from .missing_pattern import MissingPattern
 from .vectors import VectorKernel
 
 #: Kernel values against the reference samples are computed for so many rows at a time.
@@ -184,14 +185,21 @@ def observe(
         return samples[columns]
 
     kernels: list[Kernel] = []
+    labels: list[str] = []
     absent: list[np.ndarray] = []
     for entry, given in zip(bank.entries, bank._names or [None] * len(bank.entries), strict=True):
         for kernel in _kernels(entry, X.shape[1], names):
             if isinstance(kernel, Observed):  # of a fitted bank
                 absent.append(missing[:, np.array(kernel.columns)].all(axis=1))
                 kernels.append(kernel)
+                labels.append(kernel.label)
                 continue
             placed = kernel.resolve(X.shape[1], names)
+            if isinstance(placed, MissingPattern):  # it reads the gaps themselves
+                kernels.append(placed)
+                absent.append(np.zeros(len(X), dtype=bool))
+                labels.append(given or kernel.name)
+                continue
             columns = tuple(sorted(columns_read(placed, X.shape[1])))
             view = None if given is None else view_of(given) or None
             owner = f"Kernel {given or kernel.name!r}" if view is None else f"View {view!r}"
@@ -202,8 +210,9 @@ def observe(
             if given is not None and kernel is entry:
                 label = given
             kernels.append(Observed.of(own, columns, values, reference, shares, label, view))
+            labels.append(label)
             absent.append(lost)
-    return KernelBank(kernels), np.stack(absent)
+    return KernelBank(kernels, distinct(labels)), np.stack(absent)
 
 
 def column_means(X: np.ndarray, omega: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from .bank import KernelBank
 from .base import check_number
 from .distances import Exponential, Matern
 from .scaling import check_scaling, learn_scaling
-from .vectors import Gaussian, Laplacian, VectorKernel
+from .vectors import Gaussian, Laplacian, Linear, VectorKernel
 
 #: Distances are looked at between at most this many samples, evenly spaced.
 MAX_DISTANCE_SAMPLES = 1000
@@ -82,15 +82,18 @@ def median_distance(Z: Any, *, l1: bool, sample_weight: np.ndarray | None) -> fl
         # scikit-learn's distances read indices of 32 bits; the sample is small.
         Z = sp.csr_matrix((Z.data, Z.indices.astype(np.int32), Z.indptr.astype(np.int32)), Z.shape)
     distances = manhattan_distances(Z) if l1 else euclidean_distances(Z)
-    n = len(distances)
-    omega = np.ones(n) if sample_weight is None else sample_weight
-    i, j = np.triu_indices(n, k=1)
-    found, counts = distances[i, j], omega[i] * omega[j]
+    i, j = np.triu_indices(len(distances), k=1)
+    found = distances[i, j]
     # Copies of a sample are at distance zero up to rounding.
     positive = found > 1e-6 * found.max(initial=0.0)
     if not np.any(positive):
         return float(Z.shape[1] if l1 else np.sqrt(Z.shape[1]))
-    found, counts = found[positive], counts[positive]
+    if sample_weight is None:
+        found = found[positive]
+        middle = (len(found) - 1) // 2  # the lower median, as with weights of one
+        return float(np.partition(found, middle)[middle])
+    counts = (sample_weight[i] * sample_weight[j])[positive]
+    found = found[positive]
     order = np.argsort(found, kind="stable")
     reached = np.cumsum(counts[order])
     # A hair below half: equal sums in another order must find the same distance.
@@ -146,3 +149,32 @@ def at_distances(
     return KernelBank(
         [AtDistance(kernel, factor, columns=columns, scaling=scaling) for factor in factors]  # type: ignore[arg-type]
     )
+
+
+#: Widths of the kernels for tables, in medians of the distances.
+ROUGH_FACTORS = (0.5, 1.0, 4.0)
+SMOOTH_FACTORS = (0.5, 1.0, 2.0)
+
+
+def tables_bank(columns: Any = None, *, sparse: bool = False) -> KernelBank:
+    """The kernels of ``default_bank(X, kind="tables")`` with widths and scales yet to be learned.
+
+    They are learned from the training sample of each fit, so that a cross-validation learns them
+    from every training part. On sparse data there are no ranks.
+    """
+    kinds: list[tuple[VectorKernel, tuple[float, ...], str]] = [
+        (Exponential(), ROUGH_FACTORS, "standard"),
+        (Gaussian(), SMOOTH_FACTORS, "standard"),
+        (Laplacian(), ROUGH_FACTORS, "standard"),
+    ]
+    if not sparse:
+        kinds.append((Laplacian(), ROUGH_FACTORS, "quantile"))
+    kernels: list[VectorKernel] = []
+    names = []
+    for kernel, factors, scaling in kinds:
+        for factor in factors:
+            kernels.append(AtDistance(kernel, factor, columns=columns, scaling=scaling))
+            of_ranks = " of ranks" if scaling == "quantile" else ""
+            names.append(f"{type(kernel).__name__} at {factor:g} x median{of_ranks}")
+    kernels.append(Linear(columns=columns, scaling="standard"))
+    return KernelBank(kernels, [*names, "Linear()"])

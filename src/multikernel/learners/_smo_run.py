@@ -21,7 +21,9 @@ class SmoRun:
         s: np.ndarray,
         tol: float,
         shrinking: bool,
+        g: np.ndarray | None = None,
     ) -> None:
+        """``g`` is ``K s``, if it is known."""
         self.problem, self.matrix, self.tol, self.shrinking = problem, matrix, tol, shrinking
         self.step: Callable[..., int] = loops.exchange if problem.intercept else loops.single
         n = len(s)
@@ -30,13 +32,14 @@ class SmoRun:
         self.size = size
         # The curvature between equal samples is zero: the floor makes the step end at a bound.
         self.floor = 1e-12 * size if size > 0.0 else 1e-100
-        self.s, self.g = s, np.zeros(n)
+        self.s, self.g = s, np.zeros(n) if g is None else g
         self.counts = np.zeros(3, dtype=np.int64)
         self.sums = np.zeros(2)
         self.since = 0  # number of iterations when g was last recomputed
         # A check of the variables set aside needs further rows, too dear if they are on demand.
         self.rechecked = isinstance(matrix, FetchedRows)
-        self._add(self.s, self.g)
+        if g is None:
+            self._add(self.s, self.g)
         self.passive: list[tuple[np.ndarray, np.ndarray]] = []
         self._activate_all()
 

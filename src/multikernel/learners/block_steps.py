@@ -135,13 +135,14 @@ class BlockRun:
         self._choose()
         W, K = self.chosen, self._matrix_of_chosen()
         old = self.s[W]
-        rest = self.g[W] - K @ old  # what the other variables contribute to the slopes
+        own = K @ old
+        rest = self.g[W] - own  # what the other variables contribute to the slopes
         part = SignedDual(
             p.lower[W], p.upper[W], p.above[W] + rest, p.below[W] + rest,
             float(old.sum()), p.intercept, p.linear, p.sign,
         )  # fmt: skip
         tol = max(PRECISION * violation, 0.5 * self.tol)
-        run = SmoRun(part, StoredMatrix(K), old.copy(), tol, len(W) > MIN_SHRINKING_SIZE)
+        run = SmoRun(part, StoredMatrix(K), old.copy(), tol, len(W) > MIN_SHRINKING_SIZE, own)
         run.until(limit - self.steps)
         self.steps += run.steps
         change = run.s - old

@@ -5,7 +5,6 @@ Every finding says on how many points it was computed.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from ..estimators.weights import Weights
-from .sample import draw_rows, n_rows, one_kernel, prepared_grams, take
+from .sample import draw_rows, n_rows, one_kernel, prepared_grams
 
 #: Points for the alignments of kernels with each other, for spectra and for scatter plots.
 ALIGNMENT_POINTS, SPECTRUM_POINTS, SCATTER_POINTS = 2000, 1000, 1000
-#: Points for the fits behind the stability of the weights.
-STABILITY_POINTS = 2000
 #: Kernels whose alignments are shown; where a bank has more, those with the largest weights.
 MOST_KERNELS = 60
+#: Sign vectors behind a certificate's complexities; the error that they leave is in the bounds.
+CERTIFICATE_DRAWS = 200
 #: Spectra that are drawn beside the learned one.
 MOST_SPECTRA = 12
 
@@ -288,51 +287,6 @@ def find_path(estimator: Any) -> SearchPath | None:
     return SearchPath(name, grid, lines, norms, means, deviations, chosen)
 
 
-@dataclass(frozen=True)
-class Stability:
-    """Weights learned on the training parts of folds.
-
-    Attributes
-    ----------
-    values : array of shape (n_folds, p)
-        Shares of the kernels.
-    n_points, n_all : int
-    """
-
-    values: np.ndarray
-    n_points: int
-    n_all: int
-
-
-def find_stability(estimator: Any, X: Any, y: Any, n_folds: int = 5) -> Stability:
-    """Fit the model again without each fold, with its kernels and parameters as they are."""
-    from sklearn.model_selection import KFold, StratifiedKFold
-
-    if getattr(estimator, "family", None) == "spectral":
-        raise ValueError("other points have other eigenvectors, whose weights cannot be compared")
-
-    rows = draw_rows(n_rows(X), STABILITY_POINTS)
-    labels = None if y is None else np.asarray(y)[rows]
-    stratified = hasattr(estimator, "classes_") and labels is not None
-    if (
-        labels is not None
-        and stratified
-        and np.unique(labels, return_counts=True)[1].min() < n_folds
-    ):
-        raise ValueError(f"a class has fewer than {n_folds} points")
-    kind = StratifiedKFold if stratified else KFold
-    splitter = kind(n_folds, shuffle=True, random_state=0)
-    found = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the fit itself has warned already
-        for train, _ in splitter.split(np.zeros((len(rows), 1)), labels):
-            part = rows[train]
-            model = same_model(estimator)
-            model.fit(take(estimator, X, part), None if y is None else np.asarray(y)[part])
-            found.append(Weights.of(model).shares)
-    return Stability(np.stack(found), len(rows), n_rows(X))
-
-
 def same_model(estimator: Any) -> Any:
     """An unfitted model like this one, after its search, on the same kernels."""
     from .. import estimators
@@ -368,11 +322,27 @@ def find_histories(estimator: Any) -> list[tuple[str, np.ndarray]]:
     return found
 
 
-def find_certificate(estimator: Any, X: Any, y: Any, delta: float = 0.05, **options: Any) -> Any:
-    """The certificate of an estimator, or its own reason for having none."""
+def find_certificate(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    delta: float = 0.05,
+    *,
+    unmet: Sequence[str] = (),
+    n_draws: int = CERTIFICATE_DRAWS,
+    random_state: Any = 0,
+) -> Any:
+    """The certificate of an estimator, or its own reason for having none.
+
+    ``unmet`` are assumptions that fail for reasons the estimator cannot know, such as medians that
+    were filled in before it saw the data.
+    """
     from ..bounds import certificate
     from ..estimators.base import MultiKernelEstimator
 
     if type(estimator).certificate is not MultiKernelEstimator.certificate:
         return estimator.certificate(X, y, delta)
-    return certificate(estimator, X, y, delta, **options)
+    found = certificate(estimator, X, y, delta, n_draws=n_draws, random_state=random_state)
+    for note in unmet:
+        found = found.with_unmet(note)
+    return found

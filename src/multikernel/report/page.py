@@ -13,8 +13,12 @@ import numpy as np
 
 from .._places import check_place
 from .._version import __version__
+from ..estimators.assessment import assess, scoring_name
 from ..estimators.weights import Weights
-from . import sections, svg, validation
+from . import proofs, samples, sections, svg, validation
+from .about import DataSummary
+from .headline import lead
+from .predictions import predictions_section
 from .sample import n_rows, unlabelled
 from .sections import ReportedModel
 
@@ -22,17 +26,22 @@ from .sections import ReportedModel
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
-#: Anchor, name in the list of sections, heading, and what writes it.
+#: Anchor, name in the list of sections, heading, and what writes it. Empty sections are left out.
 SECTIONS: tuple[tuple[str, str, str, Callable[[ReportedModel], str]], ...] = (
-    ("weights", "Weights", "What was learned", sections.weights_section),
+    ("predictions", "Predictions", "How good are the predictions?", predictions_section),
+    ("weights", "Weights", "Which kernels were used", sections.weights_section),
+    ("columns", "Columns", "Which columns matter", samples.columns_section),
+    ("samples", "Samples", "Which samples are wrong, and why", samples.samples_section),
+    ("leaderboard", "Leaderboard", "Against other methods", validation.leaderboard_section),
+    ("stability", "Stability", "Would other samples change it?", validation.stability_section),
     ("alignments", "Alignments", "Which kernels say the same", sections.alignments_section),
     ("spectrum", "Spectrum", "How complex the kernels are", sections.spectrum_section),
-    ("points", "Points", "The points as the kernels see them", sections.embedding_section),
-    ("path", "Path", "The search for parameters", validation.path_section),
-    ("stability", "Stability", "Would other points change it?", validation.stability_section),
-    ("leaderboard", "Leaderboard", "Against other methods", validation.leaderboard_section),
+    ("points", "Map", "The samples as the kernels see them", sections.embedding_section),
+    ("path", "Search", "The search for parameters", validation.path_section),
     ("convergence", "Convergence", "Was the optimum reached?", validation.convergence_section),
-    ("certificate", "Certificate", "What is proven", validation.certificate_section),
+    ("certificate", "Certificate", "What is proven", proofs.certificate_section),
+    ("data", "Data", "The data", samples.data_section),
+    ("next", "Next", "What to do next", samples.next_section),
 )
 
 
@@ -44,6 +53,7 @@ def write_report(
     *,
     cv_results: Any = None,
     title: str | None = None,
+    about: DataSummary | None = None,
 ) -> pathlib.Path:
     """Write a self-contained HTML page about a fitted estimator.
 
@@ -59,6 +69,8 @@ def write_report(
         A comparison with other methods as ``multikernel compare --json`` prints it.
     title : str, optional
         What the page is called.
+    about : DataSummary, optional
+        Where the sample came from: names of columns, what was dropped or filled in, commands.
 
     Returns
     -------
@@ -93,26 +105,33 @@ def write_report(
         raise ValueError(
             f"X and y must have the same number of points; got {n_rows(X)} and {len(y)}."
         )
-    model = ReportedModel(estimator, X, y, weights, board)
+    model = ReportedModel(estimator, X, y, weights, board, about or DataSummary())
     path.write_text(render(model, title), encoding="utf-8")
     return path
 
 
 def render(model: ReportedModel, title: str | None) -> str:
     """The page as text."""
-    body = "".join(_section(model, name, heading, make) for name, _, heading, make in SECTIONS)
-    links = "".join(f'<li><a href="#{name}">{short}</a></li>' for name, short, _, _ in SECTIONS)
+    written = [
+        (name, short, _section(model, name, heading, make))
+        for name, short, heading, make in SECTIONS
+    ]
+    written = [one for one in written if one[2]]
+    body = "".join(text for _, _, text in written)
+    links = "".join(f'<li><a href="#{name}">{short}</a></li>' for name, short, _ in written)
     name = type(model.estimator).__name__
     title = title or f"{name}: which kernels to trust"
+    n_colours = max(len(model.weights.names), len(getattr(model.estimator, "classes_", ())))
+    style = _template("page.css") + svg.more_colours(n_colours)
     return (
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<link rel="icon" href="data:,">'
-        f"<title>{escape(title)}</title>\n<style>\n{_template('page.css')}</style></head>\n<body>"
+        f"<title>{escape(title)}</title>\n<style>\n{style}</style></head>\n<body>"
         '<a class="skip" href="#weights">To the weights</a>'
         f'<header><p class="kicker">multikernel {__version__} · {escape(name)}</p>'
-        f'<h1>{escape(title)}</h1><p class="lead">{_lead(model)}</p>{_tiles(model)}</header>\n'
+        f'<h1>{escape(title)}</h1><p class="lead">{lead(model)}</p>{_tiles(model)}</header>\n'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>{body}'
         f"{_parameters(model)}</main>\n"
         "<footer><p>Point at anything for its numbers. With the keyboard: Tab goes to a picture, "
@@ -134,35 +153,16 @@ def _section(
     except (ValueError, TypeError, NotImplementedError, np.linalg.LinAlgError) as error:
         # One section that does not apply to this model must not cost the others.
         body = f'<p class="absent">Not shown: {escape(str(error))}</p>'
+    if not body:
+        return ""
     head = f'<h2 id="{name}-h">{heading}</h2>'
     return f'<section id="{name}" aria-labelledby="{name}-h">{head}{body}</section>\n'
 
 
-def _lead(model: ReportedModel) -> str:
-    weights = model.weights
-    p, used = len(weights.names), weights.n_used
-    rule = getattr(model.estimator, "weighting_", getattr(model.estimator, "weighting", None))
-    by = f", weighed by <em>{escape(str(rule))}</em>" if rule is not None else ""
-    text = f"{p:,} kernel{'s' if p > 1 else ''} on {n_rows(model.X):,} points{by}. "
-    if not used:
-        return text + "No kernel got any weight."
-    first = int(weights.order[0])
-    share = sections.percent(float(weights.shares[first]))
-    text += f"{used:,} of them {'are' if used > 1 else 'is'} in use" if p > 1 else "It is in use"
-    if p > 1:
-        name = escape(weights.names[first])
-        text += f"; the largest weight, {share} of the total, went to <strong>{name}</strong>"
-    views = weights.views
-    if len(views) > 1:
-        view, part = next(iter(views.items()))
-        text += f"; the most trusted view is <strong>{escape(view)}</strong>, with "
-        text += sections.percent(part)
-    return text + "."
-
-
 def _tiles(model: ReportedModel) -> str:
     fits, weights = model.estimator, model.weights
-    tiles = [
+    tiles = _score_tiles(model)
+    tiles += [
         (
             "kernels in use",
             f"{weights.n_used:,} of {len(weights.names):,}",
@@ -176,23 +176,44 @@ def _tiles(model: ReportedModel) -> str:
         tiles.append(
             ("alignment with target", f"{value:.3f}", f"best single kernel {singles.max():.3f}")
         )
-    if hasattr(fits, "best_score_"):
-        folds = f"{fits.n_splits_} folds, the best of a search"
-        tiles.append(("cross-validated score", f"{fits.best_score_:.4f}", folds))
-    elif hasattr(fits, "score") and model.y is not None:
-        what = "accuracy" if hasattr(fits, "classes_") else "R²"
-        score = f"{_score(model):.4f}"
-        tiles.append((f"{what} on these points", score, "the training sample, not new points"))
     if hasattr(fits, "support_"):
         n, support = n_rows(model.X), len(fits.support_)
         part = f"{100 * support / n:.0f} % of {n:,}"
-        tiles.append(("points with a coefficient", f"{support:,}", part))
-    tiles.append(("duality gap", f"{float(fits.duality_gap_):.1g}", "relative, proven by the fit"))
+        what = "support vectors" if hasattr(fits, "classes_") else "samples with a coefficient"
+        tiles.append((what, f"{support:,}", part))
+    gap = float(fits.duality_gap_)
+    solved = "solved to optimality" if gap < 1e-3 else "not solved to optimality"
+    tiles.append(("duality gap", f"{gap:.1g}", f"relative; {solved}"))
+    if hasattr(fits, "weights_gap_"):
+        found = "relative; found from held-out predictions"
+        tiles.append(("gap of the weights", f"{fits.weights_gap_:.1g}", found))
     cells = "".join(
         f"<div><dt>{what}</dt><dd>{value}<small>{more}</small></dd></div>"
         for what, value, more in tiles
     )
     return f'<dl class="tiles">{cells}</dl>'
+
+
+def _score_tiles(model: ReportedModel) -> list[tuple[str, str, str]]:
+    """The score on held-out samples beside the baseline, else that on the training samples."""
+    fits = model.estimator
+    classifies = hasattr(fits, "classes_")
+    verdict = assess(fits, model.y) if model.y is not None else None
+    if verdict is not None:
+        first = verdict.measured[0]
+        beside = f"± {first.standard_error:.3f}; {verdict.baseline}: {first.baseline:.3f}"
+        return [(f"{first.name}, {verdict.n_splits} folds", f"{first.score:.4f}", escape(beside))]
+    if hasattr(fits, "best_score_"):
+        name = scoring_name(fits.scoring, classifies)
+        return [
+            (f"{name}, {fits.n_splits_} folds", f"{fits.best_score_:.4f}", "the best of a search")
+        ]
+    if not hasattr(fits, "score") or model.y is None:
+        return []
+    what = "accuracy" if classifies else "R²"
+    return [
+        (f"{what} on these samples", f"{_score(model):.4f}", "the training sample, not new ones")
+    ]
 
 
 def _score(model: ReportedModel) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from html import escape
 from typing import Any
 
@@ -11,13 +12,17 @@ import numpy as np
 from ..estimators.weights import Weights
 from ..kernels.bank import view_of
 from . import svg
+from .about import DataSummary
 from .findings import (
+    Alignments,
     effective_rank,
     find_alignments,
     find_embeddings,
     find_spectra,
     has_combination,
 )
+from .held_out import HeldOut, Refits, find_held_out, find_refits
+from .labels import short_labels
 from .sample import target_columns, unlabelled
 
 #: The first table has at most 40 kernels, and of those without weight no more than make it 12; the
@@ -34,6 +39,7 @@ class ReportedModel:
     y: Any
     weights: Weights
     board: dict[str, Any] | None = None
+    about: DataSummary = field(default_factory=DataSummary)
 
     @property
     def ranks(self) -> np.ndarray:
@@ -44,6 +50,29 @@ class ReportedModel:
 
     def key(self, k: int) -> str:
         return f"k{k}"
+
+    @cached_property
+    def labels(self) -> list[str]:
+        """Short names of all kernels."""
+        return short_labels(self.weights.names)
+
+    @cached_property
+    def alignments(self) -> Alignments:
+        Y = target_columns(self.estimator, self.y)
+        return find_alignments(self.estimator, self.X, Y, self.weights.order)
+
+    @cached_property
+    def refits(self) -> Refits:
+        """The model fitted again on parts of the sample."""
+        return find_refits(self.estimator, self.X, self.y)
+
+    @cached_property
+    def held_out(self) -> HeldOut | None:
+        """Predictions for held-out samples; None where there are none."""
+        try:
+            return find_held_out(self.estimator, self.X, self.y, lambda: self.refits)
+        except (ValueError, TypeError, NotImplementedError):
+            return None
 
 
 def sampled(n_points: int, n_all: int) -> str:
@@ -79,8 +108,8 @@ def weights_section(model: ReportedModel) -> str:
     )
     signed = " Negative weights are hatched; shares are of absolute values."
     parts = [
-        "<p>Each bar is a kernel's share of the total weight. A kernel has the same colour in all "
-        f"pictures.{signed if np.any(weights.mean < 0) else ''}</p>",
+        "<p>Each bar is a kernel's share of the total weight, on a scale from 0 to 100 %. A kernel "
+        f"has the same colour in all pictures.{signed if np.any(weights.mean < 0) else ''}</p>",
         switches,
     ]
     views = weights.views
@@ -126,10 +155,10 @@ def _weight_table(rows: list[str], what: str, beside: tuple[str, np.ndarray] | N
 
 def _weight_row(model: ReportedModel, k: int, beside: tuple[str, np.ndarray] | None) -> str:
     weights = model.weights
-    share, top = float(weights.shares[k]), float(weights.shares.max())
-    name = escape(weights.names[k])
+    share = float(weights.shares[k])
+    name = escape(model.labels[k])
     colour = svg.colour(int(model.ranks[k]))
-    width = 100 * share / top if top > 0 else 0.0
+    width = 100 * share
     zero = ' class="zero"' if share == 0 else ""
     more = "" if beside is None else f'<td class="num opt">{beside[1][k]:.3f}</td>'
     minus = " minus" if weights.mean[k] < 0 else ""
@@ -162,14 +191,13 @@ def _other_kernels(model: ReportedModel, beside: tuple[str, np.ndarray] | None) 
 
 def _view_table(weights: Weights) -> str:
     views = weights.views
-    top = max(views.values())
     rows = []
     for view, share in views.items():
         members = [
             k for k, name in enumerate(weights.names) if (view_of(name) or "(no view)") == view
         ]
         used = sum(weights.shares[k] > 0 for k in members)
-        width = 100 * share / top if top > 0 else 0.0
+        width = 100 * share
         rows.append(
             f'<tr{"" if share else " class=zero"}><th scope="row">{escape(view)}</th>'
             f'<td class="num">{used} of {len(members)}</td><td class="num">{percent(share)}</td>'
@@ -187,7 +215,7 @@ def _machines(model: ReportedModel) -> str:
     """Where every class has weights of its own."""
     weights = model.weights
     shown = weights.order[:20]
-    names = [weights.names[int(k)] for k in shown]
+    names = [model.labels[int(k)] for k in shown]
     values = weights.values[:, shown].T
     top = np.abs(values).max(initial=0.0)
     picture = svg.heatmap(
@@ -208,12 +236,12 @@ def _machines(model: ReportedModel) -> str:
 
 
 def alignments_section(model: ReportedModel) -> str:
-    Y = target_columns(model.estimator, model.y)
-    found = find_alignments(model.estimator, model.X, Y, model.weights.order)
+    found = model.alignments
+    names = [model.labels[int(k)] for k in found.kernels]
     groups = [i for i in range(1, len(found.groups)) if found.groups[i] != found.groups[i - 1]]
     picture = svg.heatmap(
-        found.names,
-        found.names,
+        names,
+        names,
         found.A,
         label="Alignments of the kernels with each other",
         keys=[model.key(int(k)) for k in found.kernels],
@@ -240,7 +268,7 @@ def alignments_section(model: ReportedModel) -> str:
     if found.target is not None and len(found.names) > 1:
         best = int(np.argmax(found.target))
         parts.append(
-            f"<p>Closest to the target is {escape(found.names[best])}, with an alignment of "
+            f"<p>Closest to the target is {escape(names[best])}, with an alignment of "
             f"{found.target[best]:.3f}.</p>"
         )
     return "".join(parts)
@@ -261,7 +289,11 @@ def spectrum_section(model: ReportedModel) -> str:
     )
     places = np.unique(np.geomspace(1, found.n_points, 70).astype(int)) - 1
     entries = []
-    for k, name, values in zip(found.kernels, found.names, found.values, strict=True):
+    names = [
+        model.labels[k] if k >= 0 else own
+        for k, own in zip(found.kernels, found.names, strict=True)
+    ]
+    for k, name, values in zip(found.kernels, names, found.values, strict=True):
         rank, key = (0, "base") if k < 0 else (int(model.ranks[k]), model.key(k))
         colour, dashes = svg.colour(rank), svg.dash(rank)
         _spectrum_line(chart, values, places, least, colour, name, key, dashes)
@@ -277,7 +309,7 @@ def spectrum_section(model: ReportedModel) -> str:
     if min(found.kernels) >= 0 and len(found.names) < len(model.weights.names):
         caption += f" The {len(found.names)} kernels with the largest weights are shown."
     caption += sampled(found.n_points, found.n_all)
-    rows = list(zip(found.names, found.values, strict=True))
+    rows = list(zip(names, found.values, strict=True))
     if found.learned is not None:
         rows.insert(0, ("learned combination", found.learned))
     body = "".join(_rank_row(name, values) for name, values in rows)
@@ -325,7 +357,10 @@ def embedding_section(model: ReportedModel) -> str:
             embedding.points, classes, keys, titles, label=f"Kernel PCA, {embedding.title}"
         )
         first, second = embedding.explained
-        caption = f"<b>{escape(embedding.title)}</b><br>{percent(first)} and {percent(second)} of "
+        title = embedding.title
+        for name, label in zip(model.weights.names, model.labels, strict=True):
+            title = label if title == name else title.replace(f": {name}", f": {label}")
+        caption = f"<b>{escape(title)}</b><br>{percent(first)} and {percent(second)} of "
         caption += "the variance"
         figures.append(figure(picture, caption))
     text = "The first two kernel principal components; colours are "

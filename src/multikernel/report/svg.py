@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-#: Colours of series there are; more series use them again with another dash.
-N_COLOURS = 10
+#: Colours that were chosen by hand, and all there are; series beyond are grey.
+N_COLOURS, ALL_COLOURS = 10, 200
 DASHES = ("", "6 3", "2 3", "9 3 2 3")
 
 
@@ -45,8 +45,17 @@ def power(value: float) -> str:
 
 
 def colour(index: int) -> str:
-    """The class of a series' colour."""
-    return f"c{index % N_COLOURS}"
+    """The class of a series' colour; no two of the first 200 are the same."""
+    return f"c{index}" if index < ALL_COLOURS else "rest"
+
+
+def more_colours(n: int) -> str:
+    """Style rules for the colours beyond those of the style sheet: hues by the golden angle."""
+    rules = []
+    for index in range(N_COLOURS, min(n, ALL_COLOURS)):
+        hue, light = (137.508 * index) % 360, 0.05 * (index % 3 - 1)
+        rules.append(f".c{index}{{--c:oklch(calc(var(--light) + {light:.2f}) .13 {hue:.0f})}}")
+    return "".join(rules)
 
 
 def dash(index: int) -> str:
@@ -212,6 +221,7 @@ def heatmap(
     numbered: bool = False,
     width: float = 720,
     beside: tuple[str, np.ndarray] | None = None,
+    wide_cells: bool = False,
 ) -> str:
     """Cells as strong as their values.
 
@@ -229,14 +239,16 @@ def heatmap(
         Columns repeat the rows and are labelled by their numbers.
     beside : tuple of (name, array of shape (n_rows,)), optional
         One more column, set apart.
+    wide_cells : bool
+        Cells as wide as there is room for, such as those of a confusion matrix.
     """
     strengths = values if strengths is None else strengths
     n, m = values.shape
     names = [short(name, 34) for name in rows]
     left = 14 + 6.9 * max(map(len, names), default=0) + (24 if numbered else 0)
     left = min(left, 0.42 * width)
-    cell = min(40.0, (width - left - (60 if beside else 10)) / max(m, 1))
-    tall = cell if numbered else min(30.0, max(cell, 18.0))
+    cell = min(90.0 if wide_cells else 40.0, (width - left - (60 if beside else 10)) / max(m, 1))
+    tall = cell if numbered else min(44.0 if wide_cells else 30.0, max(cell, 18.0))
     space = min(4.0, cell / 3)
     top = 22.0 if numbered else 26.0
     before = [sum(1 for gap in gaps if gap <= i) * space for i in range(max(n, m))]
@@ -292,7 +304,8 @@ def _cell(
         return ""
     opacity = min(abs(strength), 1.0)
     cls = "neg" if strength < 0 else "pos"
-    said = f"{row} and {column}: {value:.{digits + 1}f}" if row != column else row
+    said = f"{row} and {column}: {value:.{digits + 1 if digits else 0}f}"
+    said = row if row == column and digits else said
     out = (
         f'<rect class="cell {cls} m" x="{x:.1f}" y="{y:.1f}" width="{wide - 0.6:.1f}" '
         f'height="{tall - 0.6:.1f}" fill-opacity="{opacity:.3f}">'
@@ -340,15 +353,15 @@ def strips(
 
     Each row is ``(name, key, colour, whole, parts)``; the numbers are shares.
     """
-    tall, left, right, top = 24, 236, 704, 8
-    high = max((max(whole, *parts) for _, _, _, whole, parts in rows), default=0.0)
-    scale = Scale(0.0, 1.03 * high if high > 0 else 1.0, left, right, False)
+    tall, left, right, top = 24, 236, 690, 8
+    scale = Scale(0.0, 1.0, left, right, False)  # shares: 0 to 100 %
     bottom = top + tall * len(rows)
     out = []
-    for value, text in scale.ticks():
+    for value, _ in scale.ticks():
         at = f"{scale(value):.1f}"
         out.append(f'<line class="grid" x1="{at}" x2="{at}" y1="{top}" y2="{bottom}"/>')
-        out.append(f'<text class="tick mid" x="{at}" y="{bottom + 17}">{text}</text>')
+        percent = f"{100 * value:.0f} %"
+        out.append(f'<text class="tick mid" x="{at}" y="{bottom + 17}">{percent}</text>')
     out.append(f'<path class="axis" d="M{left} {top}V{bottom}H{right}"/>')
     middle = (left + right) / 2
     out.append(f'<text class="name mid" x="{middle}" y="{bottom + 37}">{escape(x_label)}</text>')

@@ -1,4 +1,4 @@
-"""The sections of the page about how far to trust it: search, folds, leaderboard, gap, bounds."""
+"""The sections of the page about how far to trust it: search, folds, leaderboard, gap."""
 
 from __future__ import annotations
 
@@ -9,39 +9,29 @@ from typing import Any
 
 import numpy as np
 
+from ..estimators.assessment import scoring_name
 from . import svg
-from .findings import SearchPath, find_certificate, find_histories, find_path, find_stability
-from .sample import n_rows
+from .findings import SearchPath, find_histories, find_path
 from .sections import ReportedModel, figure, percent, sampled
-
-#: Sign vectors behind the certificate's complexities; the error that they leave is in the bounds.
-CERTIFICATE_DRAWS = 200
-#: Beyond this many points the certificate is left to those who ask for it.
-CERTIFICATE_POINTS = 10_000
-
 
 # -- the grid -------------------------------------------------------------------------------------
 
 
 def path_section(model: ReportedModel) -> str:
     path = find_path(model.estimator)
-    if path is None:
-        name = type(model.estimator).__name__
-        return (
-            f"<p>{escape(name)} was fitted with parameters that were given to it. An estimator "
-            "that chooses them by cross-validation, one whose name ends in CV, shows its grid "
-            "here.</p>"
-        )
+    if path is None or path.means.size < 2:
+        return ""  # the parameters were given
     line, place = path.best
+    score = scoring_name(model.estimator.scoring, hasattr(model.estimator, "classes_"))
     text = (
-        f"Cross-validated score over {_symbol(path.name)}; error bars are one standard deviation "
+        f"Cross-validated {score} over {_symbol(path.name)}; error bars are one standard deviation "
         f"over {model.estimator.n_splits_} folds. Chosen: {escape(path.labels[line])}, "
-        f"{_symbol(path.name)} = {svg.number(float(path.grid[place]))}, with a score of "
+        f"{_symbol(path.name)} = {svg.number(float(path.grid[place]))}, with "
         f"{path.means[line, place]:.4f}."
     )
-    pictures = [_path_chart(path)]
+    pictures = [_path_chart(path, score)]
     if path.norms is not None:
-        pictures.append(_norm_map(path))
+        pictures.append(_norm_map(path, score))
     return f'<p>{text}</p><div class="pair">{"".join(pictures)}</div>'
 
 
@@ -49,7 +39,7 @@ def _symbol(name: str) -> str:
     return {"alpha": "α", "sparsity_penalty": "β"}.get(name, name)
 
 
-def _path_chart(path: SearchPath) -> str:
+def _path_chart(path: SearchPath, score: str) -> str:
     low = float(np.nanmin(path.means - path.deviations))
     high = float(np.nanmax(path.means + path.deviations))
     room = 0.05 * (high - low) + 1e-12
@@ -57,9 +47,9 @@ def _path_chart(path: SearchPath) -> str:
     chart = svg.Chart(
         (float(path.grid[0]), float(path.grid[-1])),
         (low - room, high + room),
-        label="Cross-validated scores",
+        label=f"Cross-validated {score}",
         x_label=_symbol(path.name),
-        y_label="score",
+        y_label=score,
         log_x=positive and len(path.grid) > 1,
     )
     entries = []
@@ -86,7 +76,7 @@ def _path_chart(path: SearchPath) -> str:
     return figure(chart.close(), caption, svg.legend(entries, "Weightings"))
 
 
-def _norm_map(path: SearchPath) -> str:
+def _norm_map(path: SearchPath, score: str) -> str:
     """Scores over the norm p and the grid."""
     assert path.norms is not None
     order = np.argsort(path.norms)
@@ -103,8 +93,8 @@ def _norm_map(path: SearchPath) -> str:
         width=520,
     )
     caption = (
-        f"Score by norm p (rows) and {_symbol(path.name)} (columns), from {low:.3f} "
-        f'<span class="ramp"></span> to {high:.3f}.'
+        f"{score[:1].upper()}{score[1:]} by norm p (rows) and {_symbol(path.name)} (columns), "
+        f'from {low:.3f} <span class="ramp"></span> to {high:.3f}.'
     )
     return figure(picture, caption)
 
@@ -113,20 +103,21 @@ def _norm_map(path: SearchPath) -> str:
 
 
 def stability_section(model: ReportedModel) -> str:
-    found = find_stability(model.estimator, model.X, model.y)
-    n_folds = len(found.values)
-    pairs = [(a, b) for a in range(n_folds) for b in range(a)]
-    overlap = np.mean([np.minimum(found.values[a], found.values[b]).sum() for a, b in pairs])
-    order = np.argsort(-np.maximum(model.weights.shares, found.values.max(axis=0)), kind="stable")
-    ever_used = np.any(found.values > 0, axis=0) | (model.weights.shares > 0)
+    found = model.refits
+    assert found.shares is not None
+    values = found.shares
+    n_folds = len(values)
+    overlap = in_common(values)
+    order = np.argsort(-np.maximum(model.weights.shares, values.max(axis=0)), kind="stable")
+    ever_used = np.any(values > 0, axis=0) | (model.weights.shares > 0)
     shown = [int(k) for k in order[:24] if ever_used[k]]
     rows = [
         (
-            model.weights.names[k],
+            model.labels[k],
             model.key(k),
             svg.colour(int(model.ranks[k])),
             float(model.weights.shares[k]),
-            found.values[:, k].tolist(),
+            values[:, k].tolist(),
         )
         for k in shown
     ]
@@ -136,15 +127,21 @@ def stability_section(model: ReportedModel) -> str:
         caption += f" The {len(shown)} largest kernels are shown."
     elif len(shown) < len(ever_used):
         caption += " The other kernels never got any weight."
-    caption += sampled(found.n_points, found.n_all)
-    always = int(np.count_nonzero(np.all(found.values > 0, axis=0)))
-    ever = int(np.count_nonzero(np.any(found.values > 0, axis=0)))
+    caption += sampled(len(found.rows), found.n_all)
+    always = int(np.count_nonzero(np.all(values > 0, axis=0)))
+    ever = int(np.count_nonzero(np.any(values > 0, axis=0)))
     return (
         f"<p>The model was fitted {n_folds} times more, each time without a fifth of the points. "
         f"The weights of two such fits have <strong>{percent(float(overlap))}</strong> in common "
         f"on average. {always} kernel{'s' if always != 1 else ''} got weight every time, {ever} at "
         f"least once.</p>{figure(picture, caption)}"
     )
+
+
+def in_common(shares: np.ndarray) -> float:
+    """The part of the weight that two refits have in common, on average over pairs."""
+    pairs = [(a, b) for a in range(len(shares)) for b in range(a)]
+    return float(np.mean([np.minimum(shares[a], shares[b]).sum() for a, b in pairs]))
 
 
 # -- leaderboard ----------------------------------------------------------------------------------
@@ -167,11 +164,7 @@ def check_leaderboard(cv_results: Any) -> dict[str, Any] | None:
 def leaderboard_section(model: ReportedModel) -> str:
     board = model.board
     if board is None:
-        return (
-            "<p>No comparison came with this page. <code>multikernel compare DATA --target y "
-            "--report page.html</code> makes one: all weightings and the usual alternatives on the "
-            "same folds.</p>"
-        )
+        return ""
     fine = [row for row in board["rows"] if not row.get("error")]
     sign = -1.0 if board["greater_is_better"] else 1.0
     fine.sort(key=lambda row: sign * row["mean"])
@@ -179,7 +172,12 @@ def leaderboard_section(model: ReportedModel) -> str:
     errors = [_error(row) for row in fine]
     low = min([float(scores.min()), *(r["mean"] - e for r, e in zip(fine, errors, strict=True))])
     high = max([float(scores.max()), *(r["mean"] + e for r, e in zip(fine, errors, strict=True))])
-    body = [_board_row(row, i, low, high) for i, row in enumerate(fine)]
+    named = board.get("recommended")
+    test = str(board.get("test", "paper"))
+    body = [
+        _board_row(row, row["name"] == named if named else i == 0, low, high, test)
+        for i, row in enumerate(fine)
+    ]
     body += [
         f'<tr class="zero"><th scope="row">{escape(str(row["name"]))}</th><td colspan="6">'
         f"could not be fitted: {escape(str(row['error']))}</td></tr>"
@@ -196,6 +194,7 @@ def leaderboard_section(model: ReportedModel) -> str:
             f", {repeats} times" if repeats > 1 else ""
         )
     return (
+        f'<p class="verdict">{escape(" ".join(board.get("conclusions", ())))}</p>'
         f"<p>{what} ({better}){how}. Parameters were chosen on training parts only. Kernel "
         "weightings are blue, other models orange.</p>"
         '<div class="scroll"><table class="leaderboard"><thead><tr><th scope="col">method</th>'
@@ -204,9 +203,19 @@ def leaderboard_section(model: ReportedModel) -> str:
         '<th scope="col">against best single</th><th scope="col" class="num">s per fit</th></tr>'
         "</thead>"
         f"<tbody>{''.join(body)}</tbody></table></div>"
-        '<p class="note">Verdicts are one-sided paired t-tests over the splits, as in the papers; '
-        "in brackets the smaller one-sided p-value, corrected for the overlap of training parts "
-        "(Nadeau and Bengio 2003). Where the two disagree, trust the corrected one.</p>"
+        f'<p class="note">{_how_tested(board)}</p>'
+    )
+
+
+def _how_tested(board: Mapping[str, Any]) -> str:
+    if board.get("test", "paper") == "corrected":
+        return (
+            "Verdicts are one-sided t-tests over the splits, corrected for training parts that "
+            "overlap (Nadeau and Bengio 2003), with their p-values in brackets."
+        )
+    return (
+        "Verdicts are one-sided paired t-tests over the splits, as in the papers. Training parts "
+        "overlap, so that small p-values come too easily."
     )
 
 
@@ -215,7 +224,7 @@ def _error(row: Mapping[str, Any]) -> float:
     return 0.0 if error is None or not math.isfinite(error) else float(error)
 
 
-def _board_row(row: Mapping[str, Any], i: int, low: float, high: float) -> str:
+def _board_row(row: Mapping[str, Any], strong: bool, low: float, high: float, test: str) -> str:
     mean, error = float(row["mean"]), _error(row)
     name = str(row["name"])
     cls = "c0" if row.get("kind", "weighting") == "weighting" else "c1"
@@ -225,50 +234,41 @@ def _board_row(row: Mapping[str, Any], i: int, low: float, high: float) -> str:
     )  # fmt: skip
     seconds = row.get("seconds")
     return (
-        f'<tr{" class=strong" if i == 0 else ""}><th scope="row">{escape(name)}</th>'
+        f'<tr{" class=strong" if strong else ""}><th scope="row">{escape(name)}</th>'
         f'<td class="num">{mean:.4f}</td><td class="num">{error:.4f}</td><td>{picture}</td>'
-        f"<td>{_verdict(row, 'against_uniform', row.get('verdict', ''))}</td>"
-        f"<td>{_verdict(row, 'against_best', None)}</td>"
+        f"<td>{_verdict(row, 'against_uniform', test)}</td>"
+        f"<td>{_verdict(row, 'against_best', test)}</td>"
         f'<td class="num">{"" if seconds is None else f"{seconds:.2f}"}</td></tr>'
     )
 
 
-def _verdict(row: Mapping[str, Any], against: str, verdict: str | None) -> str:
-    test = row.get(against)
-    if not test:
+def _verdict(row: Mapping[str, Any], against: str, test: str) -> str:
+    """Better or worse, with the p-value of the test that the table was made with."""
+    found = row.get(against)
+    if not found:
         return '<span class="soft">–</span>'
-    if verdict is None:
-        verdict = ""
-        for level in (0.05, 0.1):
-            for side in ("better", "worse"):
-                if not verdict and test[f"p_{side}"] < level:
-                    verdict = f"{side} (p < {level:g})"
-    side = verdict.partition(" ")[0]
-    p = min(test.get("p_better_corrected", 1.0), test.get("p_worse_corrected", 1.0))
-    corrected = f' <span class="soft">[{p:.2f}]</span>' if "p_better_corrected" in test else ""
-    if not verdict:
-        return f'<span class="soft">no difference shown</span>{corrected}'
-    return f'<span class="{escape(side)}">{escape(verdict)}</span>{corrected}'
+    ending = "_corrected" if test == "corrected" else ""
+    sides = {side: float(found.get(f"p_{side}{ending}", 1.0)) for side in ("better", "worse")}
+    side = min(sides, key=lambda name: sides[name])
+    p = f' <span class="soft">[{sides[side]:.2f}]</span>'
+    level = next((level for level in (0.05, 0.1) if sides[side] < level), None)
+    if level is None:
+        return f'<span class="soft">no difference shown</span>{p}'
+    return f'<span class="{side}">{side} (p &lt; {level:g})</span>{p}'
 
 
-# -- gap and bounds -------------------------------------------------------------------------------
+# -- gap ------------------------------------------------------------------------------------------
 
 
 def convergence_section(model: ReportedModel) -> str:
     histories = find_histories(model.estimator)
     gap = float(model.estimator.duality_gap_)
-    reached = f"The proven relative duality gap of the machine is {gap:.2g}."
-    weights_gap = getattr(model.estimator, "weights_gap_", None)
-    if weights_gap is not None and not histories:
-        return (
-            f"<p>{reached.replace('the machine', 'the machines')} Their weights were found after "
-            f"them, from held-out predictions, to a relative gap of {weights_gap:.2g}.</p>"
-        )
+    reached = f"The relative duality gap at the end is {gap:.2g}."
     if not histories:
-        return (
-            f"<p>{reached} The weights were found before the machine, in one step, so that there "
-            "is no path to show.</p>"
-        )
+        return ""  # weights were found in one step; the gap stands at the top of the page
+    if len(histories) == 1 and gap < histories[0][1][-1]:  # the last step closed it further
+        name, gaps = histories[0]
+        histories = [(name, np.append(gaps, gap))]
     values = svg.finite(np.concatenate([gaps for _, gaps in histories]))
     positive, longest = values[values > 0], max(len(gaps) for _, gaps in histories)
     tol = getattr(model.estimator, "tol", None)
@@ -299,136 +299,3 @@ def convergence_section(model: ReportedModel) -> str:
     key_list = svg.legend(entries, "Machines") if len(entries) > 1 else ""
     caption = "How far the objective was from its proven lower bound, at each step."
     return f"<p>{reached}</p>" + figure(chart.close(), caption, key_list)
-
-
-def certificate_section(model: ReportedModel) -> str:
-    if hasattr(model.estimator, "bound_"):
-        return _margins(model.estimator)
-    n = n_rows(model.X)
-    if n > CERTIFICATE_POINTS:
-        return (
-            f"<p>Not computed for {n:,} points, where it takes long: <code>multikernel.bounds"
-            ".certificate(estimator, X, y)</code>.</p>"
-        )
-    found = find_certificate(model.estimator, model.X, model.y, n_draws=CERTIFICATE_DRAWS)
-    risk, level = found.risk(), f"{1 - found.delta:.0%}"
-    if np.isinf(risk):
-        hopeful = found.risk(proven=False)
-        verdict = "Nothing is proven about new points: no bound has all its assumptions met."
-        if math.isfinite(hopeful):
-            verdict += f" If they were met, the smallest bound would be {hopeful:.3g}"
-            verdict += ", which says nothing either." if hopeful >= 1 else "."
-    elif risk >= 1:
-        of = "" if len(found.machines) == 1 else f" of any of the {len(found.machines)} machines"
-        verdict = f"The best proven bound on the error{of} is {risk:.3g}. This is vacuous: an "
-        verdict += "error is at most 1 anyway."
-    else:
-        what = found.machines[0].statement if len(found.machines) == 1 else "some machine fails"
-        verdict = f"Proven with probability {level}: {what} ≤ {risk:.3g}."
-    parts = [f'<p class="verdict">{escape(verdict)}</p>']
-    parts += [
-        f"<p>The alignment with the target is {a.value:.3f} on the sample, and in [{a.low:.3f}, "
-        f"{a.high:.3f}] for the distribution"
-        f"{': the interval says nothing' if a.vacuous else ''}.</p>"
-        for a in found.alignments[:1]
-    ]
-    machine = found.machines[0]
-    picture = _bounds_chart(machine)
-    table = _bounds_table(machine)
-    parts.append(picture + table)
-    if len(found.machines) > 1:
-        parts.append(
-            f'<p class="note">Shown for the first of {len(found.machines)} machines, '
-            f"{escape(machine.name)}; the others are below.</p>"
-        )
-    parts.append(
-        "<details><summary>The whole certificate, with what was assumed and what was paid</summary>"
-        f"<pre>{escape(str(found))}</pre></details>"
-    )
-    return "".join(parts)
-
-
-def _margins(estimator: Any) -> str:
-    """What a spectral class has instead: margins at a fixed trace, and what they leave open."""
-    margins, bounds = np.atleast_1d(estimator.margin_), np.atleast_1d(estimator.bound_)
-    names = [str(c) for c in estimator.classes_]
-    names = [f"{c} against the rest" for c in names] if len(bounds) > 1 else [" and ".join(names)]
-    rows = "".join(
-        f'<tr><th scope="row">{escape(name)}</th><td class="num">{margin:.3g}</td>'
-        f'<td class="num">{bound:.3g}</td></tr>'
-        for name, margin, bound in zip(names, margins, bounds, strict=True)
-    )
-    return (
-        "<p>The kernel was chosen after the points were seen, so that bounds for kernels named in "
-        "advance do not apply. What is known is the margin M at the trace c, and with it the "
-        "complexity √c / (M n) of the transductive bound of Bousquet and Herrmann; <code>"
-        "multikernel.bounds.transductive_bound</code> adds the rest of it.</p>"
-        '<div class="scroll"><table><thead><tr><th scope="col">classes</th><th scope="col" '
-        'class="num">margin M</th><th scope="col" class="num">complexity √c / (M n)</th></tr>'
-        f"</thead><tbody>{rows}</tbody></table></div>"
-    )
-
-
-def _bounds_chart(machine: Any) -> str:
-    curves = [bound for bound in machine.bounds if len(bound.margins)]
-    if not curves:
-        return ""
-    top = max(2.0, 1.5 * min(float(bound.values.min()) for bound in curves))
-    seen = np.concatenate([bound.margins[bound.values < top] for bound in curves])
-    chart = svg.Chart(
-        (0.8 * float(seen.min()), 1.25 * float(seen.max())),
-        (0.0, top),
-        label="Bounds against the margin",
-        x_label=machine.axis,
-        y_label="bound",
-        log_x=True,
-    )
-    colours: dict[str, int] = {}
-    entries = []
-    low, high = float(seen.min()), float(seen.max())
-    for j, bound in enumerate(curves):
-        c = svg.colour(colours.setdefault(bound.name, len(colours)))
-        # One more margin where a curve leaves the picture, at its edge.
-        inside = np.convolve(bound.values < top, np.ones(3), "same") > 0
-        kept = inside & (bound.margins >= low) & (bound.margins <= high)
-        heights = np.minimum(bound.values, top)[kept]
-        dashes = "" if bound.proven else ' stroke-dasharray="2 3"'
-        name = f"{bound.name}, {bound.kernels}"
-        said = f"{name}: {bound.value:.3g} at margin {bound.margin:.3g}"
-        chart.line(bound.margins[kept], heights, c, key=f"b{j}", title=said, extra=dashes)
-        if bound.value < top:
-            chart.dot(bound.margin, bound.value, c, said, key=f"b{j}")
-        entries.append((f"b{j}", c, dashes, name))
-    first = curves[0]
-    kept = (first.margins >= low) & (first.margins <= high)
-    chart.line(first.margins[kept], first.risks[kept], "ink bold", title="loss on the sample")
-    chart.level(1.0, "nothing is said above")
-    caption = (
-        f"{escape(machine.name)}. Thick: loss on the sample. Dotted: an assumption is not met. "
-        "Dots: the best margin of each."
-    )
-    return figure(chart.close(), caption, svg.legend(entries, "Bounds"))
-
-
-def _bounds_table(machine: Any) -> str:
-    best = machine.tightest()
-    rows = []
-    for bound in sorted(machine.bounds, key=lambda b: (not b.proven, b.value)):
-        remark = ["tightest"] if bound is best else []
-        remark += [] if bound.proven else ["assumption not met"]
-        remark += ["vacuous"] if bound.vacuous else []
-        cells = "".join(
-            f'<td class="num">{value:.3g}</td>'
-            for value in (bound.risk, bound.complexity, bound.confidence, bound.value)
-        )
-        strong = " class=strong" if bound is best else "" if bound.proven else " class=zero"
-        rows.append(
-            f'<tr{strong}><th scope="row">{escape(bound.name)}<br><span class="soft">'
-            f"{escape(bound.kernels)}</span></th>{cells}<td>{', '.join(remark)}</td></tr>"
-        )
-    return (
-        '<div class="scroll"><table class="bounds"><thead><tr><th scope="col">bound</th>'
-        '<th scope="col" class="num">loss</th><th scope="col" class="num">+ complexity</th>'
-        '<th scope="col" class="num">+ confidence</th><th scope="col" class="num">= total</th>'
-        f"<th></th></tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
-    )

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..tables.encoding import MOST_LEVELS, Column, TableEncoder, as_words, describe_category
+from ..tables.complaints import MAX_LEVELS
+from ..tables.encoding import Column, TableEncoder, as_words, describe_category
 from ..tables.frame import DataError, Frame, is_text, missing
 from ..tables.targets import TargetFacts
 from .base import Reader, Rows
@@ -121,7 +122,7 @@ class Look:
         return Survey(len(chunk), columns)
 
     def most(self, name: str) -> int:
-        return MOST_TARGETS if name == self.target else MOST_LEVELS
+        return MOST_TARGETS if name == self.target else MAX_LEVELS
 
     def _column(self, name: str, values: np.ndarray, place: Place) -> Seen:
         absent = missing(values)

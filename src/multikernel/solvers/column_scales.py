@@ -8,7 +8,8 @@ with the columns as they were, so factors replace each other and do not multiply
 
 Factors follow the targets and may overfit them. Before they are used, they are learned once more on
 training parts of the sample, and predictions for the rest with and without the rescaled kernels are
-compared.
+compared. These predictions have equal kernel weights: learning weights in every fold takes far
+longer and tells useful scales from useless ones no better.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import LinAlgError
 
+from .._threads import one_blas_thread
 from ..grams.engines import build
 from ..grams.memory import MemoryBudget
 from ..grams.planning import make_plan
@@ -34,16 +36,15 @@ from ..kernels.rescaled import has_width, rescaled
 from ..learners.leave_one_out import best_ridge
 from ..learners.ridge import Ridge
 from ..problem import Target
-from ..weighting.leave_one_out import LeaveOneOut
 from ..weighting.loo_minimum import some_rows
 from ..weighting.uniform import folds
 
 #: Learned scales are validated on at most this many samples.
-MAX_VALIDATION_SAMPLES = 1000
+MAX_VALIDATION_SAMPLES = 500
 #: Parts of the sample, each of which is predicted by the others when scales are validated.
 N_FOLDS = 3
 #: Rescaled kernels are kept if they reduce the squared error by more than so many standard errors.
-REQUIRED_STANDARD_ERRORS = 1.0
+REQUIRED_STANDARD_ERRORS = 0.5
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class ScaledBank:
     Attributes
     ----------
     bank : KernelBank
-        The kernels of all rounds, or of round 0 only.
+        The kernels of round 0, and those on learned scales if they are kept.
     factors : array of shape (n_rounds, n_features)
         The factors of the columns in each later round, the largest 1.
     gain : float
@@ -92,7 +93,7 @@ def learn_bank(
     budget: MemoryBudget | None = None,
     n_jobs: int = 1,
 ) -> ScaledBank:
-    """The kernels of all rounds on a training sample, or of round 0 if that predicts as well."""
+    """The kernels of round 0, and those on learned scales if they predict better."""
     spread = X.max(axis=0) - X.min(axis=0)
     if not (spread.nnz if sp.issparse(spread) else np.any(spread > 0)):
         raise ValueError(
@@ -102,15 +103,22 @@ def learn_bank(
     target = of_unit_variance(target)
     rows = some_rows(target, int(how.max_samples), how.random_state)
     sample = InputsAndTargets(X[rows], target.take(rows), budget or MemoryBudget.of(None), n_jobs)
+    with one_blas_thread():  # the number of threads must not change which scales are kept
+        return learn_from(sample, base, how)
+
+
+def learn_from(sample: InputsAndTargets, base: KernelBank, how: LearnedScales) -> ScaledBank:
+    """The bank that `learn_bank` returns, from the samples that it chose."""
+    none = np.zeros((0, sample.X.shape[1]))
     gain = error = float("nan")
-    if how.validate and len(rows) < MIN_SAMPLES:
-        return ScaledBank(base, np.zeros((0, X.shape[1])), 0.0, 0.0)  # too few to tell
+    if how.validate and sample.X.shape[0] < MIN_SAMPLES:
+        return ScaledBank(base, none, 0.0, 0.0)  # too few to tell
     if how.validate:
         gain, error = validate(base, sample, how)
         if not gain > REQUIRED_STANDARD_ERRORS * error:
-            return ScaledBank(base, np.zeros((0, X.shape[1])), gain, error)
+            return ScaledBank(base, none, gain, error)
     factors = learn_factors(base, sample, int(how.rounds))
-    return ScaledBank(with_rounds(base, factors, sample), factors, gain, error)
+    return ScaledBank(with_rounds(base, factors, sample, how.keep), factors, gain, error)
 
 
 def of_unit_variance(target: Target) -> Target:
@@ -184,10 +192,9 @@ def learn_factors(base: Sequence[Kernel], sample: InputsAndTargets, rounds: int)
     kernels = sample.rescaled(base, np.ones(sample.X.shape[1]))
     for _ in range(rounds):
         grams = sample.grams(kernels)
-        usable = ~grams.degenerate
-        if not np.any(usable):
+        weights = equal_weights(grams)
+        if weights is None:
             break
-        weights = usable / np.count_nonzero(usable)
         try:
             alpha, fit = best_ridge(grams.combine(weights), sample.target, True)
         except LinAlgError:
@@ -201,22 +208,26 @@ def learn_factors(base: Sequence[Kernel], sample: InputsAndTargets, rounds: int)
     return np.array(found).reshape(-1, sample.X.shape[1])
 
 
-def with_rounds(base: KernelBank, factors: np.ndarray, sample: InputsAndTargets) -> KernelBank:
-    """The kernels of round 0 and of all later rounds, each named after its round."""
+def with_rounds(
+    base: KernelBank, factors: np.ndarray, sample: InputsAndTargets, keep: str
+) -> KernelBank:
+    """The kernels of round 0 and of the last round, or of all rounds, on the learned scales."""
     kernels, names = list(base), list(base.names)
-    for number, one in enumerate(factors, 1):
+    rounds = list(enumerate(factors, 1))
+    for number, one in rounds if keep == "all" else rounds[-1:]:
         later = sample.rescaled(base, one)
         kernels += later
-        names += [f"{plain_name(kernel)}, round {number}" for kernel in later]
+        which = f" of round {number}" if keep == "all" else ""
+        names += [f"{plain_name(kernel)}, learned scales{which}" for kernel in later]
     return KernelBank(kernels, names)
 
 
 def validate(base: KernelBank, sample: InputsAndTargets, how: LearnedScales) -> tuple[float, float]:
     """How much rescaled kernels reduce the squared error on other samples, and its standard error.
 
-    Both are relative to the variance of the targets. In every fold, scales and leave-one-out
-    weights are learned on the training part, and the samples of the test part are predicted by
-    ridge regression on it.
+    Both are relative to the variance of the targets. In every fold, scales are learned on the
+    training part, and the samples of the test part are predicted by ridge regression on it, with
+    equal weights of the kernels.
     """
     part = sample.part(some_rows(sample.target, MAX_VALIDATION_SAMPLES, how.random_state))
     Y, costs = part.target.Y, part.target.loss_weights
@@ -224,10 +235,13 @@ def validate(base: KernelBank, sample: InputsAndTargets, how: LearnedScales) -> 
     for train, test in folds(part.target, N_FOLDS, how.random_state):
         known, new = part.part(train), part.X[test]
         factors = learn_factors(base, known, int(how.rounds))
-        errors = [
-            np.sum((Y[test] - predict(bank, known, new, how)) ** 2, axis=1)
-            for bank in (base, with_rounds(base, factors, known))
-        ]
+        try:
+            errors = [
+                np.sum((Y[test] - predict(bank, known, new)) ** 2, axis=1)
+                for bank in (base, with_rounds(base, factors, known, how.keep))
+            ]
+        except LinAlgError:
+            continue  # a fold that says nothing
         better[test] = errors[0] - errors[1]
     total = costs.sum()
     unit = float(costs @ np.sum((Y - np.average(Y, axis=0, weights=costs)) ** 2, axis=1)) / total
@@ -238,11 +252,21 @@ def validate(base: KernelBank, sample: InputsAndTargets, how: LearnedScales) -> 
     return gain / unit, spread / np.sqrt(len(Y)) / unit
 
 
-def predict(bank: KernelBank, sample: InputsAndTargets, new: Any, how: LearnedScales) -> np.ndarray:
-    """Outputs at new inputs of ridge regression with leave-one-out weights on a sample."""
-    grams, learner = sample.grams(bank), Ridge(1.0)
-    rule = LeaveOneOut(shrinkage=0.0, random_state=how.random_state)
-    weights = rule.weigh(grams, sample.target, learner)[0]
-    machine = learner.fit(grams.combine(weights), sample.target)
+def equal_weights(grams: Grams) -> np.ndarray | None:
+    """Weights that sum to one, zero for constant kernels; None if all are constant."""
+    usable = ~grams.degenerate
+    return usable / np.count_nonzero(usable) if np.any(usable) else None
+
+
+def predict(bank: KernelBank, sample: InputsAndTargets, new: Any) -> np.ndarray:
+    """Outputs at new inputs of ridge regression with equal weights on a sample."""
+    grams = sample.grams(bank)
+    weights = equal_weights(grams)
+    if weights is None:
+        mean = np.average(sample.target.Y, axis=0, weights=sample.target.loss_weights)
+        return np.broadcast_to(mean, (new.shape[0], len(mean)))
+    gram = grams.combine(weights)
+    alpha, _ = best_ridge(gram, sample.target, True)
+    machine = Ridge(alpha).fit(gram, sample.target)
     function = grams.expand(weights, machine.coef)
     return function.values(function.encode(new)) + machine.intercept

@@ -70,8 +70,9 @@ def column_kinds(pa: Any, schema: Any) -> dict[str, str]:
         if field.name in kinds:
             raise DataError(f"the column name {field.name!r} appears more than once.")
         kind = field.type
-        if pa.types.is_temporal(kind):
-            raise DataError(f"column {field.name!r} holds dates or times; turn them into numbers.")
+        dated = pa.types.is_date(kind) or pa.types.is_timestamp(kind)  # texts such as 2019-02-28
+        if pa.types.is_temporal(kind) and not dated:
+            raise DataError(f"column {field.name!r} holds times of day; turn them into numbers.")
         if pa.types.is_nested(kind):
             raise DataError(f"column {field.name!r} holds {kind}; one value per row is expected.")
         number = pa.types.is_integer(kind) or pa.types.is_floating(kind)

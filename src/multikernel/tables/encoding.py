@@ -9,10 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from .complaints import MAX_LEVELS, UnusableData, examine
 from .frame import DataError, Frame, as_texts, is_text, missing
-
-#: More different texts than this, or one in two rows, is no category.
-MOST_LEVELS = 200
+from .numbers import as_days, looks_like_dates
 
 WHEN_FITTING = "Fill them with --impute median, leave columns out with --drop, or repair the data."
 WHEN_FITTED = (
@@ -28,7 +27,8 @@ class Column:
     Attributes
     ----------
     name : str
-    kind : {"number", "category", "text"}
+    kind : {"number", "date", "category", "text"}
+        A date is the number of days since 1970.
     levels : tuple of str
         Of a category: one column of zeros and ones each.
     fill : float, str or None
@@ -71,6 +71,7 @@ class TableEncoder:
         categorical: Iterable[str] = (),
         texts: Iterable[str] = (),
         impute: str | None = None,
+        dates: bool = False,
     ) -> TableEncoder:
         """Learn how to read the columns.
 
@@ -85,6 +86,8 @@ class TableEncoder:
         impute : {"median"} or None
             Fill missing numbers with the median, missing categories with the most frequent one;
             None refuses them.
+        dates : bool
+            Read columns of dates as days since 1970; without it they are refused.
         """
         if frame.sparse is not None:
             return cls((), int(frame.sparse.shape[1]), frame.first_index)
@@ -94,13 +97,15 @@ class TableEncoder:
             raise DataError(f"impute must be 'median' or nothing; got {impute!r}.")
         for name in (*categorical, *texts):
             frame.require(name)
-        if impute is None:
-            refuse_missing(frame, frame.names, WHEN_FITTING)
+        kinds = {"categorical": set(categorical), "texts": set(texts)}
+        wrong = examine(frame, **kinds, impute=impute, dates=dates)
+        if wrong:
+            raise UnusableData(wrong)
         found = [
-            _describe(name, values, name in set(categorical), name in set(texts), impute)
+            _describe(name, values, name in kinds["categorical"], name in kinds["texts"], impute)
             for name, values in frame.columns.items()
         ]
-        order = {"number": 0, "category": 1, "text": 2}
+        order = {"number": 0, "date": 0, "category": 1, "text": 2}
         return cls(tuple(sorted(found, key=lambda column: order[column.kind])))
 
     # -- what X looks like ------------------------------------------------------------------------
@@ -152,7 +157,12 @@ class TableEncoder:
         return Table(flat, self.names)
 
     def _one(self, column: Column, values: np.ndarray) -> np.ndarray:
-        if column.kind == "number":
+        if column.kind == "date":
+            try:
+                values = as_days(values)
+            except (ValueError, TypeError) as error:
+                raise DataError(f"Column {column.name!r} must hold dates: {error}") from None
+        if column.kind in ("number", "date"):
             if is_text(values):
                 strange = next((v for v in values if v is not None), None)
                 raise DataError(f"Column {column.name!r} must hold numbers; it holds {strange!r}.")
@@ -216,13 +226,15 @@ def refuse_missing(frame: Frame, names: Iterable[str], advice: str) -> None:
 def _describe(
     name: str, values: np.ndarray, categorical: bool, text: bool, impute: str | None
 ) -> Column:
+    """How a column that nothing is wrong with is read."""
     absent = missing(values)
-    if absent.all():
-        raise DataError(f"Column {name!r} is empty. Leave it out with --drop {name}.")
     if text:
         return Column(name, "text", (), "" if impute else None)
-    if not is_text(values) and not categorical:
-        return Column(name, "number", (), float(np.median(values[~absent])) if impute else None)
+    dated = is_text(values) and not categorical and looks_like_dates(values)
+    if dated or (not is_text(values) and not categorical):
+        numbers = as_days(values) if dated else values
+        fill = float(np.median(numbers[~absent])) if impute else None
+        return Column(name, "date" if dated else "number", (), fill)
     words = [word for word in as_words(values) if word is not None]
     levels, counts = np.unique(words, return_counts=True)
     found = dict(zip(map(str, levels.tolist()), counts.tolist(), strict=True))
@@ -233,8 +245,8 @@ def describe_category(
     name: str, levels: Mapping[str, int], n_rows: int, text: bool, impute: str | None
 ) -> Column:
     """A category with these levels, sorted, and how often each occurs, if they are few enough."""
-    if len(levels) > MOST_LEVELS or (text and len(levels) > max(n_rows / 2, 2)):
-        many = f"more than {MOST_LEVELS}" if len(levels) > MOST_LEVELS else str(len(levels))
+    if len(levels) > MAX_LEVELS or (text and len(levels) > max(n_rows / 2, 2)):
+        many = f"more than {MAX_LEVELS}" if len(levels) > MAX_LEVELS else str(len(levels))
         raise DataError(
             f"Column {name!r} holds {many} different texts in {n_rows} rows, such as "
             f"{next(iter(levels))[:40]!r}: too many for a category. Leave it out with --drop "

@@ -28,12 +28,15 @@ class Frame:
         What the file calls the first feature of ``sparse``, 0 or 1.
     views : dict of str to tuple of str
         Columns that came together, such as one array of an NPZ file.
+    remarks : tuple of str
+        How entries were read that could be read otherwise, a sentence each.
     """
 
     columns: dict[str, np.ndarray]
     sparse: Any = None
     first_index: int = 1
     views: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, data: Any) -> Frame:

@@ -33,15 +33,17 @@ class OneView:
         if self.index is None or self.index.equals(samples):
             return self.data
         rows = self.index.get_indexer(samples)
+        if np.any(rows < 0):
+            return self.data.reindex(samples)
         return self.data[rows] if sp.issparse(self.data) else self.data.iloc[rows]
 
 
-def join_views(views: Any) -> tuple[Any, dict[str, Any]]:
+def join_views(views: Any, *, missing: str = "drop") -> tuple[Any, dict[str, Any]]:
     """One table from several tables of the same samples, and the columns of each view in it.
 
     Rows are matched by the index of the tables, or by their order where a table has none. Samples
-    that some view lacks are left out, and a warning says how many; the index of the result says
-    which are left (``y = y.loc[X.index]``).
+    that some view lacks are left out, and a warning says how many, or they are kept with NaN; the
+    index of the result says which samples there are (``y = y.loc[X.index]``).
 
     Parameters
     ----------
@@ -51,6 +53,11 @@ def join_views(views: Any) -> tuple[Any, dict[str, Any]]:
         modalities of MuData (``mod``), are the views. A single AnnData is one view, called X.
 
         If every index only counts the rows (0, 1, 2, ...), tables are joined by order, like arrays.
+
+    missing : {"drop", "keep"}, default="drop"
+        What becomes of samples that are not in the index of some view. With ``"keep"`` the columns
+        of that view are NaN, for estimators with ``missing="ignore"`` and its kin; the samples of
+        the first view come first.
 
     Returns
     -------
@@ -73,7 +80,12 @@ def join_views(views: Any) -> tuple[Any, dict[str, Any]]:
     >>> views
     {'rna': 'rna:*', 'clinic': 'clinic:*'}
     >>> bank = mk.per_view(views)
+    >>> X, views = mk.join_views({"rna": rna[:2], "clinic": clinic}, missing="keep")
+    >>> X.loc["eve"].tolist()
+    [nan, nan, 61.0]
     """
+    if missing not in ("drop", "keep"):
+        raise ValueError(f"join_views: missing must be 'drop' or 'keep'; got {missing!r}.")
     try:
         import pandas as pd
     except ImportError as error:
@@ -82,7 +94,7 @@ def join_views(views: Any) -> tuple[Any, dict[str, Any]]:
     if all(view.index is None or _counts_rows(pd, view.index) for view in tables):
         for view in tables:
             view.index = None
-    samples = _common_samples(tables)
+    samples = _common_samples(tables, keep=missing == "keep")
     parts = [view.take(samples) for view in tables]
     if any(sp.issparse(part) for part in parts):
         return _joined_sparse(tables, parts)
@@ -166,8 +178,8 @@ def _one_view(pd: Any, name: str, table: Any) -> OneView:
     return OneView(name, data, index)
 
 
-def _common_samples(tables: list[OneView]) -> Any:
-    """The samples that every view has, in the order of the first; None to join by order."""
+def _common_samples(tables: list[OneView], *, keep: bool) -> Any:
+    """The samples that every view has, or any, in the order of the first; None to join by order."""
     by_order = [view for view in tables if view.index is None]
     named = [view for view in tables if view.index is not None]
     if by_order:
@@ -188,6 +200,10 @@ def _common_samples(tables: list[OneView]) -> Any:
                 )
         return named[0].index if named else None
     samples = named[0].index
+    if keep and not any(sp.issparse(view.data) for view in named):
+        for view in named[1:]:
+            samples = samples.append(view.index[~view.index.isin(samples)])
+        return samples
     for view in named[1:]:
         samples = samples[samples.isin(view.index)]
     if len(samples) == 0:

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from .arrow import read_arrow
+from .excel import read_excel
 from .frame import DataError, Frame, as_column
 from .text import OPENERS, text_frames
 
@@ -23,6 +24,9 @@ FORMATS = {
     ".feather": "arrow",
     ".ipc": "arrow",
     ".npz": "npz",
+    ".xlsx": "excel",
+    ".xlsm": "excel",
+    ".xls": "excel",
     ".svm": "libsvm",
     ".svmlight": "libsvm",
     ".libsvm": "libsvm",
@@ -48,14 +52,18 @@ def file_format(path: Path, given: str | None = None) -> str:
     )
 
 
-def read_frame(path: str | PathLike[str], *, format: str | None = None) -> Frame:
+def read_frame(
+    path: str | PathLike[str], *, format: str | None = None, encoding: str | None = None
+) -> Frame:
     """Read a data file.
 
     Parameters
     ----------
     path : path
-    format : {"csv", "tsv", "parquet", "arrow", "npz", "libsvm"} or None
+    format : {"csv", "tsv", "excel", "parquet", "arrow", "npz", "libsvm"} or None
         None follows the name of the file.
+    encoding : str or None
+        Of text files; None for UTF-8, or what a mark at the beginning of the file says.
 
     Returns
     -------
@@ -68,8 +76,9 @@ def read_frame(path: str | PathLike[str], *, format: str | None = None) -> Frame
         raise DataError(f"{path} is a folder; name a data file.")
     kind = file_format(path, format)
     readers = {
-        "csv": lambda: next(text_frames(path, "csv")),
-        "tsv": lambda: next(text_frames(path, "tsv")),
+        "csv": lambda: next(text_frames(path, "csv", encoding=encoding)),
+        "tsv": lambda: next(text_frames(path, "tsv", encoding=encoding)),
+        "excel": lambda: read_excel(path),
         "parquet": lambda: read_arrow(path, "parquet"),
         "arrow": lambda: read_arrow(path, "arrow"),
         "npz": lambda: _read_npz(path),

@@ -1,13 +1,13 @@
-"""CSV and TSV files, whole or in parts."""
+"""CSV and TSV files, whole or in parts, in any encoding."""
 
 from __future__ import annotations
 
 import bz2
+import codecs
 import csv
 import gzip
 import lzma
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
@@ -15,15 +15,26 @@ from typing import IO, Any
 import numpy as np
 
 from .frame import DataError, Frame, as_texts
-
-#: What stands for a missing entry in text files.
-MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
+from .numbers import MISSING, as_numbers
 
 OPENERS: dict[str, Callable[..., IO[Any]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
+#: So much of a file is read again to say why it is not text.
+MAX_BYTES_TO_EXPLAIN = 2**22
+#: Marks at the beginning of a file that name its encoding.
+MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
 
 def text_frames(
-    path: Path, kind: str, n_rows: int | None = None, texts: Collection[str] = ()
+    path: Path,
+    kind: str,
+    n_rows: int | None = None,
+    texts: Collection[str] = (),
+    encoding: str | None = None,
 ) -> Iterator[Frame]:
     """The rows of a file, ``n_rows`` at a time (the last part may be shorter), or all at once.
 
@@ -31,26 +42,61 @@ def text_frames(
     ----------
     path : path
     kind : {"csv", "tsv"}
-        A CSV file may use semicolons.
+        A CSV file may use semicolons or tabs.
     n_rows : int or None
     texts : names
         Columns that are texts even where all entries of a part are numbers.
+    encoding : str or None
+        None for UTF-8, or what a mark at the beginning of the file says.
     """
     opener = OPENERS.get(path.suffix.lower(), open)
     try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-            delimiter = "\t"
-            if kind == "csv":
-                first = file.readline()
-                file.seek(0)
-                delimiter = ";" if first.count(";") > first.count(",") else ","
-            yield from _frames(csv.reader(file, delimiter=delimiter), n_rows, texts)
-    except UnicodeDecodeError as error:
-        raise DataError(f"it is not UTF-8 text ({error.reason} at byte {error.start}).") from None
+        with opener(path, "rb") as binary:
+            begin: bytes = binary.read(4)
+        used = encoding or next((name for mark, name in MARKS if begin.startswith(mark)), "utf-8")
+        with opener(path, "rt", encoding=used, newline="") as file:
+            first = file.readline()
+            if "\x00" in first:
+                raise DataError(about_encoding(path, encoding))
+            delimiter = find_delimiter(first) if kind == "csv" else "\t"
+            file.seek(0)
+            yield from _frames(csv.reader(file, delimiter=delimiter), n_rows, texts, delimiter)
+    except LookupError:
+        raise DataError(
+            f"--encoding {encoding} is not known. Try utf-8, utf-16, latin1 or cp1252."
+        ) from None
+    except UnicodeError:
+        raise DataError(about_encoding(path, encoding)) from None
     except FileNotFoundError:
         raise
     except (OSError, EOFError, csv.Error, lzma.LZMAError) as error:
         raise DataError(f"it could not be read ({error}).") from None
+
+
+def about_encoding(path: Path, encoding: str | None) -> str:
+    """Why a file is not text in its encoding, and what to try."""
+    with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+        content: bytes = file.read(MAX_BYTES_TO_EXPLAIN)
+    begin = content[:1000]
+    if begin.count(0) > 0.3 * len(begin):
+        order = "le" if begin[1::2].count(0) > begin[0::2].count(0) else "be"
+        return f"it looks like UTF-16 text: add --encoding utf-16-{order}, or save it as CSV UTF-8."
+    if b"\x00" in begin:
+        return "it is not text; is it really a CSV file?"
+    where = ""
+    try:
+        content.decode(encoding or "utf-8")
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        around = content[max(error.start - 8, 0) : error.start + 8].decode("latin1")
+        shown = "".join(c if c.isprintable() else " " for c in around).strip()
+        where = f" (byte {error.start} in line {line}, near {shown!r})"
+    if encoding is not None:
+        return f"it is not {encoding} text{where}. Try --encoding latin1."
+    return (
+        f"it is not UTF-8 text{where}. Files of Excel on Windows are often Latin-1: add --encoding "
+        "latin1, or save the file as CSV UTF-8."
+    )
 
 
 def read_header(path: Path, kind: str) -> list[str]:
@@ -58,13 +104,15 @@ def read_header(path: Path, kind: str) -> list[str]:
     return next(text_frames(path, kind, 1)).names
 
 
-def _frames(reader: Any, n_rows: int | None, texts: Collection[str]) -> Iterator[Frame]:
+def _frames(
+    reader: Any, n_rows: int | None, texts: Collection[str], delimiter: str
+) -> Iterator[Frame]:
     rows = ((reader.line_num, row) for row in reader if row)
     header = next(rows, None)
     if header is None:
         raise DataError("it is empty.")
     names = [name.strip() for name in header[1]]
-    _check_header(names)
+    check_header(names)
     found = False
     while part := list(islice(rows, n_rows)):
         for at, row in part:
@@ -74,19 +122,22 @@ def _frames(reader: Any, n_rows: int | None, texts: Collection[str]) -> Iterator
                 )
         found = True
         cells = zip(*(row for _, row in part), strict=True)
-        yield Frame(
-            {
-                name: _as_words(column) if name in texts else _parse(column)
-                for name, column in zip(names, cells, strict=True)
-            }
-        )
+        yield frame_of_cells(names, cells, delimiter, texts)
         if n_rows is None:
             return
     if not found:
         yield Frame({name: np.empty(0) for name in names})
 
 
-def _check_header(header: list[str]) -> None:
+def find_delimiter(first_line: str) -> str:
+    """What separates the names in the first line: the most frequent of comma, semicolon, tab."""
+    counts = {mark: first_line.count(mark) for mark in (",", ";", "\t")}
+    return max(counts, key=lambda mark: counts[mark])
+
+
+def check_header(header: Sequence[str]) -> None:
+    """Refuse a first line that names no columns, or one twice."""
+
     def is_number(text: str) -> bool:
         try:
             float(text)
@@ -99,24 +150,33 @@ def _check_header(header: list[str]) -> None:
             f"its first line must name the columns; it holds numbers ({', '.join(header[:4])}, "
             "...). Add a line of names at the top."
         )
-    twice = sorted({name for name in header if header.count(name) > 1})
+    twice = sorted({name for name in header if list(header).count(name) > 1})
     if twice:
         raise DataError(f"the column name {twice[0]!r} appears more than once.")
 
 
-def _parse(cells: Sequence[str]) -> np.ndarray:
-    """Numbers if every entry that is there is one, else texts."""
-    with suppress(ValueError):
-        return np.array(cells, dtype=np.float64)  # the common case: nothing is missing
-    stripped = [cell.strip() for cell in cells]
-    absent = [cell.lower() in MISSING for cell in stripped]
-    if not all(absent):
-        filled = ["nan" if gone else cell for cell, gone in zip(stripped, absent, strict=True)]
-        with suppress(ValueError):
-            return np.array(filled, dtype=np.float64)
-    return as_texts([None if gone else cell for cell, gone in zip(stripped, absent, strict=True)])
+def frame_of_cells(
+    header: Sequence[str], cells: Any, delimiter: str, texts: Collection[str] = ()
+) -> Frame:
+    """Columns of numbers where every entry that is there is one, else of texts."""
+    columns: dict[str, Any] = {}
+    how: dict[str, list[tuple[str, str]]] = {}
+    for name, column in zip(header, cells, strict=True):
+        stripped = [cell.strip() for cell in column]
+        values, written = (None, "") if name in texts else as_numbers(stripped, delimiter)
+        if values is None:
+            values = as_texts([None if cell.lower() in MISSING else cell for cell in stripped])
+        columns[name] = values
+        if written:
+            how.setdefault(written.partition(":")[0], []).append((name, written.partition(": ")[2]))
+    remarks = tuple(
+        f"{_listed([name for name, _ in found])} {'has' if len(found) == 1 else 'have'} {what} "
+        f"({found[0][1]})."
+        for what, found in how.items()
+    )
+    return Frame(columns, remarks=remarks)
 
 
-def _as_words(cells: Sequence[str]) -> np.ndarray:
-    stripped = [cell.strip() for cell in cells]
-    return as_texts([None if cell.lower() in MISSING else cell for cell in stripped])
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:4]))
+    return shown + (f" and {len(names) - 4} more columns" if len(names) > 4 else "")

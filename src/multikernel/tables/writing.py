@@ -22,16 +22,19 @@ GROWING = ("csv", "tsv", "parquet", "arrow")
 
 Columns = Mapping[str, Sequence[Any] | np.ndarray]
 
+#: Formats that are read and not written.
+UNWRITTEN = ("libsvm", "excel")
+
 
 def check_writable(path: Path) -> str:
     """The format that :func:`write_columns` would write to a path, if it can."""
     check_place(path)
     if path.suffix.lower() == ".json":
         return "json"
-    known = [ending for ending, kind in FORMATS.items() if kind != "libsvm"]
+    known = [ending for ending, kind in FORMATS.items() if kind not in UNWRITTEN]
     ending = path.suffixes[-2:][0] if path.suffix.lower() in OPENERS else path.suffix
     kind = FORMATS.get(ending.lower(), "")
-    if kind not in ("csv", "tsv") and (kind in ("", "libsvm") or ending != path.suffix):
+    if kind not in ("csv", "tsv") and (kind in ("", *UNWRITTEN) or ending != path.suffix):
         raise DataError(
             f"Tables are not written to files like {path.name!r}. Known endings: "
             f"{', '.join(known)}, .json (CSV and TSV also with .gz, .bz2 or .xz)."

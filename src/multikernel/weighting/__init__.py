@@ -11,6 +11,7 @@ from .joint import JointWeighting
 from .leave_one_out import LeaveOneOut
 from .lp_norm import L1, LpNorm
 from .neighbours import FullNeighbours, SparseNeighbours
+from .observed_margins import ObservedMargins
 from .statis import Statis
 from .structured_norms import ElasticNetNorm, HierarchicalNorm, NonIsotropicNorm
 from .uniform import BestSingle, Uniform
@@ -67,6 +68,7 @@ __all__ = [
     "LeaveOneOut",
     "LpNorm",
     "NonIsotropicNorm",
+    "ObservedMargins",
     "SparseNeighbours",
     "Statis",
     "Uniform",

@@ -26,6 +26,9 @@ class JointWeighting(Weighting):
     #: Limit on training runs.
     max_iter: int
 
+    #: Whether the solver's own gap is the only one, instead of that of loss and regulariser.
+    certifies_itself = False
+
     @property
     def fixed_weights(self) -> bool:
         """Whether the regulariser determines the weights without data."""

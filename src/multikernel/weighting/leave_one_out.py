@@ -25,7 +25,7 @@ from .loo_shrinkage import choose_shrinkage
 #: Factorisations of the whole kernel matrix.
 MAX_FINAL_STEPS = 20
 #: Shrinkage is chosen by folds if there are fewer samples than this for each kernel.
-MIN_SAMPLES_PER_KERNEL = 64
+MIN_SAMPLES_PER_KERNEL = 40
 #: Shrinkage is chosen on at most this many samples.
 MAX_SHRINKAGE_SAMPLES = 600
 #: Matrices of the size of the kernel matrix that the minimisation holds at once.
@@ -49,8 +49,8 @@ class LeaveOneOut(Weighting):
     shrinkage : float or "auto", default="auto"
         How far the weights are moved towards equal weights: from 0, the minimum of the criterion,
         to 1, equal weights of the best size. ``"auto"`` compares five values by cross-validation
-        if there are few samples for each kernel, and takes the largest whose error is within one
-        standard error of the smallest; otherwise it is 0.
+        if there are fewer than 40 samples for each kernel, and takes the largest whose error is
+        within a quarter of a standard error of the smallest; otherwise it is 0.
     tol : float, default=1e-4
         The minimisation stops when a step reduces the criterion by less than this part.
     max_iter : int, default=20

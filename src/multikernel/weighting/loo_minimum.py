@@ -199,6 +199,8 @@ def minimise(
 
     A rough minimum has equal sizes as its only start, and its total may be larger than needed.
     """
+    if not np.any(sample.usable):
+        raise LinAlgError("Every kernel is constant on the sample.")
     part = sample.part(some_rows(sample.target, MAX_START_SAMPLES, seed))
     uniform, starts = find_starts(part, several=not rough)
     runs = []

@@ -6,7 +6,12 @@ import numpy as np
 from scipy.linalg import LinAlgError
 
 from ..learners.leave_one_out import leave_one_out
-from .loo_minimum import MAX_START_STEPS, SizedKernels, minimise
+from .loo_minimum import (
+    MAX_START_STEPS,
+    NEGLIGIBLE_STANDARD_ERRORS,
+    SizedKernels,
+    minimise,
+)
 from .uniform import folds
 
 #: Shrinkages that are compared: the share of the uniform weights.
@@ -16,7 +21,7 @@ EQUAL_DISTANCE = 1e-9
 
 
 def choose_shrinkage(sample: SizedKernels, tol: float, seed: int) -> float:
-    """The largest shrinkage whose cross-validated error is within one standard error of the best.
+    """The largest shrinkage whose cross-validated error is about as small as the smallest.
 
     Weights are learned on each training fold; errors are those of ridge regression on it.
     """
@@ -43,9 +48,9 @@ def choose_shrinkage(sample: SizedKernels, tol: float, seed: int) -> float:
     best = errors[int(np.argmin(means))]
     for share, own in zip(SHRINKAGES, errors, strict=True):
         mean, spread = sample.mean_and_spread(own - best)
-        if mean <= spread / np.sqrt(sample.n_counted):
+        if mean <= NEGLIGIBLE_STANDARD_ERRORS * spread / np.sqrt(sample.n_counted):
             return share
-    raise AssertionError("The best shrinkage is within one standard error of itself.")
+    raise AssertionError("The best shrinkage is no worse than itself.")
 
 
 def folds_of_distinct_samples(

@@ -20,6 +20,7 @@ from .cutting_plane import find_by_cutting_planes
 from .definiteness import require_psd
 from .interior_point import find_by_interior_point
 from .lbfgs import find_by_lbfgs
+from .observed_margins import find_by_observed_margins
 from .penalty_cuts import find_by_penalty_cuts
 from .taylor_cuts import find_by_cutting_plane_chunking, find_by_cutting_plane_wrapper
 from .unsquared import find_unsquared
@@ -36,6 +37,7 @@ SOLVERS: dict[str, Callable[..., Found]] = {
     "lbfgs": find_by_lbfgs,
     "primal": primal.find_by_primal,
     "penalty-cuts": find_by_penalty_cuts,
+    "observed-margins": find_by_observed_margins,
 }
 
 

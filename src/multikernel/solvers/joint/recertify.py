@@ -36,7 +36,9 @@ def find_and_recertify(
     """The result of `find` with an accurate gap, and the grams that its predictor belongs to."""
     found = find(grams, target, weighting, learner, summary=summary, warm=warm, report=report)
     accurate = grams.accurate()
-    if accurate is grams or not isinstance(weighting, JointWeighting):
+    if not isinstance(weighting, JointWeighting) or weighting.certifies_itself:
+        return found, grams
+    if accurate is grams:
         return found, grams
     checked = recertify(found, accurate, target, weighting, learner, summary)
     tol = weighting.tol

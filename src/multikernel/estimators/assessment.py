@@ -1,0 +1,303 @@
+"""Is a model any good? Cross-validated scores beside those of answering always the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.dummy import DummyClassifier, DummyRegressor
+from sklearn.metrics import balanced_accuracy_score, check_scoring, roc_auc_score
+
+from .classifier import class_index
+from .paired_tests import paired_t
+
+#: "Learned" is said if the corrected test finds a difference at this level.
+LEVEL = 0.05
+#: Classes are unequal if the largest has more than this multiple of an equal share.
+UNEQUAL = 1.5
+#: What scorings of scikit-learn are called.
+NAMES = {
+    "accuracy": "accuracy",
+    "balanced_accuracy": "balanced accuracy",
+    "roc_auc": "AUC",
+    "roc_auc_ovr": "AUC",
+    "r2": "R²",
+    "f1": "F1",
+    "f1_macro": "F1 (macro)",
+    "neg_log_loss": "negative log loss",
+    "neg_brier_score": "negative Brier score",
+    "neg_mean_squared_error": "negative mean squared error",
+    "neg_root_mean_squared_error": "negative RMSE",
+    "neg_mean_absolute_error": "negative mean absolute error",
+}
+
+Splits = Sequence[tuple[np.ndarray, np.ndarray]]
+
+
+def scoring_name(scoring: Any, classifies: bool) -> str:
+    """What a scoring is called in sentences."""
+    if scoring is None:
+        return "accuracy" if classifies else "R²"
+    if isinstance(scoring, str):
+        return NAMES.get(scoring, scoring.replace("_", " "))
+    return str(getattr(scoring, "__name__", "score"))
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One score over the splits, and that of the baseline.
+
+    Attributes
+    ----------
+    name : str
+    score, standard_error : float
+        Mean over the splits, and its standard error: from the variance over the splits, but not
+        less than that of a mean over so many samples.
+    baseline : float
+        The same score of a model that always gives the same answer, on the same splits.
+    p_value : float
+        Of the corrected one-sided test that the model is better than the baseline.
+    """
+
+    name: str
+    score: float
+    standard_error: float
+    baseline: float
+    p_value: float
+
+    def __str__(self) -> str:
+        return f"{self.name} {_short(self.score)} ± {_short(self.standard_error)}"
+
+
+@dataclass(frozen=True)
+class Assessment:
+    """How good a model is on samples that it did not see.
+
+    Attributes
+    ----------
+    measured : tuple of Measured
+        The score that the search maximised comes first.
+    baseline : str
+        What the baseline does, "always answering 'no'".
+    verdict : {"learned", "unclear", "nothing"}
+    never : tuple of str
+        Classes that were never predicted for a held-out sample.
+    n_splits : int
+    """
+
+    measured: tuple[Measured, ...]
+    baseline: str
+    verdict: str
+    never: tuple[str, ...]
+    n_splits: int
+
+    @property
+    def headline(self) -> str:
+        """The score beside the baseline, and what that means."""
+        first = self.measured[0]
+        text = f"{first} ({self.baseline}: {_short(first.baseline)})"
+        return f"{text[0].upper()}{text[1:]}: {self.meaning}"
+
+    @property
+    def meaning(self) -> str:
+        if self.verdict == "nothing":
+            return "nothing was learned."
+        if self.verdict == "unclear":
+            return "not clearly better than that. More data, or --folds 10, may tell."
+        first = self.measured[0]
+        if first.p_value >= LEVEL and len(self.measured) > 1:
+            other = min(self.measured[1:], key=lambda one: one.p_value)
+            return f"no better than that, but {other.name} shows that something was learned."
+        return "better than that."
+
+    @property
+    def remarks(self) -> list[str]:
+        """The other scores, and classes that are never predicted."""
+        said = []
+        if len(self.measured) > 1:
+            others = [f"{one} (baseline {_short(one.baseline)})" for one in self.measured[1:]]
+            said.append(f"Classes are of unequal size: {', '.join(others)}.")
+        if self.never:
+            listed = ", ".join(map(repr, self.never[:5]))
+            more = f" and {len(self.never) - 5} more" if len(self.never) > 5 else ""
+            said.append(
+                f"{listed}{more} {'is' if len(self.never) == 1 else 'are'} never predicted for a "
+                "held-out sample; --class-weight balanced makes rare classes count more."
+            )
+        return said
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "verdict": self.verdict,
+            "baseline": self.baseline,
+            "scores": {
+                one.name: {
+                    "score": one.score,
+                    "standard_error": one.standard_error,
+                    "baseline": one.baseline,
+                    "p_value": one.p_value,
+                }
+                for one in self.measured
+            },
+            "never_predicted": list(self.never),
+            "n_splits": self.n_splits,
+        }
+
+
+def assess(estimator: Any, y: Any) -> Assessment | None:
+    """Assess a fitted search; None for estimators without cross-validated predictions."""
+    if not hasattr(estimator, "cv_predictions_"):
+        return None
+    y = np.asarray(y)
+    classes = getattr(estimator, "classes_", None)
+    splits = estimator.cv_indices_
+    if len(splits) < 2 or (classes is None and y.ndim > 1):
+        return None
+    scoring = estimator.scoring
+    results, best = estimator.cv_results_, estimator.best_index_
+    scores = np.array([results[f"split{f}_test_score"][best] for f in range(len(splits))])
+    dummy = DummyRegressor() if classes is None else DummyClassifier(strategy="prior")
+    scorer = check_scoring(dummy, scoring)
+
+    def constant(train: np.ndarray, test: np.ndarray) -> float:
+        nothing = np.zeros((len(y), 1))
+        return float(scorer(dummy.fit(nothing[train], y[train]), nothing[test], y[test]))
+
+    first = _measure(
+        scoring_name(scoring, classes is not None),
+        scores,
+        np.array([constant(train, test) for train, test in splits]),
+        splits,
+        _least_variance(estimator, y, splits),
+    )
+    if classes is None:
+        return Assessment((first,), "always answering the mean", _verdict([first]), (), len(splits))
+    return _assess_classes(first, y, estimator.cv_predictions_, np.asarray(classes), splits)
+
+
+def _assess_classes(
+    first: Measured, y: np.ndarray, decisions: np.ndarray, classes: np.ndarray, splits: Splits
+) -> Assessment:
+    labels, counts = np.unique(y, return_counts=True)
+    most = labels[int(np.argmax(counts))]
+    held = ~np.isnan(decisions.reshape(len(y), -1)).any(axis=1)
+    answers = classes[class_index(decisions[held])]
+    never = tuple(str(c) for c in classes if not np.any(answers == c))
+    measured = [first]
+    if counts.max() > UNEQUAL * counts.sum() / len(counts):
+        one_per_class = 1.0 / len(classes)
+        more: list[tuple[str, Callable[..., float], Callable[..., float], float]] = [
+            ("balanced accuracy", balanced_accuracy, _variance_of_recalls, one_per_class),
+            ("AUC", area_under_curve, _variance_of_areas, 0.5),
+        ]
+        for name, function, variance, baseline in more:
+            if name == first.name:
+                continue
+            found = [function(y[test], decisions[test], classes) for _, test in splits]
+            kept = np.isfinite(found)
+            least = variance(y, decisions, classes, splits)
+            if kept.sum() < 2:
+                continue
+            values = np.array(found)[kept]
+            some = [split for split, good in zip(splits, kept, strict=True) if good]
+            measured.append(_measure(name, values, np.full(len(values), baseline), some, least))
+    tests = measured[1:] or measured
+    shown = most.item() if hasattr(most, "item") else most
+    return Assessment(
+        tuple(measured), f"always answering {str(shown)!r}", _verdict(tests), never, len(splits)
+    )
+
+
+def balanced_accuracy(y: np.ndarray, decisions: np.ndarray, classes: np.ndarray) -> float:
+    """The mean over the classes that occur of the part that is recognised."""
+    return float(balanced_accuracy_score(y, classes[class_index(decisions)]))
+
+
+def area_under_curve(y: np.ndarray, decisions: np.ndarray, classes: np.ndarray) -> float:
+    """Area under the ROC curve, the mean over classes against the rest if there are several."""
+    columns = decisions.reshape(len(y), -1)
+    columns = np.where(np.isfinite(columns), columns, -1e30)
+    labels = classes[1:] if len(classes) == 2 else classes
+    areas = [
+        roc_auc_score(y == label, column)
+        for label, column in zip(labels, columns.T, strict=True)
+        if 0 < np.count_nonzero(y == label) < len(y)
+    ]
+    return float(np.mean(areas)) if areas else float("nan")
+
+
+def _least_variance(estimator: Any, y: np.ndarray, splits: Splits) -> float:
+    """The variance of the default score on one test part that comes from its size alone.
+
+    It is that of the mean over its samples of what the model gains over the baseline; 0 for other
+    scores, whose means are not over samples.
+    """
+    classes, outputs = getattr(estimator, "classes_", None), estimator.cv_predictions_
+    if estimator.scoring not in (None, "accuracy", "r2"):
+        return 0.0
+    gains = []
+    spread = max(float(np.var(y)), 1e-300) if classes is None else 1.0
+    for train, test in splits:
+        if classes is not None:
+            labels, counts = np.unique(y[train], return_counts=True)
+            same = y[test] == labels[int(np.argmax(counts))]
+            right = np.asarray(classes)[class_index(outputs[test])] == y[test]
+            gains.append(right.astype(float) - same)
+        else:
+            constant = (y[test] - y[train].mean()) ** 2
+            gains.append((constant - (y[test] - outputs[test]) ** 2) / spread)
+    size = float(np.mean([len(test) for _, test in splits]))
+    return float(np.var(np.concatenate(gains))) / size
+
+
+def _variance_of_recalls(
+    y: np.ndarray, decisions: np.ndarray, classes: np.ndarray, splits: Splits
+) -> float:
+    """The variance of the balanced accuracy of one test part that comes from its size alone."""
+    answers = classes[class_index(decisions)]
+    total = 0.0
+    for label in classes:
+        own = y == label
+        size = int(np.count_nonzero(own))
+        recall = (int(np.count_nonzero(answers[own] == label)) + 1) / (size + 2)
+        total += recall * (1 - recall) * len(splits) / max(size, 1)
+    return total / len(classes) ** 2
+
+
+def _variance_of_areas(
+    y: np.ndarray, decisions: np.ndarray, classes: np.ndarray, splits: Splits
+) -> float:
+    """The variance of the area under the curve of one test part if ranks are random."""
+    each = []
+    for label in classes[1:] if len(classes) == 2 else classes:
+        own = max(float(np.count_nonzero(y == label)) / len(splits), 1.0)
+        other = max(float(np.count_nonzero(y != label)) / len(splits), 1.0)
+        each.append((own + other + 1) / (12 * own * other))
+    return float(np.mean(each))
+
+
+def _measure(
+    name: str, scores: np.ndarray, baseline: np.ndarray, splits: Splits, least: float
+) -> Measured:
+    overlap = float(np.mean([len(test) / len(train) for train, test in splits]))
+    return Measured(
+        name,
+        float(scores.mean()),
+        float(np.sqrt(max(scores.var(ddof=1), least) / len(scores))),
+        float(baseline.mean()),
+        paired_t(scores - baseline, overlap, least),
+    )
+
+
+def _verdict(tests: Sequence[Measured]) -> str:
+    """One of several tests is enough, at a level that their number pays for."""
+    if any(one.p_value < LEVEL / len(tests) for one in tests):
+        return "learned"
+    hopeful = any(one.score - one.baseline > 2 * one.standard_error for one in tests)
+    return "unclear" if hopeful else "nothing"
+
+
+def _short(value: float) -> str:
+    return f"{value:.3f}" if abs(value) < 100 else f"{value:.4g}"

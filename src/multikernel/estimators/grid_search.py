@@ -1,0 +1,234 @@
+"""Choosing C (or alpha) and the weighting by cross-validation.
+
+Nothing about a held-out sample enters what is fitted before it is predicted. Kernels that are fixed
+beforehand are evaluated once on the whole sample, as far as memory allows; each training part is a
+view of these matrices with centring, normalisation and kernel weights of its own. Kernels that take
+widths or scales from the sample, the default ones among them, take them from every training part
+anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from rich.progress import track
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.utils._param_validation import StrOptions
+
+from .._threads import one_blas_thread
+from ..grams.protocol import CombinedGram, Grams, Summary
+from ..learners.base import Learner
+from ..problem import Machine, Target
+from ..solvers.joint.find import combine_by_rule, find
+from ..solvers.joint.learn import MAX_ONE_THREAD_SAMPLES, refuse_constant_kernels
+from ..solvers.joint.warm_start import WarmStart
+from ..weighting import Weighting
+from ..weighting.base import summary_for
+from ..weighting.joint import JointWeighting
+from .base import MultiKernelEstimator
+from .fold_grams import FoldGrams
+from .folds import Splits
+from .large import APPROXIMATIONS
+from .missing import MISSING
+from .selection import SELECTIONS, select
+
+#: The predictors of one fold: the learner, and combined kernel and what was learned for all outputs
+#: together or for each.
+TrainedFold = tuple[Learner, list[CombinedGram], list[Machine]]
+
+
+class Fold:
+    """The training part of one fold; its statistics are computed once for all rules."""
+
+    def __init__(self, number: int, grams: Grams, target: Target) -> None:
+        self.number, self.grams, self.target = number, grams, target
+        self._summary: Summary | None = None
+        self._columns: list[Fold] = []
+
+    def columns(self) -> list[Fold]:
+        """One fold for every output alone, with statistics of its own."""
+        if not self._columns:
+            outputs = range(self.target.Y.shape[1])
+            self._columns = [Fold(self.number, self.grams, self.target.column(j)) for j in outputs]
+        return self._columns
+
+    def summary(self, rule: Weighting) -> Summary | None:
+        if rule.needs_summary:
+            self._summary = summary_for(rule, self.grams, self.target, self._summary)
+        return self._summary
+
+
+class SearchMixin(MultiKernelEstimator):
+    """The search, the same for classification and regression."""
+
+    cv: Any
+    scoring: Any
+    selection: str
+
+    def _candidates(self) -> list[Any]:
+        given = self.weighting
+        single = isinstance(given, (str, Weighting))
+        candidates: list[Any] = [given] if single else list(given)
+        if not candidates:
+            raise ValueError("weighting is an empty list; name at least one rule.")
+        return candidates
+
+    def _search(
+        self,
+        grams: Grams,
+        folds: FoldGrams,
+        target: Target,
+        y: np.ndarray,
+        splits: Splits,
+        make_learner: Callable[[float], Learner],
+        values: Sequence[float],
+        name: str,
+    ) -> tuple[Any, float]:
+        """Score every (weighting, value) on every fold; fill ``cv_results_`` and pick the best."""
+        candidates = self._candidates()
+        refuse_constant_kernels(grams.corrected(self.center, self.normalize), warn=False)
+        scores = np.empty((len(splits), len(candidates), len(values)))
+        t = target.Y.shape[1]
+        held_out = np.full((len(candidates), len(values), len(y), t), np.nan, dtype=np.float32)
+        work = [(f, w) for f in range(len(splits)) for w in range(len(candidates))]
+        steps: Iterable[tuple[int, int]] = work
+        if self.verbose:
+            steps = track(work, description="cross-validation")
+        fold: Fold | None = None
+        path: list[np.ndarray] = []  # weights of the last joint rule on this fold, one per value
+        for f, w in steps:
+            train, test = splits[f]
+            if fold is None or fold.number != f:
+                weights = None if target.sample_weight is None else target.sample_weight[train]
+                part = folds.part(train, weights).corrected(self.center, self.normalize)
+                fold, path = Fold(f, part, self._fold_target(target, y, train, f)), []
+            rule = self._as_weighting(clone(candidates[w], safe=False))
+            with one_blas_thread(len(train), MAX_ONE_THREAD_SAMPLES):
+                predicted, found, machines = self._predict_fold(
+                    fold,
+                    rule,
+                    [make_learner(v) for v in values],
+                    partial(folds.held_out, test=test),
+                    path[0] if path else None,
+                )
+            path = found or path
+            if target.kind == "classification" and target.Y.shape[1] > 1:
+                # A class that the training part does not hold is never predicted.
+                predicted[..., ~np.any(target.Y[train] > 0, axis=0)] = -np.inf
+            held_out[w][:, test] = predicted
+            held = None if target.sample_weight is None else target.sample_weight[test]
+            for j, output in enumerate(predicted):
+                calibrate = partial(self._calibrate_fold, fold.target, *machines[j])
+                scores[f, w, j] = self._score_fold(output, y[test], held, calibrate)
+        rule_index, value_index = select(scores, self.selection)
+        flat = scores.mean(axis=0).ravel()
+        self.best_index_ = rule_index * len(values) + value_index
+        self.best_score_ = float(flat[self.best_index_])
+        self.cv_results_ = {
+            "weighting": [candidate for candidate in candidates for _ in values],
+            name: np.tile(np.asarray(values, dtype=np.float64), len(candidates)),
+            "mean_test_score": flat,
+            "std_test_score": scores.std(axis=0).ravel(),
+            "rank_test_score": rankdata(-flat, method="min").astype(int),
+            **{f"split{f}_test_score": scores[f].ravel() for f in range(len(splits))},
+        }
+        self.n_splits_ = len(splits)
+        self._cv_held_out = held_out[rule_index, value_index]
+        return candidates[rule_index], float(values[value_index])
+
+    def _keep_held_out(self, splits: Splits, keep: np.ndarray) -> None:
+        """Set ``cv_indices_`` and ``cv_predictions_`` for samples as they were given."""
+        self.cv_indices_ = [(keep[train], keep[test]) for train, test in splits]
+        everyone = np.full((self._n_given, self._cv_held_out.shape[1]), np.nan)
+        everyone[keep] = self._cv_held_out
+        del self._cv_held_out
+        self.cv_predictions_ = everyone[:, 0] if everyone.shape[1] == 1 else everyone
+
+    def _predict_fold(
+        self,
+        fold: Fold,
+        rule: Weighting,
+        learners: Sequence[Learner],
+        held_out: Callable[[Any], Any],
+        warm: np.ndarray | None,
+    ) -> tuple[np.ndarray, list[np.ndarray], list[TrainedFold]]:
+        """Predicted values at the held-out samples, shape (n_values, n_test, t).
+
+        ``held_out`` gives them in the form that a function on the training part reads.
+        Second, the path of a joint rule: its weights for every value. The next rule (for example
+        the next norm) begins at the first of them. Third, the predictors for every value.
+        """
+        part, target, t = fold.grams, fold.target, fold.target.Y.shape[1]
+        summary = fold.summary(rule)
+        if rule.needs_learner:
+            # Weights that depend on C or alpha are found again for each of its values; a joint
+            # rule begins at the last ones.
+            outputs, path, trained = [], [], []
+            for learner in learners:
+                start = None if warm is None else WarmStart(warm)
+                found = find(part, target, rule, learner, summary=summary, warm=start)
+                warm, machine = found.kernel_weights, found.machine
+                expansion = part.expand(warm, machine.coef)
+                outputs.append(expansion.values(held_out(expansion)) + machine.intercept)
+                path.append(warm)
+                trained.append((learner, [found.gram], [machine]))
+            return np.stack(outputs), path if isinstance(rule, JointWeighting) else [], trained
+        weights, gram = combine_by_rule(part, target, rule, learners[0], summary)
+        machines: list[Machine] = []
+        for learner in learners:
+            coef = machines[-1].coef if machines else None
+            machines.append(learner.fit(gram, target, start=coef))
+        # One prediction for all values of C or alpha: their coefficients side by side.
+        coefs = np.concatenate([machine.coef for machine in machines], axis=1)
+        expansion = part.expand(weights, coefs)
+        together = expansion.values(held_out(expansion))
+        together = together + np.concatenate([machine.intercept for machine in machines])
+        trained = [(learner, [gram], [m]) for learner, m in zip(learners, machines, strict=True)]
+        return together.reshape(len(together), len(learners), t).transpose(1, 0, 2), [], trained
+
+    def _fold_target(self, target: Target, y: np.ndarray, train: np.ndarray, fold: int) -> Target:
+        """The target of one training part."""
+        return target.take(train)
+
+    def _calibrate_fold(
+        self,
+        target: Target,
+        learner: Learner,
+        grams: Sequence[CombinedGram],
+        machines: Sequence[Machine],
+    ) -> Any:
+        """The probabilities of a predictor that was trained on one fold; classifiers have them."""
+
+    def _score_fold(
+        self,
+        output: np.ndarray,
+        y: np.ndarray,
+        weights: np.ndarray | None,
+        calibrate: Callable[[], Any],
+    ) -> float:
+        raise NotImplementedError
+
+
+SEARCH_CONSTRAINTS: dict[str, Any] = {
+    "weighting": [str, Weighting, list, tuple],
+    "cv": ["cv_object"],
+    "scoring": [str, callable, None],
+    "selection": [StrOptions(set(SELECTIONS))],
+    "missing": [MISSING],
+    "approximation": APPROXIMATIONS,
+}
+
+
+def check_grid(name: str, values: Any) -> list[float]:
+    """A grid of positive numbers."""
+    try:
+        grid = np.asarray(values, dtype=np.float64).ravel().tolist()
+    except (TypeError, ValueError):
+        grid = []
+    if not grid or not all(0 < value < np.inf for value in grid):
+        raise ValueError(f"{name} must be positive finite numbers, at least one; got {values!r}.")
+    return list(grid)

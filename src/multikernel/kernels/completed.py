@@ -1,0 +1,205 @@
+r"""Kernels completed from other views: an absent sample is where its other views predict it to be.
+
+For a kernel k and the training samples r that have its columns, the *other* kernels (on other
+columns), centred, scaled to unit variance and averaged, make a kernel M, in which views that a
+sample lacks count as zero. Ridge regression with M predicts centred feature vectors of kernel k,
+
+    phi_k(x) - m_k = sum_r c_r(x) (phi_k(x_r) - m_k),    c(x) = (M_rr + lambda I)^-1 M_r(x)
+
+which is the conditional mean in the EM algorithm for kernel completion (Tsuda, Akaho and Asai
+2003). Where nothing is known about x the prediction is the mean m_k, as in
+:class:`multikernel.kernels.observed.Observed`. All values are inner products of feature vectors, so
+that the kernel is as positive semidefinite as it was, on training and new samples together.
+
+lambda minimises the exact leave-one-out error of the regression, ``sum_i (P K P)_ii / P_ii^2`` with
+``P = (M_rr + lambda I)^-1`` and K the centred kernel matrix.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .bank import KernelBank
+from .base import Kernel
+from .observed import Observed
+
+#: Ridge constants to choose from, for a kernel M of unit variance.
+RIDGES = tuple(10.0 ** np.linspace(-3, 2, 11))
+
+
+@dataclass(frozen=True, eq=False)
+class Completion:
+    """The regression of one view on the others.
+
+    Attributes
+    ----------
+    helpers : tuple of Observed
+        Kernels on other columns.
+    scales : array of shape (n_helpers,)
+        What makes the variances of the centred helpers one.
+    donors : array of shape (n_reference, n_features)
+        The training samples that have the view, with all their columns.
+    inverse : array of shape (n_reference, n_reference)
+        ``P``.
+    ridge : float
+    explained : float
+        The part of the variance of the view's kernel that others predict, by leave-one-out: 1 is
+        all of it, 0 none.
+    """
+
+    helpers: tuple[Observed, ...]
+    scales: np.ndarray
+    donors: np.ndarray
+    inverse: np.ndarray
+    ridge: float
+    explained: float
+
+    @classmethod
+    def of(cls, kernel: Observed, helpers: tuple[Observed, ...], donors: np.ndarray) -> Completion:
+        """Learn scales and ridge constant; ``donors`` are the rows of the reference samples."""
+        n = len(donors)
+        scales = np.array([_unit_scale(helper, donors) for helper in helpers])
+        new = cls(helpers, scales, donors, np.zeros((n, n)), 0.0, 0.0)
+        M = new.similarities(donors)
+        values, vectors = np.linalg.eigh(M)
+        K = centred(kernel, donors, donors)
+        turned = vectors.T @ K @ vectors
+        total = float(np.trace(K))
+        best: tuple[float, float] | None = None
+        for ridge in RIDGES:
+            inverse = 1.0 / (np.maximum(values, 0.0) + ridge)
+            left_out = np.einsum(
+                "ia,ab,ib->i", vectors * inverse, turned, vectors * inverse, optimize=True
+            )
+            error = float(np.sum(left_out / ((vectors**2) @ inverse) ** 2))
+            if best is None or error < best[0]:
+                best = error, ridge
+        assert best is not None
+        inverse = 1.0 / (np.maximum(values, 0.0) + best[1])
+        explained = 1.0 - best[0] / total if total > 0 else 0.0
+        return dataclasses.replace(
+            new, inverse=(vectors * inverse) @ vectors.T, ridge=best[1], explained=explained
+        )
+
+    def similarities(self, X: np.ndarray) -> np.ndarray:
+        """M between samples and donors, shape (n, n_reference)."""
+        parts = zip(self.helpers, self.scales, strict=True)
+        total = sum(scale * centred(helper, X, self.donors) for helper, scale in parts)
+        return np.asarray(total, dtype=np.float64) / len(self.helpers)
+
+    def coefficients(self, X: np.ndarray) -> np.ndarray:
+        """c(x) for samples without the view, shape (n, n_reference)."""
+        return self.similarities(X) @ self.inverse
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Completed(Observed):
+    """A kernel that takes NaN: absent samples are predicted from their other views.
+
+    Attributes
+    ----------
+    completion : Completion or None
+        Shared by the kernels of a view; None for the mean. Other attributes are those of
+        :class:`Observed`.
+    """
+
+    completion: Completion | None = None
+
+    def __repr__(self) -> str:
+        return f"Completed({self.label})"
+
+    def places(self, X: Any, has: np.ndarray) -> np.ndarray:
+        """Absent samples as combinations of the reference samples, shape (n, n_reference)."""
+        assert self.completion is not None
+        c = self.completion.coefficients(np.asarray(X)[~has])
+        return np.asarray(c + (1.0 - c.sum(axis=1))[:, None] * self.shares)
+
+    def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
+        A, has = self.read(X)
+        same = Z is None or Z is X
+        B, also = (A, has) if same else self.read(Z)
+        if self.completion is None or (has.all() and also.all()):
+            return super().__call__(X, Z)
+        V = self.places(X, has)
+        W = V if same else self.places(Z, also)
+        inner = self.kernel(A[has]) if same else self.kernel(A[has], B[also])
+        K = np.empty((len(A), len(B)), dtype=inner.dtype)
+        K[np.ix_(has, also)] = inner
+        right = self.kernel(A[has], self.reference) @ W.T
+        K[np.ix_(has, ~also)] = right
+        left = right.T if same else V @ self.kernel(self.reference, B[also])
+        K[np.ix_(~has, also)] = left
+        if not has.all() and not also.all():
+            K[np.ix_(~has, ~also)] = V @ self.kernel(self.reference) @ W.T
+        return K
+
+    def diag(self, X: Any) -> np.ndarray:
+        A, has = self.read(X)
+        if self.completion is None or has.all():
+            return super().diag(X)
+        out = np.empty(len(A))
+        out[has] = self.kernel.diag(A[has])
+        V = self.places(X, has)
+        out[~has] = np.einsum("ir,ir->i", V @ self.kernel(self.reference), V)
+        return out
+
+
+def complete(bank: KernelBank, X: np.ndarray, absent: np.ndarray) -> KernelBank:
+    """The kernels of a bank of :class:`Observed` ones, completed from each other.
+
+    A kernel that no sample lacks, or that has no kernel on other columns beside it, stays as it is.
+
+    Parameters
+    ----------
+    bank : KernelBank
+        As :func:`multikernel.kernels.observed.observe` returns it.
+    X : array of shape (n, n_features)
+        The training sample, with NaN for what is missing.
+    absent : array of bool, shape (p, n)
+    """
+    observed = [kernel for kernel in bank if isinstance(kernel, Observed)]
+    found: dict[tuple[int, ...], Completion | None] = {}
+    kernels: list[Kernel] = []
+    for kernel, lost in zip(bank, absent, strict=True):
+        if not isinstance(kernel, Observed) or isinstance(kernel, Completed) or not lost.any():
+            kernels.append(kernel)
+            continue
+        if kernel.columns not in found:
+            own = set(kernel.columns)
+            helpers = tuple(other for other in observed if own.isdisjoint(other.columns))
+            helpers = tuple(helper for helper in helpers if _varies(helper, X[~lost]))
+            found[kernel.columns] = Completion.of(kernel, helpers, X[~lost]) if helpers else None
+        values = {field.name: getattr(kernel, field.name) for field in dataclasses.fields(kernel)}
+        kernels.append(Completed(**values, completion=found[kernel.columns]))
+    return KernelBank(kernels, bank._names)
+
+
+def centred(kernel: Observed, X: Any, Z: Any) -> np.ndarray:
+    """Kernel values centred at the mean of the kernel's reference samples; absent ones are zero."""
+    A, has = kernel.read(X)
+    B, also = kernel.read(Z)
+    K = np.zeros((len(A), len(B)))
+    if has.any() and also.any():
+        inner = kernel.kernel(A[has], B[also]).astype(np.float64)
+        inner -= kernel.means(A[has])[:, None]
+        inner -= kernel.means(B[also])[None, :]
+        K[np.ix_(has, also)] = inner + kernel.centre
+    return K
+
+
+def _unit_scale(helper: Observed, donors: np.ndarray) -> float:
+    variance = float(np.trace(centred(helper, donors, donors))) / len(donors)
+    return 1.0 / variance
+
+
+def _varies(helper: Observed, donors: np.ndarray) -> bool:
+    """Whether a kernel says something about the donors."""
+    A, has = helper.read(donors)
+    if has.sum() < 2:
+        return False
+    diagonal = helper.kernel.diag(A[has]) - 2.0 * helper.means(A[has]) + helper.centre
+    return float(diagonal.sum()) > 1e-10 * len(donors)

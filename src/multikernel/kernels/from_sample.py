@@ -1,0 +1,33 @@
+"""Which kernels hold something that was learned from data: scales, ranks, frequencies."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .algebra import Composite, Power, Scaled
+from .columns import Standardization
+from .observed import Observed
+from .overlap import LevelCosts, Overlap
+from .scaling import QuantileScaling
+from .sequences.ngrams import Ngrams
+from .vectors import VectorKernel
+
+
+def took_from_sample(entry: Any) -> bool:
+    """Whether a kernel, or an entry of a bank, holds numbers that data have given it.
+
+    Kernels of :func:`multikernel.default_bank` and of :func:`multikernel.learned_scales` hold the
+    scales of columns, wherever they are placed afterwards. A kernel that is yet to learn, such as
+    one of :func:`multikernel.at_distances`, holds nothing. A width alone cannot be told from one
+    that was typed in.
+    """
+    if isinstance(entry, Composite):
+        return any(took_from_sample(part) for part in entry.parts)
+    if isinstance(entry, (Scaled, Power)):
+        return took_from_sample(entry.kernel)
+    if isinstance(entry, (Observed, Ngrams)):
+        return True
+    if isinstance(entry, Overlap):
+        return isinstance(entry.weights, LevelCosts)
+    learned = (Standardization, QuantileScaling)
+    return isinstance(entry, VectorKernel) and isinstance(entry.scaling, learned)

@@ -1,0 +1,53 @@
+"""A kernel of which values are missing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .vectors import VectorKernel
+
+
+@dataclass(frozen=True, repr=False)
+class MissingPattern(VectorKernel):
+    """The share of columns in which both samples have a value, or both lack it.
+
+    ``K(x, z) = (1 + mean_j r_j(x) r_j(z)) / 2`` with ``r_j = 1`` where column j has a value and -1
+    where it is NaN: for data whose gaps tell something, such as tests that are made only when a
+    doctor suspects something. It needs ``missing="ignore"`` (or ``"complete"``) in the estimator,
+    and sits in a bank beside kernels of the values.
+
+    Parameters
+    ----------
+    columns : str, int, sequence of them, slice or None
+        The columns of X the kernel sees; all of them by default.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import multikernel as mk
+    >>> mk.MissingPattern()([[1.0, np.nan, 2.0, 3.0]], [[5.0, np.nan, np.nan, 0.0]])
+    array([[0.75]])
+    """
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.scaling is not None:
+            raise ValueError(
+                "MissingPattern reads which values are missing and not the values: scaling must be "
+                f"None; got {self.scaling!r}."
+            )
+
+    @property
+    def is_psd(self) -> bool:
+        return True  # inner products of the vectors r, plus a constant
+
+    def _pairs(self, X: Any, Z: Any) -> np.ndarray:
+        R, S = (np.where(np.isnan(np.asarray(part)), -1.0, 1.0) for part in (X, Z))
+        K = 0.5 + 0.5 * (R @ S.T) / max(R.shape[1], 1)
+        return K.astype(X.dtype, copy=False)
+
+    def _diag(self, X: Any) -> np.ndarray:
+        return np.ones(X.shape[0], dtype=X.dtype)

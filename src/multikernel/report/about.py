@@ -1,0 +1,47 @@
+"""What a page says about its data that the model itself cannot know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+#: An assumption of every bound that imputation breaks.
+IMPUTED = (
+    "kernels fixed before the sample is seen; default kernels take their widths and scales from "
+    "it, and imputation its medians (name kernels with --kernels to have this met)"
+)
+
+
+@dataclass(frozen=True)
+class DataSummary:
+    """Where the sample came from and what was done to it.
+
+    Attributes
+    ----------
+    source : str
+        Such as the name of a file.
+    target : str
+        What the target is called.
+    columns : tuple of str
+        Names of the columns of X.
+    notes : tuple of str
+        What was dropped, filled in or converted, a sentence each.
+    rows : array of shape (n_samples,) or None
+        Row numbers of the samples in the source, from 1; None if they are 1, 2, ...
+    model : str
+        The file of the model, for the commands of the last section.
+    assumptions : tuple of str
+        Assumptions of bounds that fail because of how the data were prepared.
+    """
+
+    source: str = ""
+    target: str = ""
+    columns: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    rows: Any = field(default=None, compare=False)
+    model: str = ""
+    assumptions: tuple[str, ...] = ()
+
+    def row(self, i: int) -> int:
+        """The row number of sample i in the source, from 1."""
+        return i + 1 if self.rows is None else int(self.rows[i])

@@ -1,0 +1,150 @@
+"""Everything that is wrong with the columns of a file, at once, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from .frame import DataError, Frame, is_text, missing
+from .numbers import as_days, looks_like_dates
+
+#: More different texts than this, or one in two rows, is no category.
+MAX_LEVELS = 200
+_NAME_OF_ID = re.compile(r"(^|[_ .-])(id|ids|uuid|guid|key|code|name|no|nr|number|index)$", re.I)
+_CODE = re.compile(r"[A-Za-z]{0,8}[-_ .]?\d+([-_.]\d+)*|[0-9a-fA-F]{8}-[0-9a-fA-F-]{20,}")
+
+
+@dataclass(frozen=True)
+class Complaint:
+    """What is wrong, and the words on the command line that put it right."""
+
+    text: str
+    options: tuple[str, ...]
+
+
+class UnusableData(DataError):
+    """All complaints about a file; ``options`` are the words that would make it usable."""
+
+    def __init__(self, complaints: list[Complaint]) -> None:
+        self.options = tuple(word for one in complaints for word in one.options)
+        if len(complaints) == 1:
+            super().__init__(complaints[0].text)
+            return
+        lines = "\n".join(f"  - {one.text}" for one in complaints)
+        super().__init__(f"The data cannot be used as they are:\n{lines}")
+
+
+def examine(
+    frame: Frame,
+    *,
+    categorical: Collection[str] = (),
+    texts: Collection[str] = (),
+    impute: str | None = None,
+    dates: bool = False,
+) -> list[Complaint]:
+    """What has to be done before the columns of a frame can be used; nothing, at best."""
+    found = []
+    gaps = {}
+    for name, values in frame.columns.items():
+        absent = missing(values)
+        if absent.all():
+            found.append(Complaint(f"{name!r} is empty. Leave it out: --drop {name}.", _drop(name)))
+            continue
+        if not is_text(values) and np.isinf(values).any():
+            count = int(np.isinf(values).sum())
+            text = f"{name!r} holds {count} infinite values. Repair them, or leave it out: "
+            found.append(Complaint(f"{text}--drop {name}.", _drop(name)))
+            continue
+        if is_text(values) and name not in texts:
+            complaint = _about_texts(name, values, name in categorical, dates)
+            if complaint is not None:
+                found.append(complaint)
+                if complaint.options[:1] == ("--drop",):
+                    continue
+        if absent.any():
+            gaps[name] = int(absent.sum())
+    if gaps and impute is None:
+        listed = ", ".join(f"{name!r} {count}" for name, count in list(gaps.items())[:20])
+        more = f" and {len(gaps) - 20} more columns" if len(gaps) > 20 else ""
+        text = (
+            f"Missing values in {len(gaps)} of {len(frame.columns)} columns ({len(frame)} rows): "
+            f"{listed}{more}. Fill them with --impute median, leave columns out with --drop, or "
+            "repair the data."
+        )
+        found.append(Complaint(text, ("--impute", "median")))
+    return found
+
+
+def counts_rows(values: np.ndarray) -> bool:
+    """Whether a column of numbers is 1, 2, 3, ... (or from any other number on)."""
+    return len(values) >= 10 and not is_text(values) and bool(np.all(np.diff(values) == 1))
+
+
+def is_no_category(values: np.ndarray) -> bool:
+    """Whether a column of texts has too many different ones for a category."""
+    words = [word for word in values if word is not None]
+    levels = len(set(words))
+    return levels > MAX_LEVELS or levels > max(len(values) / 2, 2)
+
+
+def _drop(name: str) -> tuple[str, ...]:
+    return "--drop", name
+
+
+def _about_texts(name: str, values: np.ndarray, categorical: bool, dates: bool) -> Complaint | None:
+    words = [word for word in values if word is not None]
+    first = str(words[0])[:40]
+    if looks_like_dates(values):
+        if dates or categorical:
+            return None if categorical else _bad_dates(name, values)
+        bad = _bad_dates(name, values)
+        if bad is not None:
+            return bad
+        return Complaint(
+            f"{name!r} holds dates, such as {first!r}. Read dates as days since 1970 with --dates, "
+            f"or leave it out: --drop {name}.",
+            ("--dates",),
+        )
+    if not is_no_category(values):
+        return None
+    levels = len(set(words))
+    strange = [word for word in words if not _is_number(word)]
+    if len(strange) <= 0.1 * len(words):
+        return Complaint(
+            f"{name!r} holds numbers, except in {len(strange)} of {len(values)} rows, such as "
+            f"{str(strange[0])[:40]!r}. Repair them, or leave it out: --drop {name}.",
+            _drop(name),
+        )
+    if levels > 0.9 * len(words):
+        codes = sum(1 for word in words if _CODE.fullmatch(word))
+        if _NAME_OF_ID.search(name) or codes > 0.9 * len(words):
+            return Complaint(
+                f"{name!r} looks like an identifier: {levels} different texts in {len(values)} "
+                f"rows, such as {first!r}. Leave it out: --drop {name}.",
+                _drop(name),
+            )
+    return Complaint(
+        f"{name!r} holds {levels} different texts in {len(values)} rows, such as {first!r}: too "
+        f"many for a category. Leave it out with --drop {name}, or compare its texts letter by "
+        'letter with -k "Spectrum(k=3)".',
+        _drop(name),
+    )
+
+
+def _bad_dates(name: str, values: np.ndarray) -> Complaint | None:
+    try:
+        as_days(values)
+    except ValueError as error:
+        return Complaint(f"{name!r}: {error} Or leave it out: --drop {name}.", _drop(name))
+    return None
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

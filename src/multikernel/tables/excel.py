@@ -1,0 +1,69 @@
+"""Excel workbooks, through openpyxl."""
+
+from __future__ import annotations
+
+import zipfile
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+from .frame import DataError, Frame
+from .text import check_header, frame_of_cells
+
+#: What Excel shows for a cell that could not be computed.
+ERRORS = {"#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"}
+
+
+def read_excel(path: Path) -> Frame:
+    """Read the first sheet of a workbook that holds anything; its first row names the columns."""
+    if path.suffix.lower() == ".xls":
+        raise DataError("it is a workbook of Excel 2003 or older. Save it as .xlsx or CSV UTF-8.")
+    try:
+        from openpyxl import load_workbook  # type: ignore[import-untyped]
+    except ImportError:
+        raise ImportError(
+            f"Reading {path.name} needs openpyxl: pip install 'multikernel[excel]', or save the "
+            "sheet as CSV UTF-8 in Excel."
+        ) from None
+    try:
+        book = load_workbook(path, read_only=True, data_only=True)
+    except (zipfile.BadZipFile, KeyError, OSError, ValueError) as error:
+        raise DataError(f"it could not be read as an Excel workbook ({error}).") from None
+    sheets = {sheet.title: _rows(sheet) for sheet in book.worksheets}
+    book.close()
+    filled = [title for title, rows in sheets.items() if rows]
+    if not filled:
+        raise DataError("it is empty.")
+    header, *rows = sheets[filled[0]]
+    width = max(j + 1 for j, name in enumerate(header) if name)
+    names = [name or f"column {j + 1}" for j, name in enumerate(header[:width])]
+    check_header(names)
+    wide = next((i for i, row in enumerate(rows, 2) if any(row[width:])), None)
+    if wide is not None:
+        raise DataError(f"row {wide} has entries beyond the {width} columns that row 1 names.")
+    cells = [[row[j] if j < len(row) else "" for row in rows] for j in range(width)]
+    frame = frame_of_cells(names, cells, ",")
+    if len(filled) > 1:
+        others = ", ".join(map(repr, filled[1:5]))
+        said = f"The sheet {filled[0]!r} was read; the workbook also holds {others}."
+        frame = Frame(frame.columns, remarks=(said, *frame.remarks))
+    return frame
+
+
+def _rows(sheet: Any) -> list[list[str]]:
+    rows = [[_text(cell) for cell in row] for row in sheet.iter_rows(values_only=True)]
+    return [row for row in rows if any(row)]
+
+
+def _text(cell: Any) -> str:
+    """A cell as it would stand in a CSV file."""
+    if cell is None or (isinstance(cell, str) and cell in ERRORS):
+        return ""
+    if isinstance(cell, bool):
+        return str(int(cell))
+    if isinstance(cell, datetime):
+        midnight = (cell.hour, cell.minute, cell.second, cell.microsecond) == (0, 0, 0, 0)
+        return cell.date().isoformat() if midnight else cell.isoformat(timespec="seconds")
+    if isinstance(cell, date):
+        return cell.isoformat()
+    return str(cell).strip()

@@ -1,0 +1,111 @@
+"""Numbers and dates as people write them: decimal commas, thousands, days."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from datetime import date, datetime
+
+import numpy as np
+
+#: What stands for a missing entry in text files.
+MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
+
+_PLAIN = r"[+-]?\d+"
+_DECIMAL_COMMA = re.compile(_PLAIN + r"(,\d+)?([eE][+-]?\d+)?")
+_POINTS_BETWEEN = re.compile(r"[+-]?\d{1,3}(\.\d{3})*(,\d+)?|" + _PLAIN + r"(,\d+)?")
+_COMMAS_BETWEEN = re.compile(r"[+-]?\d{1,3}(,\d{3})+(\.\d+)?|" + _PLAIN + r"(\.\d+)?")
+_SPACES_BETWEEN = re.compile(r"[+-]?\d{1,3}([ '\u00a0\u202f\u2019]\d{3})+([.,]\d+)?|"
+                             + _PLAIN + r"([.,]\d+)?")  # fmt: skip
+_ISO = re.compile(r"\d{4}-\d{2}-\d{2}([ T]\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2})?)?")
+_DAYS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})")
+
+
+def as_numbers(cells: Sequence[str], delimiter: str) -> tuple[np.ndarray | None, str]:
+    """A column of numbers, and how they were written if not plainly; None if they are not numbers.
+
+    Missing entries are NaN. A single comma between digits is a decimal comma in files that are
+    separated by something else, and between groups of three digits in files with commas.
+    """
+    with suppress(ValueError):
+        return np.array(cells, dtype=np.float64), ""  # the common case: nothing is missing
+    present = [cell for cell in cells if cell.lower() not in MISSING]
+    if not present:
+        return None, ""
+
+    def made(convert: dict[str, str] | None = None) -> np.ndarray:
+        table = _table(convert or {})
+        return np.array(
+            ["nan" if cell.lower() in MISSING else cell.translate(table) for cell in cells],
+            dtype=np.float64,
+        )
+
+    with suppress(ValueError):
+        return made(), ""
+    written = next((cell for cell in present if not cell.lstrip("+-").isdigit()), present[0])
+
+    def all_match(pattern: re.Pattern[str]) -> bool:
+        return all(pattern.fullmatch(cell) for cell in present)
+
+    def read_as(convert: dict[str, str], what: str) -> tuple[np.ndarray, str]:
+        values = made(convert)
+        shown = float(written.translate(_table(convert)))
+        return values, f"{what}: {written!r} is read as {shown:.15g}"
+
+    if all_match(_COMMAS_BETWEEN) and (delimiter == "," or any("." in cell for cell in present)):
+        return read_as({",": ""}, "commas between thousands")
+    if all_match(_DECIMAL_COMMA):
+        return read_as({",": "."}, "decimal commas")
+    if all_match(_POINTS_BETWEEN):
+        return read_as({".": "", ",": "."}, "points between thousands and decimal commas")
+    if all_match(_SPACES_BETWEEN):
+        gone = dict.fromkeys(" '\u00a0\u202f\u2019", "")
+        return read_as({**gone, ",": "."}, "spaces between thousands")
+    return None, ""
+
+
+def _table(convert: dict[str, str]) -> dict[int, str]:
+    return {ord(mark): text for mark, text in convert.items()}
+
+
+def looks_like_dates(values: np.ndarray) -> bool:
+    """Whether all texts of a column that are there are dates."""
+    present = [value for value in values if value is not None]
+    if not present:
+        return False
+    return all(_ISO.fullmatch(v) for v in present) or all(_DAYS.fullmatch(v) for v in present)
+
+
+def as_days(values: np.ndarray) -> np.ndarray:
+    """Days since 1970-01-01 of texts such as 2019-02-28 or 28.2.2019; NaN where one is missing.
+
+    A ValueError says if day and month cannot be told apart.
+    """
+    present = [value for value in values if value is not None]
+    month_first = False
+    if present and _DAYS.fullmatch(present[0]):
+        parts = [_DAYS.fullmatch(value) for value in present]
+        firsts = [int(m[1]) for m in parts if m]
+        seconds = [int(m[3]) for m in parts if m]
+        with_points = all(m is not None and m[2] == "." for m in parts)
+        month_first = max(seconds) > 12
+        if not month_first and max(firsts) <= 12 and not with_points:
+            raise ValueError(
+                f"It is not clear whether the day or the month comes first in {present[0]!r}. "
+                "Write dates as 2019-02-28."
+            )
+    return np.array([_day(value, month_first) for value in values])
+
+
+def _day(value: str | None, month_first: bool) -> float:
+    if value is None:
+        return np.nan
+    found = _DAYS.fullmatch(value)
+    if found:
+        first, second, year = int(found[1]), int(found[3]), int(found[4])
+        day, month = (second, first) if month_first else (first, second)
+        return float((date(year, month, day) - date(1970, 1, 1)).days)
+    moment = datetime.fromisoformat(value.replace("Z", "+00:00"))
+    start = datetime(1970, 1, 1, tzinfo=moment.tzinfo)
+    return (moment - start).total_seconds() / 86400.0

@@ -1,0 +1,114 @@
+"""Whether anything was learned: what is said about noise, about rare classes and about signal."""
+
+import numpy as np
+import pytest
+from sklearn.datasets import load_iris
+from sklearn.metrics import roc_auc_score
+from sklearn.model_selection import KFold, StratifiedKFold
+
+import multikernel as mk
+from multikernel.estimators.assessment import area_under_curve, assess, scoring_name
+
+FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
+
+
+def noise(seed, n=80, classes=2, rare=None):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, classes, n)
+    if rare is not None:
+        y = rng.permutation(np.arange(n) < rare).astype(int)
+    return rng.normal(size=(n, 4)), y
+
+
+def test_signal_is_told_beside_the_baseline():
+    X, y = load_iris(return_X_y=True)
+    model = mk.MultiKernelClassifierCV(weighting="uniform", Cs=[1.0], cv=FOLDS).fit(X, y)
+    found = assess(model, y)
+    (accuracy,) = found.measured
+    scores = [model.cv_results_[f"split{f}_test_score"][0] for f in range(5)]
+    assert accuracy.score == pytest.approx(np.mean(scores))
+    assert accuracy.standard_error >= np.std(scores, ddof=1) / np.sqrt(5)
+    assert accuracy.baseline == pytest.approx(1 / 3) and found.verdict == "learned"
+    assert found.headline.startswith("Accuracy 0.9") and found.headline.endswith(
+        "better than that."
+    )
+    assert found.remarks == [] and found.never == ()
+
+
+def test_few_folds_that_agree_by_chance_prove_nothing():
+    """Three folds of noise: 0.540 each, within 0.005, on 100 samples."""
+    rng = np.random.default_rng(7)
+    X, y = rng.normal(size=(2, 100)).round(4).T, rng.permutation(np.arange(100) % 2)
+    folds = StratifiedKFold(3, shuffle=True, random_state=0)
+    model = mk.MultiKernelClassifierCV(weighting="uniform", Cs=[1.0], cv=folds).fit(X, y)
+    scores = [model.cv_results_[f"split{f}_test_score"][0] for f in range(3)]
+    assert np.std(scores, ddof=1) / np.sqrt(3) < 0.01  # it looks very sure ...
+    found = assess(model, y)
+    assert found.verdict == "nothing"  # ... and is not
+    assert found.measured[0].standard_error > 0.04
+
+
+def test_rare_classes_have_more_scores_and_a_way_out():
+    X, y = noise(0, 200, rare=8)
+    model = mk.MultiKernelClassifierCV(weighting="uniform", Cs=[1.0], cv=FOLDS).fit(X, y)
+    found = assess(model, y)
+    assert [one.name for one in found.measured] == ["accuracy", "balanced accuracy", "AUC"]
+    assert found.verdict == "nothing" and found.never == ("1",)
+    assert "always answering '0': 0.960): nothing was learned." in found.headline
+    assert "--class-weight balanced" in " ".join(found.remarks)
+    X[:, 0] += 2.5 * y  # ranks well, although the accuracy is that of the majority
+    found = assess(model.fit(X, y), y)
+    assert found.verdict == "learned" and found.measured[2].score > 0.8
+
+
+def test_scores_that_were_asked_for_come_first():
+    X, y = noise(1)
+    X[:, 0] += 2 * y
+    search = {"weighting": "uniform", "Cs": [1.0], "cv": FOLDS}
+    model = mk.MultiKernelClassifierCV(**search, scoring="neg_log_loss").fit(X, y)
+    found = assess(model, y)
+    assert found.measured[0].name == "negative log loss"
+    assert found.measured[0].baseline == pytest.approx(-np.log(2), abs=0.02)
+    assert found.verdict == "learned"
+    assert scoring_name("f1_weighted", True) == "f1 weighted" and scoring_name(None, False) == "R²"
+
+
+def test_regression_is_held_against_the_mean():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 3))
+    model = mk.MultiKernelRegressorCV(weighting="uniform", cv=KFold(5))
+    y = X[:, 0] + 0.1 * rng.normal(size=80)
+    found = assess(model.fit(X, y), y)
+    assert found.verdict == "learned" and found.baseline == "always answering the mean"
+    assert found.measured[0].name == "R²" and found.measured[0].baseline <= 0
+    assert assess(mk.MultiKernelRegressor(mk.Gaussian(1.0)).fit(X, y), y) is None
+
+
+def test_area_under_curve_is_the_mean_over_classes(rng):
+    y, values = rng.integers(0, 3, 60), rng.normal(size=(60, 3))
+    areas = [roc_auc_score(y == c, values[:, c]) for c in range(3)]
+    assert area_under_curve(y, values, np.arange(3)) == pytest.approx(np.mean(areas))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "options", [{}, {"classes": 3}, {"n": 200, "rare": 10}], ids=["two", "three", "rare"]
+)
+def test_noise_is_seldom_called_learned(options):
+    said = []
+    for seed in range(60):
+        X, y = noise(seed, **options)
+        said.append(assess(mk.MultiKernelClassifierCV(cv=FOLDS).fit(X, y), y).verdict)
+    assert said.count("learned") <= 6, said  # 5 % of 60 are 3; more than 6 have probability 0.03
+    assert said.count("nothing") >= 40
+
+
+@pytest.mark.slow
+def test_noise_is_seldom_called_learned_in_regressions():
+    said = []
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(80, 5)), rng.normal(size=80)
+        model = mk.MultiKernelRegressorCV(cv=KFold(5, shuffle=True, random_state=0)).fit(X, y)
+        said.append(assess(model, y).verdict)
+    assert said.count("learned") <= 6, said
