@@ -101,6 +101,11 @@ def fit(
     if chunks or scheduler is not None or data.is_dir():
         if categories != o.CategoriesName.onehot:
             raise ValueError("--categories kernel is not for --chunks; give views instead.")
+        if device is not None:
+            raise ValueError(
+                "--device is not for --chunks. In Python, device= of an estimator with "
+                "approximation= multiplies features on the device."
+            )
         fit_chunks(
             say,
             data,

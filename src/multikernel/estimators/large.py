@@ -178,7 +178,7 @@ class LargeSampleMixin(SumLearner):
         this: Any = self
         some = stream.survey.X[: min(500, stream.survey.X.shape[0])]
         origin = stream.features(some).mean(axis=0)
-        products = find_products(this.engine)
+        products = find_products(this._engine_name)
         sums: FeatureSums = self._reduce(
             rows, SumsOfChunk(stream.features, origin, stream.columns, products), "adding up"
         )
