@@ -54,6 +54,7 @@ class LargeSampleMixin(SumLearner):
     def _approximation_for(self, X: Any) -> Approximation | None:
         """The approximation of this fit; None if it is exact."""
         this: Any = self
+        this.__dict__.pop("approximation_", None)  # of an earlier fit
         if not (isinstance(self.approximation, str) and self.approximation == "auto"):
             found = as_approximation(self.approximation)
             if found is None and isinstance(X, Rows):

@@ -329,6 +329,12 @@ def _refuse_asymmetric(plan: Plan) -> None:
 
 def _builder(part: Part) -> Builder:
     engine = find_engine(part.engine)
+    if part.kind == "low-rank":
+        raise ValueError(
+            "This model was fitted with approximation=..., and what is asked of it needs the exact "
+            "kernels on its training sample. Fit it with approximation=None for that; "
+            "certify_approximation bounds how far apart the two are."
+        )
     if part.kind not in engine.builders:
         raise ValueError(
             f"The plan asks engine {part.engine!r} for kernels of kind {part.kind!r}, but it "
