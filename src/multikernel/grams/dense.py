@@ -463,8 +463,8 @@ class PoolRows(np.ndarray):
 class DenseCross(RawCross):
     """Kernels between new samples and anchors: looked up in matrices, or evaluated.
 
-    New points come in one of three forms: :class:`PoolRows` of the pool, an array (m, n, p) of kernel
-    values against the whole training sample, or inputs for the kernels.
+    New samples come in one of three forms: :class:`PoolRows`, an array (m, n, p) of kernel values
+    against the whole training sample, or inputs for the kernels.
     """
 
     def __init__(self, grams: DenseGrams, rows: np.ndarray, kernels: np.ndarray) -> None:
