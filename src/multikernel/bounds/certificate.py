@@ -83,7 +83,7 @@ def certificate(
     >>> found.vacuous, round(found.risk(), 1), found.machines[0].tightest().name
     (False, 0.4, 'L1 weights')
     """
-    if "approximation_" in vars(estimator):
+    if "approximation_" in getattr(estimator, "__dict__", {}):
         raise ValueError(
             "This model was fitted with approximation=..., and the bounds of certificate are "
             "about exact kernels. Fit it with approximation=None for them; "
