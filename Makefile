@@ -21,6 +21,7 @@ help:
 	@echo "make test       the test suite and the doctests"
 	@echo "make test-slow  the tests marked slow"
 	@echo "make test-floors  the test suite with the oldest versions of all dependencies, in $(FLOORS)"
+	@echo "make test-gpu   the tests of the engine \"torch\", on a GPU if there is one"
 	@echo "make fuzz       the property tests, with many random examples"
 	@echo "make lint       ruff and mypy"
 	@echo "make format     let ruff rewrite the layout and the imports"
@@ -67,6 +68,11 @@ test-floors:
 	@$(FLOORS)/bin/python -m pip install --quiet --disable-pip-version-check \
 	  -c $(FLOORS)/floors.txt -e '.[test]'
 	@NUMBA_CACHE_DIR=$(FLOORS)/cache $(FLOORS)/bin/python -m pytest -n $(WORKERS) $(TESTS)
+
+# torch is no part of the development tools: install it with `pip install 'multikernel[gpu]'`.
+test-gpu: install
+	@$(BIN)/python -c 'import torch' || { echo "torch is missing: $(BIN)/pip install -e .[gpu]" >&2; exit 1; }
+	@$(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow" tests/grams/gpu tests/estimators/test_devices.py
 
 # pytest knows property tests by a mark that hypothesis gives them.
 fuzz: install

@@ -23,6 +23,10 @@ def name(page):
 def test_blocks_of_a_page_run_and_print_what_is_shown(page, tmp_path, monkeypatch):
     pytest.importorskip("matplotlib").use("Agg")
     plt = pytest.importorskip("matplotlib.pyplot")
+    if page.name == "gpu.md":
+        pytest.importorskip(
+            "torch", reason="torch is not installed: pip install 'multikernel[gpu]'"
+        )
     monkeypatch.chdir(tmp_path)
     for block, printed in pages.run(page):
         where = f"{name(page)}, line {block.line}"

@@ -244,7 +244,7 @@ def test_the_demo_does_without_the_report(tmp_path, monkeypatch):
     monkeypatch.setattr(leaderboard, "baselines", lambda *args: [])
     monkeypatch.setattr(leaderboard, "weightings", _one_weighting(leaderboard.weightings))
     said = answer("demo", "--out", tmp_path / "demo.html")
-    assert said["report"] is None and len(said["kernels"]) == 13
+    assert said["report"] is None and len(said["kernels"]) == 25
     assert said["leaderboard"]["rows"][0]["mean"] > 0.95
 
 

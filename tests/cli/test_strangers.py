@@ -76,8 +76,8 @@ def test_formats_that_cannot_be_written_are_refused_before_any_work(name, table,
     assert list(tmp_path.iterdir()) == [table]
 
 
-def test_a_folder_is_no_data_file(tmp_path):
-    assert "is a folder; name a data file" in fail("fit", tmp_path, "-y", "y")
+def test_a_folder_without_data_files_is_refused(tmp_path):
+    assert f"The folder '{tmp_path}' holds no data files" in fail("fit", tmp_path, "-y", "y")
 
 
 def test_new_gaps_are_told_what_a_fitted_model_can_do(table, tmp_path):

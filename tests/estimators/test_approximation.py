@@ -349,3 +349,12 @@ def test_searches_say_what_sums_cannot_do(data, options, message):
     X, y, _ = data
     with pytest.raises(ValueError, match=message):
         mk.MultiKernelRegressorCV(BANK, approximation=WAY, **options).fit(X, y)
+
+
+def test_what_needs_exact_kernels_says_so(data):
+    X, _, labels = (part[:100] for part in data)
+    model = classifier(loss="squared", approximation=mk.Nystroem(rank=20)).fit(X, labels)
+    with pytest.raises(ValueError, match="fitted with approximation="):
+        model.certificate(X, labels)
+    model.set_params(approximation=None).fit(X, labels)
+    assert not hasattr(model, "approximation_")

@@ -178,7 +178,7 @@ def test_searches_score_probabilities(scoring, classes):
     X, y, _, _ = halves(classes)
     folds = StratifiedKFold(3)
     model = mk.MultiKernelClassifierCV(Cs=[0.1, 1.0], cv=folds, scoring=scoring).fit(X, y)
-    plain = mk.MultiKernelClassifier(kernels=model.bank_, C=model.C_)
+    plain = mk.MultiKernelClassifier(C=model.C_)  # kernels of every training part
     each = cross_val_score(plain, X, y, cv=folds, scoring=scoring)
     np.testing.assert_allclose(model.best_score_, each.mean(), atol=1e-6)
     vote = mk.VotedKernelClassifierCV(

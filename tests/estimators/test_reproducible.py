@@ -8,6 +8,12 @@ import pytest
 import multikernel as mk
 
 
+@pytest.fixture(autouse=True)
+def without_small_samples(monkeypatch):
+    """Whether matrices of small samples are written out depends on the room for them."""
+    monkeypatch.setattr("multikernel.grams.shared.is_small", lambda *sizes: False)
+
+
 @pytest.mark.parametrize("dtype", ["float64", "float32"])
 @pytest.mark.parametrize("weighting", ["align", "alignf"])
 def test_threads_and_memory_do_not_change_a_bit(rng, weighting, dtype):
@@ -104,3 +110,14 @@ def test_logistic_and_evaluated_kernels_agree_to_rounding_between_memory_budgets
             assert "again in every pass" not in str(roomy.plan_)
         difference = roomy.decision_function(X) - tight.decision_function(X)
         assert np.abs(difference).max() <= 1e-7
+
+
+@pytest.mark.parametrize("budget", ["1GB", "1MB"])
+def test_small_samples_agree_to_rounding_between_memory_budgets(rng, monkeypatch, budget):
+    X, t = problem(rng, 301)
+    bank = mk.gaussians(np.geomspace(1e-2, 10, 5))
+    compiled = mk.MultiKernelRegressor(bank, "alignf", memory_budget="1GB").fit(X, t)
+    monkeypatch.undo()
+    found = mk.MultiKernelRegressor(bank, "alignf", memory_budget=budget).fit(X, t)
+    np.testing.assert_allclose(found.kernel_weights_, compiled.kernel_weights_, atol=1e-9)
+    assert np.abs(found.predict(X) - compiled.predict(X)).max() <= 1e-5 * t.std()

@@ -134,7 +134,9 @@ def test_a_plan_prints_engines_that_are_not_the_default():
 )
 def test_unknown_engines_are_named_with_the_known_ones(make):
     X, y = sample(20), np.arange(20) % 2
-    message = r"no engine 'fourrier'; known engines: 'cpu', 'fourier'. Did you mean 'fourier'\?"
+    message = (
+        r"no engine 'fourrier'; known engines: 'cpu', 'torch', 'fourier'. Did you mean 'fourier'\?"
+    )
     with pytest.raises(ValueError, match=message):
         make().fit(X, y)
 

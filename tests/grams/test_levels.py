@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 from scipy.special import ive
 
-from multikernel.grams import _levels, _loops
+from multikernel.grams import _levels, _loops, pass_cache
 from multikernel.grams._distances import distance_bound, distance_sample, is_wide, mean_distance
 from multikernel.grams._levels import (
     MAX_DEGREES,
@@ -201,7 +202,8 @@ GRIDS = {
 @pytest.mark.parametrize("grid", GRIDS)
 @pytest.mark.parametrize("case", ["plain", "weighted", "real targets", "all shifted", "L1"])
 def test_nested_levels_are_their_twin(dtype, columns, grid, case, rng, monkeypatch):
-    monkeypatch.setattr(_levels, "KERNEL_NS", {np.dtype(d): 1e3 for d in DTYPES})
+    slow = _levels.CORE_COSTS._replace(kernel={np.dtype(d): 1e3 for d in DTYPES})
+    monkeypatch.setattr(pass_cache, "choose_levels", partial(_levels.choose_levels, costs=slow))
     Z = points(rng, columns, dtype)
     kind = EXP_L1 if case == "L1" else EXP_SQ
     family = make(Z, GRIDS[grid], kind)

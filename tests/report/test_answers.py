@@ -89,3 +89,19 @@ def test_what_reliability_refuses(sample):
         mk.plot.reliability(model, X, y, n_bins=0)
     with pytest.raises(TypeError, match="predict_proba; got MultiKernelRegressor"):
         mk.plot.reliability(mk.MultiKernelRegressor(BANK, "uniform").fit(X, y), X, y)
+
+
+def test_a_report_shows_how_present_views_were(sample, tmp_path):
+    X, y = sample
+    X = X.copy()
+    X[:30, :3] = np.nan
+    for missing in ("ignore", "complete"):
+        model = mk.MultiKernelClassifier(BANK, "uniform", missing=missing).fit(X, y)
+        page = mk.report.write_report(model, X, y, tmp_path / "page.html").read_text()
+        assert "Missing views" in page and "75.0 %" in page
+        assert f"{model.score(X[:30], y[:30]):.3f}" in page
+        assert f"{model.score(X[30:], y[30:]):.3f}" in page
+        assert ("predicted by the others" in page) == (missing == "complete")
+    whole = mk.MultiKernelClassifier(BANK, "uniform", missing="ignore").fit(X[30:], y[30:])
+    page = mk.report.write_report(whole, X[30:], y[30:], tmp_path / "page.html").read_text()
+    assert "Missing views" not in page

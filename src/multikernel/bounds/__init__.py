@@ -10,6 +10,10 @@ names the assumption.
 0.0923
 """
 
+from functools import wraps
+from inspect import isfunction
+from typing import Any
+
 from ..problem.assumptions import AssumptionError
 from ..problem.complexity import (
     degree_penalty,
@@ -243,3 +247,27 @@ __all__ = [
     "weight_change",
     "ying_campbell",
 ]
+
+
+def _representable(function: Any) -> Any:
+    """The same function, with an error that says so where its numbers leave floating point."""
+
+    @wraps(function)
+    def checked(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except (OverflowError, ValueError) as error:
+            if isinstance(error, ValueError) and str(error) != "math domain error":
+                raise
+            given = [f"{a!r:.40}" for a in args] + [f"{k}={v!r:.40}" for k, v in options.items()]
+            raise AssumptionError(
+                f"{function.__name__} leaves the range of floating-point numbers for "
+                f"({', '.join(given)}): choose units in which they are of moderate size."
+            ) from error
+
+    return checked
+
+
+for _name in __all__:
+    if isfunction(globals()[_name]):
+        globals()[_name] = _representable(globals()[_name])

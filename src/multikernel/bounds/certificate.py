@@ -83,6 +83,12 @@ def certificate(
     >>> found.vacuous, round(found.risk(), 1), found.machines[0].tightest().name
     (False, 0.4, 'L1 weights')
     """
+    if "approximation_" in getattr(estimator, "__dict__", {}):
+        raise ValueError(
+            "This model was fitted with approximation=..., and the bounds of certificate are "
+            "about exact kernels. Fit it with approximation=None for them; "
+            "certify_approximation bounds the distance from the exact objective."
+        )
     delta = check_delta(delta)
     if hasattr(estimator, "terms_"):
         return certify_vote(estimator, X, y, delta)

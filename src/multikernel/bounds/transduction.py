@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from ..grams.memory import MemoryBudget
 from ..problem.assumptions import (
     AssumptionError,
     check_count,
@@ -109,7 +110,11 @@ def power_kernels(K: Any, degree: int, trace: float) -> list[np.ndarray]:
         raise AssumptionError("K is zero: it cannot be scaled to a trace.")
     c = check_positive("trace", trace, "the trace of the kernels of the set")
     powers, power = [], np.eye(len(K))
-    for _ in range(check_count("degree", degree)):
+    degree = check_count("degree", degree)
+    MemoryBudget.of(None).require(
+        8.0 * degree * K.size, f"power_kernels: {degree} matrices", "Ask for a lower degree."
+    )
+    for _ in range(degree):
         power = power @ (K / size)  # scaled first, or powers would overflow
         powers.append(power * (c / np.trace(power)))
     return powers

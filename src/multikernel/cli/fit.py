@@ -66,6 +66,7 @@ def fit(
     encoding: o.Encoding = None,
     seed: o.Seed = 0,
     jobs: o.Jobs = 1,
+    device: o.Device = None,
     chunks: o.Chunks = False,
     scheduler: o.Scheduler = None,
     approximation: o.Approximation = None,
@@ -100,6 +101,11 @@ def fit(
     if chunks or scheduler is not None or data.is_dir():
         if categories != o.CategoriesName.onehot:
             raise ValueError("--categories kernel is not for --chunks; give views instead.")
+        if device is not None:
+            raise ValueError(
+                "--device is not for --chunks. In Python, device= of an estimator with "
+                "approximation= multiplies features on the device."
+            )
         fit_chunks(
             say,
             data,
@@ -156,6 +162,7 @@ def fit(
         folds=folds,
         random_state=seed,
         n_jobs=jobs,
+        device=device,
     )
     estimate = announce(say, estimator, X, y)
     started = time.perf_counter()
@@ -301,6 +308,7 @@ def make_estimator(
     folds: int,
     random_state: int,
     n_jobs: int,
+    device: str | None = None,
 ) -> Any:
     """The search that the options ask for; one candidate is cross-validated for its score."""
     from .. import estimators
@@ -319,6 +327,7 @@ def make_estimator(
     options: dict[str, Any] = {
         "random_state": random_state,
         "n_jobs": n_jobs,
+        "device": device,
         "scoring": scoring,
         "selection": "one-standard-error",
         "cv": folds_for(problem.y, classifies, folds, random_state, problem.groups),

@@ -134,6 +134,10 @@ Drop = Annotated[list[str] | None, typer.Option("--drop", help="Column to leave 
 Folds = Annotated[int, typer.Option("--folds", min=2, help="Folds of the cross-validation.")]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything that is random.")]
 Jobs = Annotated[int, typer.Option("--jobs", help="Threads; -1 for all cores.")]
+Device = Annotated[
+    str | None,
+    typer.Option("--device", help="Where to compute: cuda, cuda:1, or cpu with the code of GPUs."),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No remarks, no progress.")]
 Json = Annotated[
     bool, typer.Option("--json", help="One JSON object on the standard output, nothing else.")

@@ -65,6 +65,7 @@ def facts(estimator: Any) -> dict[str, Any]:
         "support_vectors": len(estimator.support_),
         "duality_gap": estimator.duality_gap_,
         "objective": estimator.objective_,
+        "engine": getattr(estimator, "engine_", None),
     }
     for name in ("C_", "alpha_", "weighting_", "best_score_", "alignment_"):
         if hasattr(estimator, name):

@@ -21,7 +21,7 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from ..grams.engines import assign, build
+from ..grams.engines import assign, build, describe, find_budget
 from ..grams.memory import MemoryBudget
 from ..grams.normalise import HOW
 from ..grams.planning import Plan, make_plan, plan_matrices
@@ -35,7 +35,8 @@ from ..learners.base import Learner
 from ..problem import Solution, Target
 from ..solvers.joint.learn import Interrupted, learn
 from ..weighting import BestSingle, JointWeighting, LeaveOneOut, Weighting, as_weighting
-from .checks import check_dtype, check_table, refuse_matrices, refuse_text
+from .checks import as_numbers, check_dtype, check_table, refuse_huge, refuse_matrices, refuse_text
+from .devices import DeviceMixin
 from .importance import ColumnImportance
 from .missing import MissingMixin
 from .notebook import WeightsInNotebook
@@ -47,7 +48,7 @@ logger = logging.getLogger("multikernel")
 
 
 class MultiKernelEstimator(  # type: ignore[misc]
-    MissingMixin, ColumnImportance, ViewWeights, WeightsInNotebook, BaseEstimator
+    DeviceMixin, MissingMixin, ColumnImportance, ViewWeights, WeightsInNotebook, BaseEstimator
 ):
     """Common ground of the multiple-kernel estimators; see them for the parameters."""
 
@@ -61,6 +62,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         "dtype": "no_validation",  # check_dtype knows which types there are
         "memory_budget": [None, Real, str],
         "engine": [str],
+        "device": [str, None],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -118,6 +120,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
         refuse_matrices(X, self._is_precomputed, reset)
         if reset:
             self.__dict__.pop("_kernel_array_shape", None)
+        if y_options.get("y_numeric") and y is not None and np.asarray(y).dtype.kind == "O":
+            y = as_numbers(y)
         if y_options.get("y_numeric") and np.asarray(y).dtype.kind in "US":
             raise ValueError("y must be numeric for regression; got text. Encode it first.")
         options: dict[str, Any] = {"dtype": (np.float64, np.float32), "reset": reset}
@@ -135,6 +139,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
             if self._is_precomputed:
                 return self._check_kernel_array(checked, reset)
             self._check_missing(checked)
+            refuse_huge("X", checked)
             return checked
         checked, y = validate_data(self, X, y, **options, **y_options)
         if coded is not None:
@@ -143,6 +148,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
             checked = self._check_kernel_array(checked, reset)
         else:
             self._check_missing(checked)
+            refuse_huge("X", checked)
+        refuse_huge("y", y)
         if checked.shape[0] < 2:
             raise ValueError(
                 f"{type(self).__name__} needs at least 2 samples; got n_samples = "
@@ -201,13 +208,14 @@ class MultiKernelEstimator(  # type: ignore[misc]
 
         ``target`` is for kernels that are learned from it.
         """
-        budget = MemoryBudget.of(self.memory_budget)
+        engine = self._engine_name
+        budget = find_budget(engine, self.memory_budget)
         rows: np.ndarray | None = None
         complete = X
         self.__dict__.pop("presence_", None)  # of an earlier fit
         if self._is_precomputed:
             self.bank_ = None
-            self.grams_ = assign(plan_matrices(len(keep), X.shape[2]), self.engine)
+            self.grams_ = assign(plan_matrices(len(keep), X.shape[2]), engine)
             rows = keep  # the array is read in place
         else:
             X = complete = X if len(keep) == X.shape[0] else X[keep]
@@ -223,6 +231,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
                 self.bank_ = bank.adapt(X, weights, names)
             self.grams_ = self._make_plan(self.bank_, X, budget)
         self._keep_for_importance(complete, weights)
+        self.engine_ = describe(self.grams_)
         return build(
             self.grams_,
             X,
@@ -278,7 +287,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
             sparse=sp.issparse(X),
             budget=budget,
         )
-        return assign(plan, self.engine)
+        return assign(plan, self._engine_name)
 
     @property
     def _makes_few_passes(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.utils.validation import (
     _check_feature_names,
     _check_n_features,
@@ -121,3 +122,34 @@ def _all_numbers(column: Any) -> bool:
     except (TypeError, ValueError):
         return False
     return True
+
+
+#: Larger numbers have squares beyond the range of floating point.
+LARGEST_NUMBER = 1e150
+
+
+def refuse_huge(name: str, values: Any) -> None:
+    """Raise ValueError where squares of the numbers would overflow; NaN is judged elsewhere."""
+    numbers = values.data if sp.issparse(values) else np.asarray(values)
+    if numbers.dtype.kind != "f" or not numbers.size:
+        return
+    largest = float(np.fmax.reduce(np.abs(numbers), axis=None))
+    if LARGEST_NUMBER < largest < np.inf:
+        raise ValueError(
+            f"{name} holds numbers up to {largest:.3g}, whose squares are beyond the range of "
+            f"floating point (numbers up to {LARGEST_NUMBER:g} are not). Use other units, or leave "
+            "out what marks missing values."
+        )
+
+
+def as_numbers(y: Any) -> np.ndarray:
+    """Targets of a regression that came as objects, as numbers."""
+    try:
+        numbers = np.asarray(y, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"y must be numeric for regression; got objects that are no numbers ({error})."
+        ) from None
+    if not np.isfinite(numbers).all():
+        raise ValueError("y holds missing or infinite values. Leave these samples out.")
+    return numbers

@@ -246,7 +246,11 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         leave the best certified iterate in the estimator.
     engine : str, default="cpu"
         The engine that evaluates the kernels. Other packages may register their own
-        (:func:`multikernel.grams.engines.register`); ``"cpu"`` is the library's.
+        (:func:`multikernel.grams.engines.register`); ``"cpu"`` and ``"torch"`` are the library's.
+    device : str or None, default=None
+        Where the kernels are computed: ``"cuda"`` or ``"cuda:1"`` on a GPU, ``"cpu"`` with the same
+        code on the processor, both by the engine ``"torch"``. None leaves it to ``engine`` and, for
+        tensors of torch or CuPy, to the device that X is on.
     verbose : int, default=0
         Say what is done; a joint weighting shows iteration, gap, active kernels and support
         vectors as it goes.
@@ -285,6 +289,8 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         for.
     n_iter_ : int
     history_ : list of dict
+    engine_ : str
+        What computed the kernels, and on which device.
     approximation_ : ApproximationReport
         With ``approximation``: the features, the error of every kernel, and how far the objective
         may be from that of the exact problem. Print it. No support vectors are kept then.
@@ -349,6 +355,7 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         random_state: Any = None,
         warm_start: bool = False,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -371,6 +378,7 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         self.random_state = random_state
         self.warm_start = warm_start
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     @property

@@ -63,7 +63,7 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
         What NaN in X means, as in :class:`MultiKernelClassifier`: samples that lack a view are at
         its centre with ``"ignore"``, and where their other views predict them to be with
         ``"complete"``.
-    dtype, memory_budget, n_jobs, engine, verbose
+    dtype, memory_budget, n_jobs, engine, device, verbose
         As in :class:`MultiKernelClassifier`.
 
     Attributes
@@ -126,6 +126,7 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
         memory_budget: Any = None,
         n_jobs: int | None = None,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.n_clusters = n_clusters
@@ -142,6 +143,7 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

@@ -71,7 +71,7 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
         What NaN in X means, as in :class:`MultiKernelClassifier`: samples that lack a view are at
         its centre with ``"ignore"``, and where their other views predict them to be with
         ``"complete"``.
-    dtype, memory_budget, n_jobs, engine, verbose
+    dtype, memory_budget, n_jobs, engine, device, verbose
         As in :class:`MultiKernelClassifier`.
 
     Attributes
@@ -130,6 +130,7 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
         memory_budget: Any = None,
         n_jobs: int | None = None,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -141,6 +142,7 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

@@ -181,7 +181,7 @@ class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
         Folds for held-out predictions; every point in exactly one. None for 5, stratified and
         shuffled by ``random_state``.
     center, normalize, class_weight, calibration, tol, max_iter, dtype, memory_budget, n_jobs, \
-    engine, verbose
+    engine, device, verbose
         As in :class:`MultiKernelClassifier`.
     random_state : int, RandomState or None, default=0
         Shuffles the folds.
@@ -204,6 +204,8 @@ class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
     objective_ : float
         Held-out loss of the vote; with one stage the joint primal objective.
     n_iter_ : int
+    engine_ : str
+        What computed the kernels, and on which device.
     plan_ : Plan
         Which implementation served which kernels; ``grams_`` is another name for it.
     bank_ : KernelBank or None
@@ -251,6 +253,7 @@ class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
         n_jobs: int | None = None,
         random_state: Any = 0,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -272,6 +275,7 @@ class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -333,7 +337,7 @@ class KernelEnsembleRegressor(EnsembleMixin, RegressorCommon):
     cv : int, splitter or iterable of splits, default=None
         Folds for held-out predictions; every point in exactly one. None for 5, shuffled by
         ``random_state``.
-    center, normalize, solver, tol, max_iter, dtype, memory_budget, n_jobs, engine, verbose
+    center, normalize, solver, tol, max_iter, dtype, memory_budget, n_jobs, engine, device, verbose
         As in :class:`MultiKernelRegressor`.
     random_state : int, RandomState or None, default=0
         Shuffles the folds.
@@ -393,6 +397,7 @@ class KernelEnsembleRegressor(EnsembleMixin, RegressorCommon):
         n_jobs: int | None = None,
         random_state: Any = 0,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -413,6 +418,7 @@ class KernelEnsembleRegressor(EnsembleMixin, RegressorCommon):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

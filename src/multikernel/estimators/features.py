@@ -99,6 +99,7 @@ class KernelFeatures(KernelTransformer):
     memory_budget = _of_estimator("memory_budget")
     n_jobs = _of_estimator("n_jobs")
     engine = _of_estimator("engine", "cpu")
+    device = _of_estimator("device", None)
     verbose = _of_estimator("verbose", 0)
 
     def __init__(

@@ -111,7 +111,7 @@ class FoldSumsMixin(LargeSampleMixin):
         stream = self._begin(rows, approximation)
         some = stream.survey.X[: min(500, stream.survey.X.shape[0])]
         origin = stream.features(some).mean(axis=0)
-        of = SumsOfChunk(stream.features, origin, stream.columns, find_products(this.engine))
+        of = SumsOfChunk(stream.features, origin, stream.columns, find_products(this._engine_name))
         found: FoldSums = self._reduce(rows, FoldSumsOfChunk(of, n_folds))
         stream.sums = add_up(found.folds)
         candidates = this._candidates()

@@ -165,7 +165,7 @@ class SumLearner:
                 learner,
                 partial(self._reduce, rows, line=line),
                 columns,
-                find_products(this.engine),
+                find_products(this._engine_name),
                 tol=tol,
                 report=line.report,
             )

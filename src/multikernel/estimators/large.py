@@ -54,6 +54,7 @@ class LargeSampleMixin(SumLearner):
     def _approximation_for(self, X: Any) -> Approximation | None:
         """The approximation of this fit; None if it is exact."""
         this: Any = self
+        this.__dict__.pop("approximation_", None)  # of an earlier fit
         if not (isinstance(self.approximation, str) and self.approximation == "auto"):
             found = as_approximation(self.approximation)
             if found is None and isinstance(X, Rows):
@@ -178,7 +179,7 @@ class LargeSampleMixin(SumLearner):
         this: Any = self
         some = stream.survey.X[: min(500, stream.survey.X.shape[0])]
         origin = stream.features(some).mean(axis=0)
-        products = find_products(this.engine)
+        products = find_products(this._engine_name)
         sums: FeatureSums = self._reduce(
             rows, SumsOfChunk(stream.features, origin, stream.columns, products), "adding up"
         )

@@ -56,7 +56,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         Tolerance of the machine's solver, relative to the kernel's size.
     max_iter : int, default=-1
         Limit on the solver's steps, -1 for none.
-    dtype, memory_budget, n_jobs, random_state, engine, verbose
+    dtype, memory_budget, n_jobs, random_state, engine, device, verbose
         As in :class:`MultiKernelClassifier`.
 
     Attributes
@@ -73,6 +73,8 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         Relative duality gap of the joint problem.
     n_iter_ : int
     history_ : list of dict
+    engine_ : str
+        What computed the kernels, and on which device.
     plan_ : Plan
         Which implementation served which kernels; ``grams_`` is another name for it.
     bank_ : KernelBank or None
@@ -114,6 +116,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         n_jobs: int | None = None,
         random_state: Any = None,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -129,6 +132,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     @property

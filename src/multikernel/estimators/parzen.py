@@ -70,7 +70,7 @@ class ParzenClassifier(ParzenCommon, ClassifierCommon):
         As in :class:`MultiKernelClassifier`. Kernels are always centred.
     calibration : {"auto", "sigmoid", "isotonic", "temperature"}, default="auto"
         As in :class:`MultiKernelClassifier`; the averages leave out a sample in closed form.
-    dtype, memory_budget, n_jobs, random_state, engine, verbose
+    dtype, memory_budget, n_jobs, random_state, engine, device, verbose
         As in :class:`MultiKernelClassifier`.
 
     Attributes
@@ -134,6 +134,7 @@ class ParzenClassifier(ParzenCommon, ClassifierCommon):
         n_jobs: int | None = None,
         random_state: Any = None,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -146,6 +147,7 @@ class ParzenClassifier(ParzenCommon, ClassifierCommon):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -200,7 +202,7 @@ class ParzenRegressor(ParzenCommon, RegressorCommon):
         Whether to add the mean of the targets.
     normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
         As in :class:`MultiKernelRegressor`. Kernels are always centred.
-    dtype, memory_budget, n_jobs, random_state, engine, verbose
+    dtype, memory_budget, n_jobs, random_state, engine, device, verbose
         As in :class:`MultiKernelRegressor`.
 
     Attributes
@@ -255,6 +257,7 @@ class ParzenRegressor(ParzenCommon, RegressorCommon):
         n_jobs: int | None = None,
         random_state: Any = None,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -267,6 +270,7 @@ class ParzenRegressor(ParzenCommon, RegressorCommon):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     def __sklearn_tags__(self) -> Tags:

@@ -44,7 +44,7 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
         list whose best score is within one standard error of it. Of values of C with the same
         score the middle one is taken.
     loss, multiclass, fit_intercept, center, normalize, class_weight, calibration, tol, max_iter, \
-    missing, dtype, memory_budget, n_jobs, random_state, engine, verbose
+    missing, dtype, memory_budget, n_jobs, random_state, engine, device, verbose
         As in :class:`MultiKernelClassifier`.
     approximation : Nystroem, RandomFeatures, "auto" or None, default=None
         As in :class:`MultiKernelClassifier`. All folds, rules and constants are then scored from
@@ -115,6 +115,7 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
         n_jobs: int | None = None,
         random_state: Any = None,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -139,6 +140,7 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -285,7 +287,7 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
         list whose best score is within one standard error of it. Of values of alpha with the same
         score the middle one is taken.
     loss, epsilon, fit_intercept, center, normalize, solver, tol, max_iter, missing, dtype, \
-    memory_budget, n_jobs, random_state, engine, verbose
+    memory_budget, n_jobs, random_state, engine, device, verbose
         As in :class:`MultiKernelRegressor`.
     approximation : Nystroem, RandomFeatures, "auto" or None, default=None
         As in :class:`MultiKernelRegressor`. All folds, rules and constants are then scored from the
@@ -353,6 +355,7 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
         n_jobs: int | None = None,
         random_state: Any = None,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -376,6 +379,7 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     @property

@@ -122,7 +122,11 @@ class SpectralKernelClassifier(ClassifierCommon):
         Threads for passes over the kernels; -1 for all cores.
     engine : str, default="cpu"
         The engine that evaluates the kernels. Other packages may register their own
-        (:func:`multikernel.grams.engines.register`); ``"cpu"`` is the library's.
+        (:func:`multikernel.grams.engines.register`); ``"cpu"`` and ``"torch"`` are the library's.
+    device : str or None, default=None
+        Where the kernels are computed: ``"cuda"`` or ``"cuda:1"`` on a GPU, ``"cpu"`` with the same
+        code on the processor, both by the engine ``"torch"``. None leaves it to ``engine`` and, for
+        tensors of torch or CuPy, to the device that X is on.
     verbose : int, default=0
         Show the gap as it goes.
 
@@ -159,6 +163,8 @@ class SpectralKernelClassifier(ClassifierCommon):
     history_ : list of dict
         One list for each machine where there are several.
     trace_ : float
+    engine_ : str
+        What computed the kernels, and on which device.
     plan_ : Plan
         Which implementation served which kernels; ``grams_`` is another name for it.
     bank_ : KernelBank
@@ -213,6 +219,7 @@ class SpectralKernelClassifier(ClassifierCommon):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "memory_budget": [None, Real, str],
         "engine": [str],
+        "device": [str, None],
         "n_jobs": [None, Integral],
         "verbose": ["verbose"],
     }
@@ -243,6 +250,7 @@ class SpectralKernelClassifier(ClassifierCommon):
         memory_budget: Any = None,
         n_jobs: int | None = None,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernel = kernel
@@ -259,6 +267,7 @@ class SpectralKernelClassifier(ClassifierCommon):
         self.memory_budget = memory_budget
         self.n_jobs = n_jobs
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     @property
@@ -509,8 +518,8 @@ class SpectralKernelClassifier(ClassifierCommon):
         self._set_intercept(np.array([one.machine.intercept for one in found]))
         self.kernel_weights_ = plain(weights)
         with np.errstate(divide="ignore"):
-            self.margin_ = plain(1.0 / np.sqrt(norms))
-        self.bound_ = plain(np.sqrt(self.trace_ * norms) / len(labelled))
+            self.margin_ = plain(1.0 / np.sqrt(np.maximum(norms, 0.0)))
+        self.bound_ = plain(np.sqrt(self.trace_ * np.maximum(norms, 0.0)) / len(labelled))
         self.alignment_ = plain(
             np.array(
                 [aligned(sample.hull, one.weights, y) for one, y in zip(found, Y.T, strict=True)]

@@ -43,6 +43,7 @@ class VotedCommon(ClassifierCommon):
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "memory_budget": [None, Real, str],
         "engine": [str],
+        "device": [str, None],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
         "verbose": ["verbose"],
@@ -216,7 +217,11 @@ class VotedKernelClassifier(VotedCommon):
         For the signs of ``complexity="monte-carlo"``.
     engine : str, default="cpu"
         The engine that evaluates the kernels. Other packages may register their own
-        (:func:`multikernel.grams.engines.register`); ``"cpu"`` is the library's.
+        (:func:`multikernel.grams.engines.register`); ``"cpu"`` and ``"torch"`` are the library's.
+    device : str or None, default=None
+        Where the kernels are computed: ``"cuda"`` or ``"cuda:1"`` on a GPU, ``"cpu"`` with the same
+        code on the processor, both by the engine ``"torch"``. None leaves it to ``engine`` and, for
+        tensors of torch or CuPy, to the device that X is on.
     verbose : int, default=0
         Show rounds, gap, kernels and support vectors.
 
@@ -249,6 +254,8 @@ class VotedKernelClassifier(VotedCommon):
         Number of rounds, the largest over the classifiers.
     history_ : list of dict
         Objective, bound and gap after each round; with several classifiers, one list for each.
+    engine_ : str
+        What computed the kernels, and on which device.
     plan_ : Plan
         Which implementation served which kernels; print it. ``grams_`` is another name for it.
     bank_ : KernelBank or None
@@ -299,6 +306,7 @@ class VotedKernelClassifier(VotedCommon):
         n_jobs: int | None = None,
         random_state: Any = 0,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -317,6 +325,7 @@ class VotedKernelClassifier(VotedCommon):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

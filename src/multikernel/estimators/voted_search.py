@@ -57,7 +57,7 @@ class VotedKernelClassifierCV(VotedCommon):
     scoring : str, callable or None, default=None
         The score to maximise; accuracy by default.
     fit_intercept, class_weight, calibration, n_draws, tol, max_iter, memory_budget, n_jobs, \
-    random_state, engine, verbose
+    random_state, engine, device, verbose
         As in :class:`VotedKernelClassifier`.
 
     Attributes
@@ -121,6 +121,7 @@ class VotedKernelClassifierCV(VotedCommon):
         n_jobs: int | None = None,
         random_state: Any = 0,
         engine: str = "cpu",
+        device: str | None = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -140,6 +141,7 @@ class VotedKernelClassifierCV(VotedCommon):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.engine = engine
+        self.device = device
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

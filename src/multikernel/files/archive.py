@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import os
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 from .._places import check_place, write_atomically
 from .._version import __version__
@@ -20,6 +22,8 @@ from .._version import __version__
 FORMAT = 1
 
 NAME = "multikernel model"
+#: What the parts of a file may take when they are inflated: a share of the free memory, or this.
+MAX_MEMORY_SHARE, MIN_SIZE_LIMIT = 0.5, 64e6
 HEADER = "multikernel.json"
 
 #: All that skops may be asked to make: (loader, module, class).
@@ -65,7 +69,7 @@ def read_archive(path: Path) -> tuple[Any, list[np.ndarray]]:
     data = path.read_bytes()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = archive.namelist()
+            names = _members(path, archive)
             header = _header(path, archive, names)
             parts = {name: archive.read(name) for name in names if name != HEADER}
     except (
@@ -78,6 +82,30 @@ def read_archive(path: Path) -> tuple[Any, list[np.ndarray]]:
         raise ModelFileError(_what_is_wrong(path, data, error)) from None
     _compare(path, header, parts)
     return _unpack(path, data, parts)
+
+
+def _members(path: Path, archive: zipfile.ZipFile) -> list[str]:
+    """The names of the parts, none of which is inflated before its size and name were looked at."""
+    parts = archive.infolist()
+    names = [part.filename for part in parts]
+    twice = sorted({name for name in names if names.count(name) > 1})
+    if twice:
+        raise ModelFileError(f"{path} holds {twice[0]!r} twice: it was not written by mk.save.")
+    for name in names:
+        if name != os.path.basename(name) or name in ("", ".", "..") or "\\" in name:
+            raise ModelFileError(
+                f"{path} holds a part called {name!r}, which leads to another folder: it was not "
+                "written by mk.save, and nothing of it was loaded."
+            )
+    size = sum(part.file_size for part in parts)
+    room = MAX_MEMORY_SHARE * psutil.virtual_memory().available
+    if size > max(room, MIN_SIZE_LIMIT):
+        raise ModelFileError(
+            f"{path} would take {size / 1e9:.3g} GB of memory, more than half of the free "
+            f"{room / MAX_MEMORY_SHARE / 1e9:.3g} GB. If it is a model of yours, load it on a "
+            "larger machine."
+        )
+    return names
 
 
 def _header(path: Path, archive: zipfile.ZipFile, names: list[str]) -> dict[str, Any]:

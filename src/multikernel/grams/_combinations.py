@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ._distances import DistanceFacts
 from ._families import KernelFamily
-from ._mixtures import MAX_TABLE_OCTAVES, MIN_TABLE_KERNELS, octaves, tabulate
+from ._mixtures import MAX_TABLE_OCTAVES, MIN_TABLE_KERNELS, TableShape, octaves, tabulate
 from ._passes import EXP_CHI, EXP_L1, EXP_SQ, TABLE_CHI, TABLE_L1, TABLE_SQ
 
 Array = NDArray[Any]
@@ -22,7 +22,10 @@ _TABLE = {EXP_SQ: TABLE_SQ, EXP_L1: TABLE_L1, EXP_CHI: TABLE_CHI}
 
 
 def reduced_combination(
-    family: KernelFamily, facts: DistanceFacts, w: NDArray[np.float64]
+    family: KernelFamily,
+    facts: DistanceFacts,
+    w: NDArray[np.float64],
+    shape: TableShape | None = None,
 ) -> tuple[KernelFamily, NDArray[np.float64]]:
     """A smaller family and coefficients with the same sum ``sum_k w_k K_k`` at any points.
 
@@ -32,13 +35,18 @@ def reduced_combination(
     facts : DistanceFacts
         Of the distances of the family's points.
     w : array of shape (p,)
+    shape : TableShape or None
+        With a shape, tables are float64 and any number of exponentials becomes one; without, tables
+        have the type of the family, and few exponentials, which cost less by themselves, stay.
     """
+    dtype = family.dtype if shape is None else np.dtype(np.float64)
+    min_kernels = MIN_TABLE_KERNELS[dtype] if shape is None else 1
     used = np.flatnonzero(w).tolist()
     rates, shifted = family.params.reshape(-1, 3)[:, 0], family.is_shifted
     tabled: dict[tuple[int, int], NDArray[np.int64]] = {}
     near: dict[tuple[int, int], float] = {}
     for key, members in family.exponentials(used).items():
-        if len(members) < MIN_TABLE_KERNELS[family.dtype]:
+        if len(members) < min_kernels:
             continue
         # Kernels less one need a table that resolves the distances of the sample.
         mean = facts.mean(*key) if shifted[members].any() else 0.0
@@ -54,7 +62,7 @@ def reduced_combination(
     tables: list[Array] = []
     for key, members in tabled.items():
         table, rate, end = tabulate(
-            rates[members], w[members], shifted[members], family.dtype, near[key]
+            rates[members], w[members], shifted[members], dtype, near[key], shape
         )
         group.append(key[0])
         kind.append(_TABLE[key[1]])

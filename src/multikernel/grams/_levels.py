@@ -22,7 +22,7 @@ levels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NamedTuple
@@ -43,18 +43,46 @@ MAX_DEGREES = 512
 #: Rates at which a level may begin.
 MAX_LEVEL_STARTS = 64
 
-# Nanoseconds on one core with AVX-512, for a pair of points except the first. Only their ratios
-# matter.
-#: Choose levels and prepare their passes, once.
-OVERHEAD_NS = 1.2e6
-#: A block of all pairs: prepare a pair, and add one degree to one sum.
-DENSE_NS, DENSE_DEGREE_NS = 1.5, 0.08
-#: Near pairs alone: compare any pair with the end of an interval, gather a near pair, and add one
-#: degree to one sum; and one degree's part in adding up the sums of all units of work.
-SCAN_NS, NEAR_NS, NEAR_DEGREE_NS, UNIT_DEGREE_NS = 0.4, 15.0, 0.2, 0.01
-#: Evaluate a kernel and add up its rows; multiply it with one other kernel.
-KERNEL_NS = {np.dtype(np.float32): 0.4, np.dtype(np.float64): 1.2}
-PRODUCT_NS = {np.dtype(np.float32): 0.018, np.dtype(np.float64): 0.036}
+
+class PassCosts(NamedTuple):
+    """Nanoseconds that passes take for a pair of points; only their ratios matter.
+
+    Attributes
+    ----------
+    overhead : float
+        Choose levels and prepare their passes, once, not for a pair.
+    dense, dense_degree : float
+        A block of all pairs: prepare a pair, and add one degree to one sum.
+    scan, near, near_degree, unit_degree : float
+        Near pairs alone: compare any pair with the end of an interval, gather a near pair, and add
+        one degree to one sum; and one degree's part in adding up the sums of all units of work.
+    kernel, product : dict from dtype to float
+        Evaluate a kernel and add up its rows; multiply it with one other kernel.
+    """
+
+    overhead: float
+    dense: float
+    dense_degree: float
+    scan: float
+    near: float
+    near_degree: float
+    unit_degree: float
+    kernel: Mapping[np.dtype[Any], float]
+    product: Mapping[np.dtype[Any], float]
+
+
+#: On one core with AVX-512.
+CORE_COSTS = PassCosts(
+    overhead=1.2e6,
+    dense=1.5,
+    dense_degree=0.08,
+    scan=0.4,
+    near=15.0,
+    near_degree=0.2,
+    unit_degree=0.01,
+    kernel={np.dtype(np.float32): 0.4, np.dtype(np.float64): 1.2},
+    product={np.dtype(np.float32): 0.018, np.dtype(np.float64): 0.036},
+)
 
 
 def bessel_coefficients(l: Array, degrees: int) -> Array:
@@ -284,12 +312,14 @@ class Setting(NamedTuple):
         Coefficients that add up to this are negligible.
     sample : array
         Sorted distances of some pairs of points.
+    costs : PassCosts
     """
 
     bound: float
     cutoff: float
     error: float
     sample: Array
+    costs: PassCosts = CORE_COSTS
 
     def ends(self, rates: Array) -> Array:
         """Ends of the intervals of levels that start at these rates."""
@@ -302,13 +332,17 @@ class Setting(NamedTuple):
         `degrees` counts those of sums by rows and those of totals.
         """
         near = (1.0 + np.searchsorted(self.sample, ends)) / (1.0 + len(self.sample))
-        dense = DENSE_NS + DENSE_DEGREE_NS * degrees
-        sparse = SCAN_NS + UNIT_DEGREE_NS * degrees + near * (NEAR_NS + NEAR_DEGREE_NS * degrees)
+        c = self.costs
+        dense = c.dense + c.dense_degree * degrees
+        sparse = c.scan + c.unit_degree * degrees + near * (c.near + c.near_degree * degrees)
         return dense, np.where(ends >= self.bound, np.inf, sparse)
 
 
 def choose_levels(
-    family: KernelFamily, facts: DistanceFacts, evaluated: bool = False
+    family: KernelFamily,
+    facts: DistanceFacts,
+    evaluated: bool = False,
+    costs: PassCosts = CORE_COSTS,
 ) -> RateLevels | None:
     """The levels with the least estimated time; None where evaluating all kernels is quicker.
 
@@ -317,11 +351,11 @@ def choose_levels(
     """
     alike = family.exponentials(range(family.p))
     n_pairs = 0.5 * family.n**2
-    kernel_ns = 0.5 * family.p * PRODUCT_NS[family.dtype]
+    kernel_ns = 0.5 * family.p * costs.product[family.dtype]
     if not evaluated:
-        kernel_ns += KERNEL_NS[family.dtype]
+        kernel_ns += costs.kernel[family.dtype]
     direct_ns = n_pairs * family.p * kernel_ns
-    if len(alike) != 1 or direct_ns < OVERHEAD_NS:
+    if len(alike) != 1 or direct_ns < costs.overhead:
         return None
     (group, kind), exponentials = next(iter(alike.items()))
     rates = family.params[:, 0]
@@ -337,10 +371,11 @@ def choose_levels(
         # Over a row, no more than what the rounding of its entries adds up to.
         error=0.5 * eps / family.n**0.5,
         sample=facts.sample(group, kind),
+        costs=costs,
     )
     order = np.argsort(rates, kind="stable")
     starts, time = quickest_cut(rates[order], setting)
-    if OVERHEAD_NS + n_pairs * time > direct_ns:
+    if costs.overhead + n_pairs * time > direct_ns:
         return None
     levels = tuple(
         make_level(rates, family.is_shifted, order[:first], order[first:stop], setting)

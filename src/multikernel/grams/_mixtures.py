@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -48,6 +48,13 @@ MAX_TABLE_OCTAVES = 64
 NEGLIGIBLE_EXPONENT = 45.0
 
 
+class TableShape(NamedTuple):
+    """``2**bits`` intervals per octave, with polynomials of a degree on each."""
+
+    bits: int
+    degree: int
+
+
 def octaves(rates: NDArray[np.float64], near: float = np.inf) -> int:
     """Octaves of x up to the end of the slowest decay; 0 if no rate is positive."""
     positive = rates[rates > 0]
@@ -66,6 +73,7 @@ def tabulate(
     shifted: NDArray[np.bool_],
     dtype: np.dtype[Any],
     near: float = np.inf,
+    shape: TableShape | None = None,
 ) -> tuple[Array, float, float]:
     """The polynomials of ``sum_k w_k exp(-gamma_k d)``, with -1 in the terms that are shifted.
 
@@ -73,22 +81,24 @@ def tabulate(
     ----------
     near : float
         A distance below which only errors relative to those at this distance count.
+    shape : TableShape or None
+        None for that of the compiled loops.
 
     Returns
     -------
-    table : array of shape (n_intervals, DEGREE + 1)
+    table : array of shape (n_intervals, degree + 1)
         Coefficients in the position within an interval, in [0, 1), constant first.
     rate, end : float
         ``x = 1 + rate d``, and the last x of the table.
     """
-    degree = DEGREE[np.dtype(dtype)]
+    bits, degree = (BITS, DEGREE[np.dtype(dtype)]) if shape is None else shape
     rate = max(float(rates.max()), 1.0 / near)
     n_octaves = octaves(rates, near)
-    n_intervals = n_octaves << BITS
+    n_intervals = n_octaves << bits
     interval = np.arange(n_intervals)
-    size = np.exp2(interval >> BITS)
-    width = size / (1 << BITS)
-    left = size + (interval & ((1 << BITS) - 1)) * width
+    size = np.exp2(interval >> bits)
+    width = size / (1 << bits)
+    left = size + (interval & ((1 << bits) - 1)) * width
     nodes = np.cos(np.pi * (np.arange(degree + 1) + 0.5) / (degree + 1))
     d = (left[:, None] - 1.0 + width[:, None] * (0.5 + 0.5 * nodes)) / rate
     f = np.zeros_like(d)

@@ -94,6 +94,8 @@ class RawCross(Stateful):
 
     #: the object that encodes new inputs, where several crosses may share it
     encoder: Any = None
+    #: kernel values that are computed at once
+    chunk_entries = 2**23
 
     def encode(self, X: Any) -> Any:
         raise NotImplementedError
@@ -760,7 +762,7 @@ class BlockExpansion(Expansion):
         self.cross.release()
 
     def _chunks(self, points: Any, width: int) -> list[Any]:
-        size = max(1, 2**23 // max(width, 1))
+        size = max(1, self.cross.chunk_entries // max(width, 1))
         n = points.shape[0]
         return [points[i : i + size] for i in range(0, n, size)] or [points]
 

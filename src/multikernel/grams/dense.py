@@ -448,21 +448,23 @@ class DenseGrams(BlockGrams):
             self._read, self._where, self._whole = list(own), np.arange(self.n), True
 
     def points(self, rows: np.ndarray) -> Any:
-        return Rows(self.sample[rows]) if self.matrices is not None else self.X[self.sample[rows]]
+        return (
+            PoolRows(self.sample[rows]) if self.matrices is not None else self.X[self.sample[rows]]
+        )
 
 
-class Rows(np.ndarray):
+class PoolRows(np.ndarray):
     """Samples of a pool whose kernel values are known, by row number."""
 
-    def __new__(cls, rows: np.ndarray) -> Rows:
+    def __new__(cls, rows: np.ndarray) -> PoolRows:
         return np.asarray(rows, dtype=np.intp).view(cls)
 
 
 class DenseCross(RawCross):
     """Kernels between new samples and anchors: looked up in matrices, or evaluated.
 
-    New points come in one of three forms: :class:`Rows` of the pool, an array (m, n, p) of kernel
-    values against the whole training sample, or inputs for the kernels.
+    New samples come in one of three forms: :class:`PoolRows`, an array (m, n, p) of kernel values
+    against the whole training sample, or inputs for the kernels.
     """
 
     def __init__(self, grams: DenseGrams, rows: np.ndarray, kernels: np.ndarray) -> None:
@@ -509,11 +511,11 @@ class DenseCross(RawCross):
         if self.kernels is None:
             return np.asarray(X)
         if self.inputs is None and self.kernels:
-            return Rows(self.kernels[0].ids(X))  # type: ignore[attr-defined]
+            return PoolRows(self.kernels[0].ids(X))  # type: ignore[attr-defined]
         return X
 
     def _one(self, k: int, points: Any) -> np.ndarray:
-        if isinstance(points, Rows):
+        if isinstance(points, PoolRows):
             matrix = self.kernels[k].matrix if self.matrices is None else self.matrices[k]  # type: ignore[index, attr-defined]
             return np.asarray(matrix[np.ix_(points, self.anchors)], dtype=np.float64)
         if self.kernels is None:
@@ -549,7 +551,7 @@ class DenseCross(RawCross):
         return out
 
     def diagonals(self, points: Any) -> np.ndarray:
-        if isinstance(points, Rows):
+        if isinstance(points, PoolRows):
             source = self.matrices or [kernel.matrix for kernel in self.kernels]  # type: ignore[union-attr, attr-defined]
             return np.stack([K[points, points] for K in source]).astype(np.float64)
         if self.kernels is None:

@@ -2,9 +2,11 @@
 
 A plan (:mod:`multikernel.grams.planning`) divides the kernels of a bank into parts of a kind:
 "shared", "linear", "rank-one", "features", "dense" or "given". An engine is a name and a builder
-for each kind that it serves; one that serves "shared" but not "linear" serves linear kernels as
-"shared" ones. The library's own engine is called "cpu" and serves all kinds; other packages
-add theirs with :func:`register`, and users choose one with ``engine="name"`` in an estimator.
+for each kind that it serves; one that serves "shared" but not "linear", and falls back to no other,
+serves linear kernels as "shared" ones. The library has two engines: "cpu" serves all kinds, and
+"torch" serves most of them on a processor or, as "torch:cuda", on a GPU
+(:mod:`multikernel.grams.gpu`). Other packages add theirs with :func:`register`, and users choose
+one with ``engine="name"`` in an estimator.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,7 +29,7 @@ from .lowrank.products import Products, weighted_products
 from .memory import MemoryBudget
 from .ngrams import NgramGrams
 from .planning import DEFAULT_ENGINE, Part, Plan
-from .protocol import Grams
+from .protocol import Expansion, Grams
 from .rankone import RankOneGrams, take_feature_columns
 from .shared import SharedGrams
 from .stacked import StackedGrams
@@ -55,6 +58,8 @@ class BuildOptions:
     few_passes : bool
         Whether the fit makes few passes over the kernels, as two-stage rules do. Loops that have
         to be compiled pay later then.
+    device : str
+        What follows the colon in the name of the engine, as in ``"torch:cuda"``; may be empty.
     """
 
     names: Sequence[str]
@@ -65,6 +70,7 @@ class BuildOptions:
     rows: np.ndarray | None = None
     symmetric: bool = True
     few_passes: bool = False
+    device: str = ""
 
     @property
     def common(self) -> dict[str, Any]:
@@ -149,7 +155,8 @@ def register_products(engine: str, products: Products) -> None:
         ``products(F, omega)`` returns ``F'diag(omega) F`` in float64, shape (D, D), for a chunk F
         of shape (n, D) in float64 and weights of shape (n,), or None for ones. It must return the
         same bits for the same input. Processes of a cluster receive it by its name, so it is a
-        function of a module.
+        function of a module. For an engine with a device in its name, as ``"torch:cuda"``, it is
+        called with ``device=`` as well.
     """
     _ENGINES.setdefault(engine, Engine(engine)).products = products
 
@@ -170,7 +177,13 @@ def find_products(engine: str) -> Products:
 
 
 def find_engine(name: str) -> Engine:
-    """The engine of this name."""
+    """The engine of this name; a name may have a device after a colon, as in "torch:cuda"."""
+    name, _, device = name.partition(":")
+    if device and name in _ENGINES:
+        one = _ENGINES[name]
+        products: Any = one.products
+        products = products and partial(products, device=device)
+        return replace(one, name=f"{name}:{device}", products=products)
     if name not in _ENGINES:
         close = difflib.get_close_matches(name, _ENGINES, n=1)
         hint = f" Did you mean {close[0]!r}?" if close else ""
@@ -206,7 +219,8 @@ def assign(plan: Plan, engine: str) -> Plan:
 
 def _divide(part: Part, engine: Engine) -> tuple[Part | None, Part | None]:
     """The kernels of a part that an engine serves, and the others."""
-    if part.kind == "linear" and "linear" not in engine.builders and "shared" in engine.builders:
+    as_shared = "linear" not in engine.builders and "shared" in engine.builders
+    if part.kind == "linear" and as_shared and engine.falls_back_to is None:
         ours, others = _divide(replace(part, kind="shared"), engine)
         return ours, None if others is None else replace(others, kind="linear")
     if part.kind not in engine.builders:
@@ -289,8 +303,9 @@ def build(
         if not np.array_equal(part.positions, everything):
             names = [plan.names[k] for k in part.positions]
         options = BuildOptions(
-            names, budget, dtype, sample_weight, n_jobs, rows, symmetric, few_passes
-        )
+            names, budget, dtype, sample_weight, n_jobs, rows, symmetric, few_passes,
+            part.engine.partition(":")[2],
+        )  # fmt: skip
         built.append(_builder(part)(part, X, options))
     positions = [part.positions for part in plan.parts]
     if len(built) == 1 and np.array_equal(positions[0], everything):
@@ -314,6 +329,12 @@ def _refuse_asymmetric(plan: Plan) -> None:
 
 def _builder(part: Part) -> Builder:
     engine = find_engine(part.engine)
+    if part.kind == "low-rank":
+        raise ValueError(
+            "This model was fitted with approximation=..., and what is asked of it needs the exact "
+            "kernels on its training sample. Fit it with approximation=None for that; "
+            "certify_approximation bounds how far apart the two are."
+        )
     if part.kind not in engine.builders:
         raise ValueError(
             f"The plan asks engine {part.engine!r} for kernels of kind {part.kind!r}, but it "
@@ -394,3 +415,66 @@ register(DEFAULT_ENGINE, "features", _build_features)
 register(DEFAULT_ENGINE, "dense", _build_dense)
 register(DEFAULT_ENGINE, "given", _build_given)
 register_products(DEFAULT_ENGINE, weighted_products)
+
+
+def build_on_host(part: Part, X: Any, options: BuildOptions) -> Grams:
+    """The grams of a part by the engine "cpu"."""
+    return _ENGINES[DEFAULT_ENGINE].builders[part.kind](part, X, options)
+
+
+# -- the engine "torch" ---------------------------------------------------------------------------
+
+
+def _build_on_device(part: Part, X: Any, options: BuildOptions) -> Grams:
+    from .gpu.build import build_part  # imports torch
+
+    return build_part(part, X, options)
+
+
+def _products_on_device(F: np.ndarray, omega: np.ndarray | None, device: str = "") -> np.ndarray:
+    from .gpu.products import products  # imports torch
+
+    return products(F, omega, device or "cpu")
+
+
+for _kind in ("shared", "rank-one", "dense", "given"):
+    register("torch", _kind, _build_on_device, falls_back_to=DEFAULT_ENGINE)
+register_products("torch", _products_on_device)
+
+
+def find_budget(engine: str, budget: Any) -> MemoryBudget:
+    """The memory that grams of an engine may use: of its device, or of the host."""
+    name, _, device = engine.partition(":")
+    if name != "torch" or not device:
+        return MemoryBudget.of(budget)
+    from .gpu.device import device_budget, find_device
+
+    return device_budget(find_device(device), budget)
+
+
+def describe(plan: Plan) -> str:
+    """Which engine computed which kernels of a plan, and on which device."""
+    parts: dict[str, int] = {}
+    for part in plan.parts:
+        parts[part.engine] = parts.get(part.engine, 0) + len(part.positions)
+    if len(parts) == 1:
+        return _where(next(iter(parts)))
+    return "; ".join(
+        f"{_where(engine)}: {count} of {plan.n_kernels} kernels" for engine, count in parts.items()
+    )
+
+
+def _where(engine: str) -> str:
+    name, _, device = engine.partition(":")
+    if name != "torch":
+        return engine
+    from .gpu.device import find_device
+
+    return find_device(device or "cpu").describe()
+
+
+def move_expansion(expansion: Expansion, device: str) -> Expansion:
+    """The same function, evaluated on a device where its kernels can be."""
+    from .gpu.move import move
+
+    return move(expansion, device)

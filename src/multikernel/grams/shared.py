@@ -174,18 +174,23 @@ class SharedGrams(BlockGrams):
             return self
         X, rows = self._inputs
         encoder = replace(self.encoder, dtype=np.dtype(np.float64))
+        new = self._on(encoder(X[rows]), encoder, self.sample_weight)
+        return new.corrected(self.center, self.how)
+
+    def _on(self, Z: np.ndarray, encoder: Encoder, sample_weight: np.ndarray | None) -> SharedGrams:
+        """The same kernels as built, on other points."""
         new = SharedGrams(
-            encoder(X[rows]),
+            Z,
             encoder,
             self.kernels,
             self.names,
             self.budget,
             known_psd=self._known_psd,
-            sample_weight=self.sample_weight,
+            sample_weight=sample_weight,
             n_jobs=self.n_jobs,
         )
         new.few_passes = self.few_passes
-        return new.corrected(self.center, self.how)
+        return new
 
     @property
     def passes(self) -> PassCache:
@@ -224,15 +229,24 @@ class SharedGrams(BlockGrams):
     def raw_centred_products(
         self, row_means: np.ndarray, grand_means: np.ndarray, products: bool
     ) -> np.ndarray:
-        # Centring removes constants: less one, entries of wide kernels keep their digits.
+        passes, row_means, grand_means = self._less_one(row_means, grand_means)
+        return _loops.centred_products(
+            passes, row_means, grand_means, self.sample_weight, products, self.n_jobs
+        )
+
+    def _less_one(
+        self, row_means: np.ndarray, grand_means: np.ndarray
+    ) -> tuple[PassCache, np.ndarray, np.ndarray]:
+        """Passes over the same kernels, the wide ones less one, and the means of their rows.
+
+        Centring removes constants: less one, entries of wide kernels keep their digits.
+        """
         passes = self.passes
         wide = _loops.is_wide(passes.family, passes.facts) & ~self.shifted
         if wide.any():
             passes = passes.with_shifted(self.shifted | wide)
             row_means, grand_means = row_means - wide[:, None], grand_means - wide
-        return _loops.centred_products(
-            passes, row_means, grand_means, self.sample_weight, products, self.n_jobs
-        )
+        return passes, row_means, grand_means
 
     def raw_block(self, rows: slice) -> np.ndarray:
         return _loops.block(self.passes, rows, 1)
@@ -280,7 +294,16 @@ class SharedGrams(BlockGrams):
 
     def raw_combined_sums(
         self, kernel_weights: np.ndarray, omega: np.ndarray | None
-    ) -> tuple[np.ndarray, float]:
+    ) -> tuple[np.ndarray, float] | None:
+        known = self._known_sums(kernel_weights, omega)
+        if known is not None:
+            return known
+        return _loops.combined_sums(self.passes, kernel_weights, omega, self.n_jobs)
+
+    def _known_sums(
+        self, kernel_weights: np.ndarray, omega: np.ndarray | None
+    ) -> tuple[np.ndarray, float] | None:
+        """Row sums and sum of squares of a combination, if earlier sums of polynomials tell."""
         known, levels = self._statistics, self.passes.levels
         same = omega is self.sample_weight or (
             omega is not None
@@ -291,7 +314,7 @@ class SharedGrams(BlockGrams):
             kernel_sums = known.row_sums @ self._omega()
             square = levels.square(kernel_weights, known.totals, kernel_sums)
             return kernel_weights @ known.row_sums, square
-        return _loops.combined_sums(self.passes, kernel_weights, omega, self.n_jobs)
+        return None
 
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> SharedCross:
         return SharedCross(self, rows, kernels)
@@ -299,17 +322,7 @@ class SharedGrams(BlockGrams):
     def take(
         self, rows: np.ndarray, sample_weight: np.ndarray | None = None, *, copy: bool = False
     ) -> SharedGrams:
-        new = SharedGrams(
-            np.ascontiguousarray(self.Z[rows]),
-            self.encoder,
-            self.kernels,
-            self.names,
-            self.budget,
-            known_psd=self._known_psd,
-            sample_weight=sample_weight,
-            n_jobs=self.n_jobs,
-        )
-        new.few_passes = self.few_passes
+        new = self._on(np.ascontiguousarray(self.Z[rows]), self.encoder, sample_weight)
         if self._inputs is not None:
             X, own = self._inputs
             new._inputs = (X, own[rows])
@@ -339,7 +352,7 @@ class Encoder:
     @classmethod
     def fit(cls, kernels: Sequence[VectorKernel], X: Any, dtype: Any) -> tuple[Encoder, np.ndarray]:
         groups = tuple(dict.fromkeys(Group.of(kernel) for kernel in kernels))
-        selected = [group.select(X).astype(np.float64) for group in groups]
+        selected = [group.select(X).astype(np.float64, copy=False) for group in groups]
         origins = tuple(
             None if group.base in ("dot products", CHI_SQUARED) else Z.mean(axis=0)
             for group, Z in zip(groups, selected, strict=True)
@@ -352,10 +365,13 @@ class Encoder:
             Z if origin is None else Z - origin
             for Z, origin in zip(selected, self.origins, strict=True)
         ]
+        if len(moved) == 1 and moved[0] is not selected[0]:  # new memory already
+            return np.ascontiguousarray(moved[0], dtype=self.dtype)
         return np.ascontiguousarray(np.concatenate(moved, axis=1), dtype=self.dtype)
 
     def __call__(self, X: Any) -> np.ndarray:
-        return self._join([group.select(X).astype(np.float64) for group in self.groups])
+        selected = [group.select(X).astype(np.float64, copy=False) for group in self.groups]
+        return self._join(selected)
 
     def slopes(self, X: Any, group: int) -> np.ndarray | float:
         """Derivatives of the columns of a group with respect to the columns of X, shape (m, c)."""

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .blocks import BlockGrams, RawCross
-from .dense import DenseCross, DenseGrams, Rows
+from .dense import DenseCross, DenseGrams, PoolRows
 
 
 class StoredGrams(DenseGrams):
@@ -83,22 +83,22 @@ class StoredCross(DenseCross):
         return self.evaluated.encode(X)
 
     def block(self, points: Any) -> np.ndarray:
-        if isinstance(points, Rows):
+        if isinstance(points, PoolRows):
             return super().block(points)
         return self.evaluated.block(points)
 
     def apply(self, points: Any, V: np.ndarray) -> np.ndarray:
-        if isinstance(points, Rows):
+        if isinstance(points, PoolRows):
             return super().apply(points, V)
         return self.evaluated.apply(points, V)
 
     def combined(self, points: Any, kernel_weights: np.ndarray, V: np.ndarray) -> np.ndarray:
-        if isinstance(points, Rows):
+        if isinstance(points, PoolRows):
             return super().combined(points, kernel_weights, V)
         return self.evaluated.combined(points, kernel_weights, V)
 
     def diagonals(self, points: Any) -> np.ndarray:
-        if isinstance(points, Rows):
+        if isinstance(points, PoolRows):
             return super().diagonals(points)
         return self.evaluated.diagonals(points)
 

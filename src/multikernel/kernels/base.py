@@ -96,6 +96,10 @@ def known_psd(kernels: Sequence[Kernel]) -> np.ndarray:
     return np.array([kernel.is_psd for kernel in kernels], dtype=bool)
 
 
+#: The smallest positive number of full precision.
+SMALLEST_NUMBER = float(np.finfo(np.float64).tiny)
+
+
 def is_number(value: object) -> bool:
     return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
 
@@ -113,7 +117,9 @@ def check_number(
     kind += "whole number" if whole else "finite number"
     good = is_number(value) and bool(np.isfinite(value))  # type: ignore[call-overload]
     if good and positive:
-        good = value > 0  # type: ignore[operator]
+        # Smaller numbers have fewer digits, and one over them overflows.
+        good = value >= SMALLEST_NUMBER  # type: ignore[operator]
+        kind += f" of at least {SMALLEST_NUMBER:.3g}" if not good and value > 0 else ""  # type: ignore[operator]
     if good and whole:
         good = float(value).is_integer()  # type: ignore[arg-type]
     if not good:

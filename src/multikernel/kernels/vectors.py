@@ -368,7 +368,8 @@ class Callable(VectorKernel):
         return self.psd
 
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
-        K = self.func(X, Z)
+        # Copies: a function that writes into its arguments must not change the sample.
+        K = self.func(X.copy(), Z.copy())
         K = np.asarray(K.toarray() if sp.issparse(K) else K)
         expected = (X.shape[0], Z.shape[0])
         if K.shape != expected or K.dtype.kind not in "fiub":

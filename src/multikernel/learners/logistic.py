@@ -76,11 +76,17 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
         C = self.costs(target)
         coef = np.zeros_like(target.Y)
         steps = 0
-        with one_blas_thread(gram.n):
+        # What overflows is found at the end.
+        with one_blas_thread(gram.n), np.errstate(all="ignore"):
             for j in range(target.Y.shape[1]):
                 coef[:, j], used = self._newton(gram, target.Y[:, j], C)
                 steps = max(steps, used)
-        machine = certified(self, gram.matvec(coef), coef, target, steps)
+            machine = certified(self, gram.matvec(coef), coef, target, steps)
+        if not (np.isfinite(coef).all() and np.isfinite(machine.gap)):
+            raise ValueError(
+                f"Logistic regression with C = {fixed_cost(self.C):g} goes beyond the range of "
+                "floating point: its coefficients are not finite. Lower C."
+            )
         if machine.gap > max(self.tol, 1e-6):
             warnings.warn(
                 f"Logistic regression stopped after {steps} Newton steps with a relative duality "

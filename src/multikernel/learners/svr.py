@@ -5,8 +5,11 @@ min_{f, b}  1/2 ||f||^2 + sum_i C_i max(0, |y_i - f(x_i) - b| - epsilon),    C_i
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 
 from ..grams.protocol import CombinedGram
 from ..problem import Machine, Target
@@ -78,7 +81,7 @@ class SVR(BaseEstimator):  # type: ignore[misc]
         # The intercept absorbs the median of the targets.
         middle = np.median(target.Y, axis=0) if self.fit_intercept else np.zeros(target.Y.shape[1])
         coef = np.zeros_like(target.Y)
-        steps = 0
+        steps, finished = 0, True
         for j, y in enumerate((target.Y - middle).T):
             before = None
             if start is not None:
@@ -96,4 +99,21 @@ class SVR(BaseEstimator):  # type: ignore[misc]
             )
             coef[:, j] = solved.alpha[:n] - solved.alpha[n:]
             steps = max(steps, solved.steps)
-        return certified(self, gram.matvec(coef), coef, target, steps)
+            finished &= solved.finished
+        machine = certified(self, gram.matvec(coef), coef, target, steps)
+        if not machine.gap <= self.tol:
+            stopped = f"stopped after max_iter={self.max_iter} iterations"
+            advice = "Raise max_iter, or standardise the data."
+            if finished:
+                stopped = "ended"
+                advice = (
+                    f"alpha = {self.alpha:g} is so small for these kernels that rounding decides; "
+                    "raise it."
+                )
+            warnings.warn(
+                f"The SVR {stopped} with a relative duality gap of {machine.gap:.2g}, above "
+                f"tol={self.tol:g}. {advice}",
+                ConvergenceWarning,
+                stacklevel=2,
+            )
+        return machine

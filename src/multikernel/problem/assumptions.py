@@ -63,7 +63,8 @@ def check_delta(delta: float) -> float:
 
 def check_count(name: str, value: float, least: int = 1) -> int:
     """A number of things: points, kernels, draws."""
-    number = check_number(name, value, low=least, closed="left", why="an integer")
+    # Beyond 2^53 not every integer is a floating-point number.
+    number = check_number(name, value, low=least, high=2.0**53, closed="both", why="an integer")
     if number != int(number):
         raise AssumptionError(f"{name} must be an integer of at least {least}; got {value!r}.")
     return int(value)

@@ -23,6 +23,7 @@ from .findings import (
 )
 from .held_out import HeldOut, Refits, find_held_out, find_refits
 from .labels import short_labels
+from .presence import presence_table
 from .sample import target_columns, unlabelled
 
 #: The first table has at most 40 kernels, and of those without weight no more than make it 12; the
@@ -118,6 +119,7 @@ def weights_section(model: ReportedModel) -> str:
     parts += [table, _other_kernels(model, beside)]
     if weights.machines:
         parts.append(_machines(model))
+    parts.append(presence_table(model.estimator, model.X, model.y))
     return "".join(parts)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..tables.frame import DataError
-from .base import Piece, Reader
+from .base import ChunkReader, Piece
 from .chunk import Place, check_numbers, check_target, check_weights
 
 
@@ -123,7 +123,7 @@ def _bytes(part: Any) -> int:
 
 
 @dataclass
-class ArrayReader(Reader):
+class ArrayReader(ChunkReader):
     """X as float64 arrays (or CSR), targets as they are."""
 
     columns: list[str]

@@ -38,7 +38,7 @@ class Piece(ABC):
         return self
 
 
-class Reader(ABC):
+class ChunkReader(ABC):
     """Turns the raw parts of a source into checked chunks; it is the same for all pieces."""
 
     columns: list[str]
@@ -65,7 +65,7 @@ class Rows:
     Attributes
     ----------
     pieces : sequence of Piece
-    reader : Reader
+    reader : ChunkReader
     chunk_rows : int
         Most rows of a chunk.
     client : dask.distributed.Client or None
@@ -75,7 +75,7 @@ class Rows:
     """
 
     pieces: Sequence[Piece]
-    reader: Reader
+    reader: ChunkReader
     chunk_rows: int
     client: Any = None
     task: str | None = None
@@ -140,7 +140,7 @@ class Rows:
 
 def read_piece(
     piece: Piece | Any,
-    reader: Reader,
+    reader: ChunkReader,
     chunk_rows: int,
     index: int,
     first_row: int,

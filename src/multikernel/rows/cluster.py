@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from .._version import __version__
-from .base import Mark, Piece, Reader, Rows
+from .base import ChunkReader, Mark, Piece, Rows
 from .chunk import Chunk
 from .reduction import Report, Tree, map_piece
 
@@ -47,13 +47,13 @@ class Leaf:
 class Pass:
     """The functions of a pass; one node of the graph, sent to each worker once."""
 
-    reader: Reader
+    reader: ChunkReader
     map_chunk: Callable[[Chunk], Any]
     combine: Callable[[Any, Any], Any]
     version: str = __version__
 
 
-class Block(Piece):
+class LeafPiece(Piece):
     """A block of a dask collection that has come to a worker."""
 
     def __init__(self, raw: Any, leaf: Leaf) -> None:
@@ -75,7 +75,7 @@ def run_piece(given: Any, leaf: Leaf, work: Pass) -> tuple[Any, tuple[tuple[int,
             f"This worker has multikernel {__version__}, the client {work.version}. Install the "
             "same version on all workers."
         )
-    piece = given if isinstance(given, Piece) else Block(given, leaf)
+    piece = given if isinstance(given, Piece) else LeafPiece(given, leaf)
     value, mark = map_piece(
         piece,
         work.reader,

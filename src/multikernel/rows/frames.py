@@ -11,7 +11,7 @@ import numpy as np
 from ..tables.encoding import WHEN_FITTED, WHEN_FITTING, TableEncoder
 from ..tables.frame import DataError, Frame, is_text, missing
 from ..tables.targets import TargetFacts
-from .base import Piece, Reader
+from .base import ChunkReader, Piece
 from .chunk import Place, check_target, check_weights
 
 
@@ -44,7 +44,7 @@ def cut_frame(frame: Frame, chunk_rows: int) -> Iterator[Frame]:
 
 
 @dataclass
-class FrameReader(Reader):
+class FrameReader(ChunkReader):
     """Encodes named columns, the same way in every chunk.
 
     Attributes

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 from .._threads import one_blas_thread
 from ..tables.frame import DataError
-from .base import Mark, Reader, Rows, read_piece
+from .base import ChunkReader, Mark, Rows, read_piece
 from .chunk import Chunk
 
 T = TypeVar("T")
@@ -150,7 +150,7 @@ def _map_pieces(
 
 def map_piece(
     piece: Any,
-    reader: Reader,
+    reader: ChunkReader,
     chunk_rows: int,
     index: int,
     first_row: int,

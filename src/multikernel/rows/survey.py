@@ -12,7 +12,7 @@ from ..tables.complaints import MAX_LEVELS
 from ..tables.encoding import Column, TableEncoder, as_words, describe_category
 from ..tables.frame import DataError, Frame, is_text, missing
 from ..tables.targets import TargetFacts
-from .base import Reader, Rows
+from .base import ChunkReader, Rows
 from .chunk import Chunk, Place
 from .frames import find_column
 from .reduction import reduce_rows
@@ -88,7 +88,7 @@ class FrameChunk:
 
 
 @dataclass
-class SurveyReader(Reader):
+class SurveyReader(ChunkReader):
     """Passes the named columns on as they are."""
 
     columns: list[str]

@@ -66,7 +66,8 @@ def folds_of_distinct_samples(
     some = np.unique(first)
     if len(some) < 2:
         return []
-    some = some[np.lexsort([sample_keys(sample)[some], *sample.target.Y[some].T[::-1]])]
+    # By the inputs first: the order of classes and outputs must not matter.
+    some = some[np.lexsort([*sample.target.Y[some].T[::-1], sample_keys(sample)[some]])]
     splits = folds(sample.target.take(some), 5, seed)
     return [
         (np.flatnonzero(np.isin(first, some[train])), np.flatnonzero(np.isin(first, some[test])))

@@ -1,0 +1,123 @@
+"""Where estimators compute: arrays of other libraries in and out, and the choice of a device.
+
+A tensor of torch or an array of CuPy is given to a public method as it is; results come back as the
+same kind of array on the same device. Arrays on a GPU are computed on there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from inspect import getattr_static, isfunction
+from typing import Any
+
+import numpy as np
+
+from ..grams.engines import move_expansion
+from ..grams.planning import DEFAULT_ENGINE
+
+#: Public methods whose arguments may be tensors; the result is converted back, except a score.
+METHODS = (
+    "fit",
+    "fit_predict",
+    "predict",
+    "decision_function",
+    "predict_proba",
+    "predict_log_proba",
+    "score",
+    "score_samples",
+    "transform",
+    "fit_transform",
+)
+
+
+@dataclass(frozen=True)
+class ArrayKind:
+    """The library of an array, "torch" or "cupy", and its device in the words of torch."""
+
+    library: str
+    device: str
+
+    @classmethod
+    def of(cls, X: Any) -> ArrayKind | None:
+        """The kind of an array; None for NumPy and everything that is no tensor."""
+        module = type(X).__module__.partition(".")[0]
+        if module == "torch" and hasattr(X, "detach"):
+            return cls("torch", str(X.device))
+        if module == "cupy" and hasattr(X, "get"):
+            return cls("cupy", f"cuda:{X.device.id}")
+        return None
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.device.startswith("cuda")
+
+    def back(self, values: Any) -> Any:
+        """Numbers as an array of this kind; anything else as it is."""
+        if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiub":
+            return values
+        if self.library == "torch":
+            import torch
+
+            return torch.from_numpy(np.array(values)).to(self.device)
+        cupy = sys.modules["cupy"]
+        with cupy.cuda.Device(int(self.device.partition(":")[2])):
+            return cupy.asarray(values)
+
+
+def to_host(X: Any) -> Any:
+    """Tensors as NumPy arrays; anything else as it is."""
+    kind = ArrayKind.of(X)
+    if kind is None:
+        return X
+    return X.detach().cpu().numpy() if kind.library == "torch" else X.get()
+
+
+def with_tensors(method: Callable[..., Any], fits: bool) -> Callable[..., Any]:
+    """A method that also takes tensors, and answers with tensors of the same kind."""
+
+    @wraps(method)
+    def wrapped(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
+        kind = ArrayKind.of(X)
+        if fits:
+            self.__dict__.pop("_tensor_device", None)  # of an earlier fit
+        if kind is None:
+            return method(self, X, *args, **kwargs)
+        if kind.on_gpu and fits:
+            self._tensor_device = kind.device
+        elif kind.on_gpu and "_expansion" in self.__dict__:
+            self._expansion = move_expansion(self._expansion, kind.device)
+        args = tuple(to_host(value) for value in args)
+        kwargs = {name: to_host(value) for name, value in kwargs.items()}
+        return kind.back(method(self, to_host(X), *args, **kwargs))
+
+    wrapped.takes_tensors = True  # type: ignore[attr-defined]
+    return wrapped
+
+
+class DeviceMixin:
+    """`device` of an estimator, and public methods that take tensors."""
+
+    #: "cpu", "cuda", "cuda:1", or None for the engine as it is and the device of X
+    device: str | None = None
+    engine: str
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in METHODS:
+            method = getattr_static(cls, name, None)  # of the class, or of a mixin
+            if isfunction(method) and not hasattr(method, "takes_tensors"):
+                setattr(cls, name, with_tensors(method, name.startswith("fit")))
+
+    @property
+    def _engine_name(self) -> str:
+        """The engine with the device that was asked for, or that X is on."""
+        device = self.device
+        if device is None:
+            device = self.__dict__.get("_tensor_device")
+        if device is None:
+            return self.engine
+        name = self.engine.partition(":")[0]
+        return f"{'torch' if name == DEFAULT_ENGINE else name}:{device}"

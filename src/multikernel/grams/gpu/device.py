@@ -1,0 +1,137 @@
+"""The device that an engine name asks for, and errors that say what is missing."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..memory import MemoryBudget
+
+#: The oldest generation of cards: double precision and Triton work from Volta on.
+OLDEST_CAPABILITY = (7, 0)
+#: Share of the free memory of a card that a fit may use by default.
+FREE_SHARE = 0.9
+#: Entries of one panel of kernel values. A panel is one of a few arrays that a pass holds.
+GPU_PANEL_ENTRIES, CPU_PANEL_ENTRIES = 2**26, 2**20
+#: Results of these sizes are copied to the host through locked pages.
+PINNED_BYTES = (2**20, 2**29)
+#: Largest part of the memory budget that a panel may use.
+PANEL_BUDGET_SHARE = 1 / 32
+
+
+class DeviceError(RuntimeError, ValueError):
+    """The device that was asked for cannot be used; the message says why, and what can be."""
+
+
+@dataclass(frozen=True)
+class Device:
+    """A torch device by name: "cpu", "cuda" or "cuda:1"."""
+
+    name: str
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.name.startswith("cuda")
+
+    @property
+    def torch(self) -> Any:
+        return importlib.import_module("torch")
+
+    def put(self, values: Any, dtype: Any = None) -> Any:
+        """A tensor with these values on the device, float64 unless told otherwise.
+
+        On a processor it may share the memory of the values: it must not be written to.
+        """
+        torch = self.torch
+        dtype = torch.float64 if dtype is None else dtype
+        if not isinstance(values, torch.Tensor):
+            values = np.asarray(values)
+            if not values.flags.writeable:  # torch warns of tensors that must not be written to
+                values = values.copy()
+            values = torch.from_numpy(np.ascontiguousarray(values))
+        return values.to(device=self.name, dtype=dtype)
+
+    def empty(self, *shape: int) -> Any:
+        return self.torch.empty(shape, dtype=self.torch.float64, device=self.name)
+
+    def zeros(self, *shape: int) -> Any:
+        return self.torch.zeros(shape, dtype=self.torch.float64, device=self.name)
+
+    def index(self, positions: Any) -> Any:
+        """Positions as a tensor of integers on the device."""
+        return self.put(np.asarray(positions, dtype=np.int64), self.torch.int64)
+
+    def panel_rows(self, width: int, budget: MemoryBudget) -> int:
+        """Rows of a panel of so many columns."""
+        entries = GPU_PANEL_ENTRIES if self.on_gpu else CPU_PANEL_ENTRIES
+        entries = min(entries, int(PANEL_BUDGET_SHARE * budget.bytes / 8))
+        return max(1, entries // max(width, 1))
+
+    def describe(self) -> str:
+        """The device as `engine_` of an estimator names it."""
+        if not self.on_gpu:
+            return f"torch on {self.name}"
+        return f"torch on {self.name} ({self.torch.cuda.get_device_name(self.name)})"
+
+
+def host(tensor: Any) -> np.ndarray:
+    """The values of a tensor in host memory."""
+    size = tensor.numel() * tensor.element_size()
+    if not tensor.is_cuda or not PINNED_BYTES[0] <= size <= PINNED_BYTES[1]:
+        return np.asarray(tensor.detach().cpu().numpy())
+    torch = importlib.import_module("torch")
+    # Locked pages are copied to several times as fast; torch keeps them for the next copy.
+    out = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+    out.copy_(tensor)
+    return np.asarray(out.numpy())
+
+
+def find_device(name: str) -> Device:
+    """The device of this name; an error says why it cannot be used."""
+    if importlib.util.find_spec("torch") is None:
+        raise ImportError(
+            f"The engine 'torch' (device={name!r}) needs torch, which is not installed. Install it "
+            "with pip install 'multikernel[gpu]', or use engine='cpu' and device=None."
+        )
+    torch = importlib.import_module("torch")
+    kind, _, number = name.partition(":")
+    if kind not in ("cpu", "cuda") or (number and not number.isdigit()):
+        raise ValueError(
+            f"device must be 'cpu', 'cuda', or a number of a card such as 'cuda:1'; got {name!r}."
+        )
+    if kind == "cpu":
+        return Device("cpu")
+    if not torch.cuda.is_available():
+        built = "was built without CUDA" if torch.version.cuda is None else "finds no GPU"
+        raise DeviceError(
+            f"device={name!r} needs an NVIDIA GPU, but torch {torch.__version__} {built}. Use "
+            "device=None for the processor, or install torch for CUDA and a driver."
+        )
+    count = torch.cuda.device_count()
+    if number and int(number) >= count:
+        raise DeviceError(f"device={name!r}: there are {count} GPUs, numbered from 0.")
+    found = torch.cuda.get_device_capability(name)
+    if found < OLDEST_CAPABILITY:
+        raise DeviceError(
+            f"device={name!r} is a {torch.cuda.get_device_name(name)} of compute capability "
+            f"{found[0]}.{found[1]}; {OLDEST_CAPABILITY[0]}.{OLDEST_CAPABILITY[1]} or newer is "
+            "needed. Use device=None for the processor."
+        )
+    if importlib.util.find_spec("triton") is None:
+        raise ImportError(
+            f"device={name!r} needs triton, which is not installed. Install it with "
+            "pip install 'multikernel[gpu]', or use device=None for the processor."
+        )
+    return Device(name if number else f"cuda:{torch.cuda.current_device()}")
+
+
+def device_budget(device: Device, budget: Any) -> MemoryBudget:
+    """The memory of the device that a fit may use: as asked, or most of what is free."""
+    if budget is None and device.on_gpu:
+        free, _ = device.torch.cuda.mem_get_info(device.name)
+        return MemoryBudget(int(FREE_SHARE * free))
+    return MemoryBudget.of(budget)
