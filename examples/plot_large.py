@@ -34,6 +34,7 @@ for rank in ranks:
     errors.append(np.sqrt(np.mean((model.predict(X[test]) - f[test]) ** 2)))
 exact = mk.MultiKernelRegressor(bank, **options).fit(X[train], y[train])
 exact_error = np.sqrt(np.mean((exact.predict(X[test]) - f[test]) ** 2))
+print(f"error on new samples: {errors[-1]:.3f} with {ranks[-1]} landmarks, {exact_error:.3f} exact")
 
 # %%
 lower, upper = np.array(bounds).T

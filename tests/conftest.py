@@ -11,6 +11,11 @@ if IN_WORKER:
     for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ[variable] = "1"
 
+# Triton's interpreter, too, is chosen when triton is first imported; programs run on a GPU if there
+# is one.
+if not os.path.exists("/dev/nvidia0"):
+    os.environ.setdefault("TRITON_INTERPRET", "1")
+
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 import skops.io
@@ -712,7 +713,11 @@ def test_stored_files_go_on_loading(path):
     expected = json.loads(path.with_suffix(".json").read_text())
     model = mk.load(path)
     assert type(model).__name__ == expected["type"]
-    X = expected["X"] if isinstance(expected["X"], dict) else np.array(expected["X"])
+    X = expected["X"]
+    if not isinstance(X, dict):
+        X = np.array(X)
+    elif "frame" in X:
+        X = pd.DataFrame(X["frame"])
     method = "predict" if "predict" in expected else "transform"
     answers = getattr(model, method)(X)
     if answers.dtype.kind == "f":

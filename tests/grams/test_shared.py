@@ -381,8 +381,9 @@ def test_a_combination_comes_along_with_the_statistics(rng):
     np.testing.assert_array_equal(found.combined, grams.raw_combine(w))
 
 
-def test_caches_belong_to_their_grams(rng):
+def test_caches_belong_to_their_grams(rng, monkeypatch):
     """Copies with the same kernels share a cache; other points or shifts have their own."""
+    monkeypatch.setattr("multikernel.grams.shared.is_small", lambda *sizes: False)
     X = rng.normal(size=(700, 3))
     grams = shared(mk.gaussians(np.geomspace(0.01, 1.0, 20)), X)
     centred = grams.corrected(True, None)

@@ -9,6 +9,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 from sklearn.datasets import make_classification, make_regression
 
 import multikernel as mk
@@ -86,6 +87,14 @@ def table_model():
     return TableModel(estimator, encoder, "class", "classification", True), rows
 
 
+def frame_model():
+    """A data frame with categories, whose codes are part of the model."""
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"size": rng.normal(size=60), "colour": rng.choice(["red", "blue"], 60)})
+    y = np.where((frame["colour"] == "red") ^ (frame["size"] > 0), "no", "yes")
+    return mk.MultiKernelClassifier(weighting="uniform").fit(frame, y), frame[::10]
+
+
 def store(name, model, rows):
     """The model, and what it predicts for some rows, unless it is there already."""
     path = HERE / f"format-{FORMAT}-{name}.skops"
@@ -97,7 +106,7 @@ def store(name, model, rows):
     method = "predict" if hasattr(model, "predict") else "transform"
     expected = {
         "type": type(model).__name__,
-        "X": rows if isinstance(rows, dict) else rows.tolist(),
+        "X": rows if isinstance(rows, dict) else as_json(rows),
         method: getattr(model, method)(rows).tolist(),
     }
     if hasattr(estimator, "kernel_weights_"):
@@ -112,10 +121,17 @@ def store(name, model, rows):
     print(f"{path.name}: {path.stat().st_size:,} bytes")
 
 
+def as_json(rows):
+    if isinstance(rows, pd.DataFrame):
+        return {"frame": rows.to_dict("list")}
+    return rows.tolist()
+
+
 def main():
     for name, (estimator, X, y) in models().items():
         store(name, estimator.fit(X) if y is None else estimator.fit(X, y), X[::10])
     store("table", *table_model())
+    store("frame", *frame_model())
 
 
 if __name__ == "__main__":

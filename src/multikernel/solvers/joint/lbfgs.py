@@ -45,6 +45,8 @@ from .warm_start import WarmStart
 
 #: Steps that the estimate of the second derivative remembers.
 MEMORY_STEPS = 20
+#: After so many steps with relative gaps below this, only rounding changes them.
+MAX_IDLE_STEPS, ROUNDING_GAP = 100, 1e-12
 #: Largest number of entries of the products of all kernels with s; above it two passes, one for
 #: the quadratic forms and one for the combination, need no such array.
 MAX_PRODUCT_ENTRIES = 5e7
@@ -101,6 +103,9 @@ def find_by_lbfgs(
         record(history, iterate.entry(learner), report)
         if iterate.meets(weighting.tol):
             raise Reached
+        gaps = [entry["gap"] for entry in history[-MAX_IDLE_STEPS:]]
+        if len(gaps) == MAX_IDLE_STEPS and max(gaps) <= ROUNDING_GAP:
+            raise Stalled
 
     reason = f"stopped after max_iter={weighting.max_iter} iterations"
     x = np.zeros(target.Y.size)
@@ -129,6 +134,8 @@ def find_by_lbfgs(
                 break
     except Reached:
         reason = ""
+    except Stalled:
+        reason = "stopped at the precision of float64"
     except KeyboardInterrupt:
         if best is None:
             raise
@@ -147,6 +154,10 @@ def find_by_lbfgs(
 
 class Reached(Exception):
     """The tolerance is reached."""
+
+
+class Stalled(Exception):
+    """The gap is that of rounding, and the tolerance below it."""
 
 
 class SmoothDual:
