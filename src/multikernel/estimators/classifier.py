@@ -319,7 +319,7 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
     >>> round(model.score(X[1::2], y[1::2]), 3)
     0.958
     >>> model.kernel_names_[model.kernel_weights_.argmax()]
-    'Laplacian(gamma=0.0717344)'
+    'Laplacian(gamma=0.0089668)'
     """
 
     _bank_kind = "tables"
