@@ -66,8 +66,11 @@ def folds_of_distinct_samples(
     some = np.unique(first)
     if len(some) < 2:
         return []
-    # By the inputs first: the order of classes and outputs must not matter.
-    some = some[np.lexsort([*sample.target.Y[some].T[::-1], sample_keys(sample)[some]])]
+    keys, outputs = sample_keys(sample)[some], sample.target.Y[some].T[::-1]
+    if sample.target.kind == "regression":
+        some = some[np.lexsort([keys, *outputs])]
+    else:  # by the inputs first: the order of classes must not matter
+        some = some[np.lexsort([*outputs, keys])]
     splits = folds(sample.target.take(some), 5, seed)
     return [
         (np.flatnonzero(np.isin(first, some[train])), np.flatnonzero(np.isin(first, some[test])))
