@@ -34,7 +34,8 @@ def test_machines_share_delta(n_classes, rng):
     X = rng.standard_normal((90, 2))
     y = np.arange(90) % n_classes
     X[:, 0] += y
-    model = mk.MultiKernelClassifier(mk.gaussians(GAMMAS), fit_intercept=False, **PLAIN).fit(X, y)
+    options = {"fit_intercept": False, **PLAIN}
+    model = mk.MultiKernelClassifier(mk.gaussians(GAMMAS), "alignf", **options).fit(X, y)
     delta = 0.2
     found = b.certificate(model, X, y, delta, n_draws=50)
     assert len(found.machines) == n_classes
