@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from multikernel._places import write_atomically
+
 from . import findings, picture, problems, ranks, rows, table, views
 from .ranks import Errors
 from .rows import Row
@@ -121,7 +123,7 @@ def write() -> list[Path]:
         "sets": lambda: single_sets(main),
         "versions": lambda: versions([*main, *large, *of_views]),
     }
-    PAGE.write_text(filled(PAGE.read_text(), blocks))
+    write_atomically(PAGE, filled(PAGE.read_text(), blocks))
     methods = table.groups(main).get("defaults", [])
     if not usable(main, methods):
         return [PAGE]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._places import write_atomically
 from . import options as o
 from .common import Out, check_places, command
 
@@ -79,7 +80,7 @@ def bank(
     say.text(str(plan))
     say.show(_table(names, A, with_target, say.console.width))
     if picture is not None:
-        picture.write_text(svg(names, A), encoding="utf-8")
+        write_atomically(picture, svg(names, A))
         say.note(f"Picture: {picture}")
     degenerate = [name for name, own in zip(names, np.diag(A), strict=True) if own == 0]
     if degenerate:
