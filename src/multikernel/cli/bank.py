@@ -35,6 +35,7 @@ def bank(
     format: o.Format = None,
     encoding: o.Encoding = None,
     jobs: o.Jobs = 1,
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
@@ -54,7 +55,7 @@ def bank(
     if picture is not None and picture.suffix.lower() != ".svg":
         raise ValueError(f"Pictures are written as SVG; got {picture.name!r}.")
     say = Out(quiet, as_json)
-    check_places(picture)
+    check_places(picture, force=force)
     problem = load_problem(
         say,
         data,

@@ -20,6 +20,7 @@ def datasets(
     out: Annotated[
         Path | None, typer.Option("--out", "-o", help="Write the set to this file, target in 'y'.")
     ] = None,
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
@@ -45,7 +46,7 @@ def datasets(
         say.text("\n".join(library.names()))
         say.result({"datasets": library.names(), "folder": place})
         return
-    check_places(tables=out)
+    check_places(tables=out, force=force)
     with say.progress(f"Loading {name}"):
         bunch = library.load(name)
     say.text(bunch.DESCR)

@@ -142,6 +142,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No remarks, no progr
 Json = Annotated[
     bool, typer.Option("--json", help="One JSON object on the standard output, nothing else.")
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist already.")]
 Report = Annotated[
     Path | None, typer.Option("--report", help="Also write a report, one HTML page, to this file.")
 ]

@@ -45,6 +45,21 @@ def check_writable(path: Path) -> str:
     return kind
 
 
+def without_formula(value: Any) -> Any:
+    """An entry of a CSV file that a spreadsheet shows and does not run.
+
+    Spreadsheets take texts that begin with ``=``, ``+``, ``-`` or ``@`` for formulas, which can
+    call programs; an apostrophe before them makes them texts. Numbers and single signs stay.
+    """
+    if not isinstance(value, str) or len(value) < 2 or value[0] not in "=+-@\t\r":
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
 class TableWriter:
     """A file that grows: parts of a table with the same columns, one after the other.
 
@@ -72,8 +87,10 @@ class TableWriter:
         if self.kind in ("csv", "tsv"):
             if self._writer is None:
                 self._writer = self._text_writer()
-                self._writer.writerow(plain)
-            self._writer.writerows(zip(*plain.values(), strict=True))
+                self._writer.writerow(map(without_formula, plain))
+            self._writer.writerows(
+                map(without_formula, row) for row in zip(*plain.values(), strict=True)
+            )
             return
         table = import_pyarrow(self.path).table(plain, schema=self._schema)
         if self._writer is None:
