@@ -68,8 +68,8 @@ class AtDistance(VectorKernel):
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         raise ValueError(
-            f"{self!r} takes its width from a training sample. Write K = kernel.adapt(X_train), "
-            "and K(X, Z)."
+            f"{self!r} takes its width from a training sample. Use K = kernel.adapt(X_train), then "
+            "K(X, Z)."
         )
 
 
@@ -128,8 +128,8 @@ def at_distances(
         Its own width is replaced; a Laplacian uses distances of its own, ``||x - z||_1``.
     factors : sequence of float
     scaling : {"standard", "quantile"} or None, default="standard"
-        ``"standard"`` brings every column to mean 0 and variance 1, ``"quantile"`` to a normal
-        distribution by its ranks, None leaves the columns as they are.
+        ``"standard"`` scales every column to mean 0 and variance 1, ``"quantile"`` maps it to a
+        normal distribution by its ranks, None leaves the columns as they are.
     columns : names, indices, slice or None
         The columns that the kernels see; all of them by default.
 

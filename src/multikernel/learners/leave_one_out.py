@@ -182,8 +182,8 @@ def best_ridge(
     """
     if "dense" not in gram.offers:
         raise ValueError(
-            f"The leave-one-out error needs the {gram.n} x {gram.n} kernel matrix, for which there "
-            "is no room. Raise memory_budget, or give a number instead of 'loo'."
+            f"The leave-one-out error needs the {gram.n} x {gram.n} kernel matrix, which does not "
+            "fit in memory. Raise memory_budget, or pass a number instead of 'loo'."
         )
     K = gram.dense()
     unit = float(np.mean(gram.diagonal()))
@@ -225,7 +225,8 @@ def fixed_cost(C: float | str) -> float:
     """The cost, which must be a number here."""
     if isinstance(C, str):
         raise ValueError(
-            f"C={C!r} chooses the cost for one fixed kernel. A weighting that learns kernels and "
-            "predictor together needs a number; or use a two-stage weighting such as 'loo'."
+            f"C={C!r} chooses the cost for one fixed kernel. A weighting that learns kernel "
+            "weights and predictor together needs a number; or use a two-stage weighting such as "
+            "'loo'."
         )
     return C

@@ -57,7 +57,8 @@ class Nystroem(Approximation):
     ----------
     rank : int or None, default=None
         The number of landmarks for the kernels on the same columns; each of these kernels gets up
-        to so many features. None aims at 2,000 features in all, or 4,000 for more than 50 columns.
+        to that many features. None aims at 2,000 features in all, or 4,000 for more than 50
+        columns.
     random_state : int, default=0
         Seed of the choice of landmarks.
 
@@ -82,7 +83,7 @@ class Nystroem(Approximation):
 
 
 class RandomFeatures(Approximation):
-    """Features drawn at random, before any sample is seen.
+    """Random features, drawn before any sample is seen.
 
     Kernels of ``x - z`` (Gaussian, Laplacian, exponential, Matern, rational quadratic) get cosines
     and sines of random frequencies, orthogonal to each other where the kernel allows it.
