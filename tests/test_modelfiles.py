@@ -556,7 +556,9 @@ def test_missing_attributes_are_refused(model_file, fitted, tmp_path):
 
     path = mk.save(fitted["groups"][0], tmp_path / "groups.skops")
     described(path, without_parameter)
-    with pytest.raises(ModelFileError, match=r"HierarchicalNorm has missing or unexpected parts .*\(groups\)"):
+    with pytest.raises(
+        ModelFileError, match=r"HierarchicalNorm has missing or unexpected parts .*\(groups\)"
+    ):
         mk.load(path)
 
 
