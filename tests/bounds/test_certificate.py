@@ -144,7 +144,7 @@ def test_the_shares_of_delta_add_up_to_at_most_delta(rng):
 def test_an_easy_problem_has_a_bound_that_says_something_and_holds():
     rng = np.random.default_rng(1)
     X, y = blobs(rng, n=3000, shift=3.0, d=2)
-    model = mk.MultiKernelClassifier(mk.gaussians([0.05, 0.2]), C=0.01).fit(X, y)
+    model = mk.MultiKernelClassifier(mk.gaussians([0.05, 0.2]), "alignf", C=0.01).fit(X, y)
     found = b.certificate(model, X, y, n_draws=200)
     test, labels = blobs(rng, n=20_000, shift=3.0, d=2)
     error = np.mean(model.predict(test) != labels)
