@@ -34,7 +34,9 @@ def check_place(path: str | os.PathLike[str]) -> Path:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file to write to.")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} to.")
+        raise FileNotFoundError(
+            f"There is no folder {path.parent}, so {path.name} cannot be written."
+        )
     return path
 
 

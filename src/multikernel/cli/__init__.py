@@ -54,7 +54,7 @@ class Commands(TyperGroup):
 app = typer.Typer(
     name="multikernel",
     cls=Commands,
-    help="Learn which kernels to trust. Start with: multikernel demo",
+    help="Learn how to combine kernels. Start with: multikernel demo",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -72,7 +72,7 @@ def _version(value: bool) -> None:
 @app.callback()
 def common(
     version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Say the version and stop."
+        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
     """Learn which kernels to trust. Start with: [bold]multikernel demo[/]

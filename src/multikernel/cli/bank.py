@@ -23,7 +23,7 @@ def bank(
     kernels: o.Kernels = None,
     views: o.Views = None,
     picture: Annotated[
-        Path | None, typer.Option("--picture", help="Write the alignments as an SVG picture.")
+        Path | None, typer.Option("--picture", help="Write the alignments to an SVG file.")
     ] = None,
     task: o.Task = o.TaskName.auto,
     impute: o.Impute = None,
@@ -85,7 +85,7 @@ def bank(
         say.note(f"Picture: {picture}")
     degenerate = [name for name, own in zip(names, np.diag(A), strict=True) if own == 0]
     if degenerate:
-        say.note(f"Constant on these data, of no use: {', '.join(degenerate)}")
+        say.note(f"Constant on these data, so of no use: {', '.join(degenerate)}")
     say.result(
         {
             "kernels": names,

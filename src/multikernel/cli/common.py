@@ -13,6 +13,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -124,7 +125,10 @@ class Out:
                 while not done.wait(0.5):
                     passed = time.monotonic() - started
                     part = min(passed / seconds, 0.99)
-                    state = f"about {part:.0%}" if passed < seconds else "longer than estimated"
+                    left = timedelta(seconds=round(seconds - passed))  # moves every second
+                    state = f"about {part:.0%}, {left} left"
+                    if passed >= seconds:
+                        state = "taking longer than estimated"
                     bar.update(task, completed=part * seconds, state=state)
 
             follower = threading.Thread(target=follow, daemon=True)

@@ -24,7 +24,8 @@ def compare(
         ),
     ] = None,
     baselines: Annotated[
-        bool, typer.Option("--baselines/--no-baselines", help="With scikit-learn's models.")
+        bool,
+        typer.Option("--baselines/--no-baselines", help="Also compare with scikit-learn models."),
     ] = True,
     views: o.Views = None,
     task: o.Task = o.TaskName.auto,
@@ -36,18 +37,24 @@ def compare(
     sample: o.Sample = None,
     folds: o.Folds = 5,
     repeats: Annotated[
-        int, typer.Option("--repeats", min=1, help="How often the folds are drawn anew.")
+        int,
+        typer.Option(
+            "--repeats",
+            min=1,
+            help="Number of times to repeat the cross-validation with new folds.",
+        ),
     ] = 3,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the scores of all splits to a file.")
+        Path | None,
+        typer.Option("--out", "-o", help="Write the scores of all splits to this file."),
     ] = None,
     report: o.Report = None,
     test: Annotated[
         o.TestName,
         typer.Option(
             "--test",
-            help="Test of differences: corrected for training parts that overlap (Nadeau and "
-            "Bengio), or the plain one of the papers.",
+            help="Significance test: corrected for overlapping training sets (Nadeau and "
+            "Bengio), or the uncorrected test of the papers.",
         ),
     ] = o.TestName.corrected,
     format: o.Format = None,
@@ -95,7 +102,7 @@ def compare(
     rules: list[Any] = [evaluate_weighting(rule) for rule in weighting or leaderboard.RULES]
     methods = leaderboard.weightings(problem, rules, seed, jobs)
     if baselines and any(view.reads_text for view in problem.views):
-        say.note("Texts are among the columns: scikit-learn's models are left out.")
+        say.note("Some columns hold text, so the scikit-learn models are left out.")
     elif baselines:
         methods += leaderboard.baselines(problem, seed, jobs)
     with say.progress("Comparing", len(methods) * folds * repeats) as advance:

@@ -15,10 +15,13 @@ from .common import Out, check_places, command
 @command
 def datasets(
     name: Annotated[
-        str | None, typer.Argument(help="A data set to describe.", show_default=False)
+        str | None, typer.Argument(help="Data set to describe.", show_default=False)
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the set to this file, target in 'y'.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Write the data set to this file, with the target in column 'y'."
+        ),
     ] = None,
     force: o.Force = False,
     quiet: o.Quiet = False,
@@ -54,7 +57,9 @@ def datasets(
         from ..tables import write_columns
 
         if hasattr(bunch.data, "tocsr"):
-            raise ValueError(f"{name} is sparse; use it from Python, mk.datasets.load({name!r}).")
+            raise ValueError(
+                f"{name} is sparse; load it in Python with mk.datasets.load({name!r})."
+            )
         if hasattr(bunch.data, "columns"):
             columns = {str(column): bunch.data[column].tolist() for column in bunch.data.columns}
         else:

@@ -19,9 +19,9 @@ def explain(
     model: o.Model,
     data: o.Data,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File for the shares of all rows.")
+        Path | None, typer.Option("--out", "-o", help="Write the shares of all rows to this file.")
     ] = None,
-    rows: Annotated[int, typer.Option("--rows", min=1, help="Rows to show.")] = 10,
+    rows: Annotated[int, typer.Option("--rows", min=1, help="Number of rows to show.")] = 10,
     target: o.TargetColumn = None,
     format: o.Format = None,
     encoding: o.Encoding = None,
@@ -106,7 +106,9 @@ class Shares:
         column = np.zeros(n, dtype=int)
         if split.shape[2] > 1:
             if not hasattr(estimator, "classes_"):
-                raise ValueError("Models with several outputs are not explained; fit one each.")
+                raise ValueError(
+                    "Models with several outputs cannot be explained; fit one model per output."
+                )
             column = np.searchsorted(estimator.classes_, answers)
         parts = split[np.arange(n), :, column]
         if hasattr(estimator, "offset_"):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def fit(
     data: o.Data,
     target: o.TargetColumn = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")] = Path(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Write the model to this file.")] = Path(
         "model.skops"
     ),
     kernels: o.Kernels = None,
@@ -35,14 +35,14 @@ def fit(
     ] = None,
     alpha: Annotated[
         float | None,
-        typer.Option("--alpha", help="Ridge (regression). [default: cross-validation]"),
+        typer.Option("--alpha", help="Ridge penalty (regression). [default: cross-validation]"),
     ] = None,
     scoring: Annotated[
         str | None,
         typer.Option(
             "--scoring",
-            help="What cross-validation maximises, by scikit-learn's names: balanced_accuracy, "
-            "roc_auc, f1, neg_log_loss, ... [default: accuracy or R²]",
+            help="Score that cross-validation maximises, by its scikit-learn name: "
+            "balanced_accuracy, roc_auc, f1, neg_log_loss, ... [default: accuracy or R²]",
             show_default=False,
         ),
     ] = None,
@@ -50,8 +50,8 @@ def fit(
         list[str] | None,
         typer.Option(
             "--class-weight",
-            help="balanced: rare classes count more. Or the weight of a class, such as yes=5 "
-            "(repeatable).",
+            help="balanced gives rare classes more weight. Or set the weight of a class, such as "
+            "yes=5 (repeatable).",
         ),
     ] = None,
     impute: o.Impute = None,
@@ -101,10 +101,12 @@ def fit(
     check_places(out, report, force=force)
     if chunks or scheduler is not None or data.is_dir():
         if categories != o.CategoriesName.onehot:
-            raise ValueError("--categories kernel is not for --chunks; give views instead.")
+            raise ValueError(
+                "--categories kernel cannot be used with --chunks; use --views instead."
+            )
         if device is not None:
             raise ValueError(
-                "--device is not for --chunks. In Python, device= of an estimator with "
+                "--device cannot be used with --chunks. In Python, device= of an estimator with "
                 "approximation= multiplies features on the device."
             )
         fit_chunks(
@@ -128,7 +130,7 @@ def fit(
         return
     for value, name in ((approximation, "--approximation"), (loss, "--loss")):
         if value is not None:
-            raise ValueError(f"{name} is for --chunks. Without it kernels are exact.")
+            raise ValueError(f"{name} needs --chunks. Without --chunks, kernels are exact.")
     problem = load_problem(
         say,
         data,
@@ -249,7 +251,7 @@ def next_steps(
     """What to run next, by what was found."""
     if found is not None and found.verdict == "nothing":
         line = command_of("compare", data, *words)
-        return [f"Next, see whether anything else learns more: {line}"]
+        return [f"Next, check whether another method predicts better: {line}"]
     steps = [command_of("predict", out, "new.csv", "--out", "predictions.csv")]
     if report is None:
         steps.append(command_of("report", out, data, "--out", out.with_suffix(".html")))
@@ -319,9 +321,9 @@ def make_estimator(
     classifies = problem.target.task == "classification"
     unused, name = (alpha, "--alpha") if classifies else (cost, "--C")
     if unused is not None:
-        raise ValueError(f"{name} is not for {problem.target.task}.")
+        raise ValueError(f"{name} does not apply to {problem.target.task}.")
     if class_weight and not classifies:
-        raise ValueError("--class-weight is not for regression.")
+        raise ValueError("--class-weight does not apply to regression.")
     check_scoring_name(scoring)
     chosen: Any = [evaluate_weighting(rule) for rule in rules]
     value = cost if classifies else alpha

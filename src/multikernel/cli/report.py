@@ -18,7 +18,11 @@ def report(
     data: o.Data,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Where to write the page. [default: MODEL with .html]"),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Write the page to this file. [default: MODEL with the suffix .html]",
+        ),
     ] = None,
     target: o.TargetColumn = None,
     format: o.Format = None,

@@ -24,17 +24,19 @@ from .common import EXPECTED, Out, command
 @command
 def reproduce(
     table: Annotated[
-        str | None, typer.Argument(help="Which experiment to run.", show_default=False)
+        str | None, typer.Argument(help="Experiment to run.", show_default=False)
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Run all of them, one after the other.")
+        bool, typer.Option("--all", help="Run all experiments, one after the other.")
     ] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A small version: minutes instead of hours.")
+        bool, typer.Option("--quick", help="Run a small version: minutes instead of hours.")
     ] = False,
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", help="Folder for results; an interrupted run goes on there."),
+        typer.Option(
+            "--out", "-o", help="Folder for results; an interrupted run resumes from there."
+        ),
     ] = Path("results"),
     seed: o.Seed = 0,
     jobs: o.Jobs = -1,

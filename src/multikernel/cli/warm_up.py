@@ -36,7 +36,7 @@ def warm_up(quiet: o.Quiet = False, as_json: o.Json = False) -> None:
             step(name)
     folder, seconds = kept_in(), time.process_time() - begun
     if folder is None:
-        say.text("Compiled code cannot be kept here: let NUMBA_CACHE_DIR name a folder for it.")
+        say.text("Compiled code cannot be stored here: set NUMBA_CACHE_DIR to a writable folder.")
         raise typer.Exit(1)
     say.text(f"Compiled code is in {folder} ({seconds:.0f} s of processor time).")
     say.result({"folder": folder, "seconds": seconds})

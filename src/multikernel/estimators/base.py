@@ -108,8 +108,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
         """Validated X (and y): float arrays, CSR matrices, tables, or (n, n, p) kernel arrays."""
         if self._ignores_missing and (self._is_precomputed or reads_sequences(self.kernels)):
             raise ValueError(
-                f"missing={self.missing!r} is for kernels on columns of numbers, in which NaN "
-                f"marks missing values; got kernels={self.kernels!r}. Use missing='error'."
+                f"missing={self.missing!r} needs kernels on numeric columns, in which NaN marks "
+                f"missing values; got kernels={self.kernels!r}. Use missing='error'."
             )
         if reads_sequences(self.kernels):
             return check_table(self, X, y, reset, **y_options)
@@ -161,8 +161,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
         """kernels="precomputed": X holds kernel values, kernel axis last."""
         if self.normalize == "spherical":
             raise ValueError(
-                "normalize='spherical' needs K(x, x) of new points, which kernels='precomputed' "
-                "has no place for. Use mk.precomputed(matrices) with X = mk.sample_ids(N), or "
+                "normalize='spherical' needs K(x, x) of new samples, which kernels='precomputed' "
+                "cannot supply. Use mk.precomputed(matrices) with X = mk.sample_ids(N), or "
                 "another normalisation."
             )
         X = X[:, :, None] if X.ndim == 2 else X
@@ -296,7 +296,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
 
     @property
     def plan_(self) -> Plan:
-        """Which implementation served which kernels; `grams_` is the same object."""
+        """Which implementation computed which kernels; `grams_` is the same object."""
         return self.grams_
 
     def _as_weighting(self, weighting: Any) -> Weighting:
@@ -373,7 +373,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         X, y
             The training sample.
         delta : float, default=0.05
-            All that is called proven holds with probability at least ``1 - delta``.
+            Everything called proven holds with probability at least ``1 - delta``.
 
         Returns
         -------

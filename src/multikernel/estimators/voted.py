@@ -142,7 +142,7 @@ class VotedCommon(ClassifierCommon):
             warnings.warn(
                 f"{type(self).__name__} stopped after {self.n_iter_} rounds at a relative duality "
                 f"gap of {self.duality_gap_:.1e}, above tol={self.tol:g}. Raise max_iter; or, if "
-                "the penalties are below the rounding errors of the kernels, raise "
+                "the penalties are smaller than the rounding errors of the kernels, raise "
                 "sparsity_penalty or complexity_penalty, or scale the kernels down.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -255,9 +255,9 @@ class VotedKernelClassifier(VotedCommon):
     history_ : list of dict
         Objective, bound and gap after each round; with several classifiers, one list for each.
     engine_ : str
-        What computed the kernels, and on which device.
+        The engine that computed the kernels, and on which device.
     plan_ : Plan
-        Which implementation served which kernels; print it. ``grams_`` is another name for it.
+        Which implementation computed which kernels; print it. ``grams_`` is an alias.
     bank_ : KernelBank or None
     classes_ : array of shape (n_classes,)
     n_features_in_ : int

@@ -106,8 +106,8 @@ def _members(path: Path, archive: zipfile.ZipFile) -> list[str]:
         name = part.filename
         if name != os.path.basename(name) or name in ("", ".", "..") or "\\" in name:
             raise ModelFileError(
-                f"{path} holds a part called {name!r}, which leads to another folder: it was not "
-                "written by mk.save, and nothing of it was loaded."
+                f"{path} holds a part called {name!r}, which points to another folder: it was not "
+                "written by mk.save, and nothing was loaded from it."
             )
         # The other methods cannot be told to stop at a size.
         if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
@@ -124,8 +124,8 @@ def _check_room(path: Path, size: int) -> None:
     if size > max(room, MIN_SIZE_LIMIT):
         raise ModelFileError(
             f"{path} would take {size / 1e9:.3g} GB of memory, more than half of the free "
-            f"{room / MAX_MEMORY_SHARE / 1e9:.3g} GB. If it is a model of yours, load it on a "
-            "larger machine."
+            f"{room / MAX_MEMORY_SHARE / 1e9:.3g} GB. If you trust the file, load it on a computer "
+            "with more memory."
         )
 
 
@@ -139,7 +139,7 @@ def _header(path: Path, archive: zipfile.ZipFile, names: list[str]) -> dict[str,
     if HEADER not in names:
         kind = "a skops file, but not one" if "schema.json" in names else "a zip archive, not one"
         raise ModelFileError(
-            f"{path} is {kind} that multikernel has written. Use mk.load for files of mk.save."
+            f"{path} is {kind} written by multikernel. mk.load reads only files written by mk.save."
         )
     try:
         header = json.loads(_inflate(archive, HEADER))
@@ -148,7 +148,9 @@ def _header(path: Path, archive: zipfile.ZipFile, names: list[str]) -> dict[str,
     except (KeyError, RecursionError, TypeError, ValueError):
         good = False
     if not good:
-        raise ModelFileError(f"{path}: its header {HEADER} is damaged; restore it from a copy.")
+        raise ModelFileError(
+            f"{path}: the header {HEADER} is damaged; restore the file from a copy."
+        )
     if header["format"] > FORMAT:
         raise ModelFileError(
             f"{path} has format {header['format']}, written by multikernel "
@@ -164,9 +166,9 @@ def _compare(path: Path, header: dict[str, Any], parts: dict[str, bytes]) -> Non
     changed += sorted(set(written) - set(parts))
     if changed:
         raise ModelFileError(
-            f"{path} has been changed since it was written: {', '.join(changed[:3])} "
-            f"{'is' if len(changed) == 1 else 'are'} not what the header says. "
-            "Restore it from a copy, or save the model again."
+            f"{path} was changed after it was written: {', '.join(changed[:3])} "
+            f"{'is' if len(changed) == 1 else 'are'} not what the header says. Restore the file "
+            "from a copy, or save the model again."
         )
 
 
@@ -181,8 +183,8 @@ def _unpack(path: Path, parts: dict[str, bytes]) -> tuple[Any, list[np.ndarray]]
             found = (node["__loader__"], node.get("__module__"), node.get("__class__"))
             if found not in NODES:
                 raise ModelFileError(
-                    f"{path} asks for {found[1]}.{found[2]} (as {found[0]}), which no model file "
-                    "holds: it was not written by mk.save, and nothing of it was loaded."
+                    f"{path} refers to {found[1]}.{found[2]} (as {found[0]}), which no model file "
+                    "contains: it was not written by mk.save, and nothing was loaded from it."
                 )
         content = skops.io.loads(_stored(parts), trusted=[])
         arrays = content["arrays"]
@@ -236,15 +238,15 @@ def _nodes(value: Any) -> Iterator[dict[str, Any]]:
 
 def _what_is_wrong(path: Path, data: bytes, error: Exception) -> str:
     if not data:
-        return f"{path} is empty; the model was never written, or the disk was full."
+        return f"{path} is empty: the model was never written, or the disk was full."
     if data[:2] == b"PK":
         return f"{path} is damaged or cut short ({error}). Copy it again, or save the model again."
     if data[:1] == b"\x80":
         return (
             f"{path} looks like a pickle. mk.load does not read pickles, because they can run "
-            "code; write models with mk.save."
+            "code; save models with mk.save."
         )
-    return f"{path} is not a model file. Use mk.load for files that mk.save has written."
+    return f"{path} is not a model file. mk.load reads only files written by mk.save."
 
 
 def _digest(data: bytes) -> str:

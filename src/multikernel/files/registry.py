@@ -72,8 +72,8 @@ def register(
     known = _BY_NAME.get(name)
     if known is not None and not _is_new_version(cls, known.cls):
         raise ValueError(
-            f"Model files use the name {name!r} for {known.cls.__module__}."
-            f"{known.cls.__qualname__} already. Pass another name, such as "
+            f"Model files already use the name {name!r} for "
+            f"{known.cls.__module__}.{known.cls.__qualname__}. Pass another name, such as "
             f"name='{cls.__module__}.{cls.__qualname__}'."
         )
     default_state, default_rebuild = _methods(cls, name)
@@ -147,4 +147,4 @@ def _with_defaults(cls: Any, name: str, found: State) -> State:
 
 def _refuse_other_parts(name: str, odd: set[str]) -> None:
     if odd:
-        raise ModelFileError(f"{name} has other parts than it should ({', '.join(sorted(odd))}).")
+        raise ModelFileError(f"{name} has missing or unexpected parts ({', '.join(sorted(odd))}).")

@@ -147,7 +147,7 @@ def find_table(
     if isinstance(source, (Frame, Mapping)) or hasattr(source, "iloc"):
         frame = Frame.of(source)
         if frame.sparse is not None:
-            raise DataError("Give the sparse matrix of a LIBSVM file, and its target, as arrays.")
+            raise DataError("Pass the sparse matrix of a LIBSVM file, and its target, as arrays.")
         size = chunk_rows or default_rows(len(frame.columns))
         pieces: list[Piece] = [
             FramePiece(part, i * size) for i, part in enumerate(cut_frame(frame, size))

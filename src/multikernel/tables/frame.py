@@ -121,7 +121,7 @@ def as_column(values: Any) -> np.ndarray:
     if array.dtype.kind in "fiub":
         return array.astype(np.float64)
     if array.dtype.kind in "mM":
-        raise DataError("Dates and times cannot be used as they are; turn them into numbers.")
+        raise DataError("Dates and times cannot be used as they are; convert them to numbers.")
     items = [present(value) for value in array.tolist()]
     if all(value is None or isinstance(value, (int, float)) for value in items) and any(
         value is not None for value in items

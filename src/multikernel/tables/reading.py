@@ -48,8 +48,8 @@ def file_format(path: Path, given: str | None = None) -> str:
         return FORMATS[suffixes[-1]]
     raise DataError(
         f"The format of {path.name!r} is not clear from its name. Known endings: "
-        f"{', '.join(FORMATS)} (CSV, TSV and LIBSVM also with .gz, .bz2 or .xz); or name it with "
-        "--format."
+        f"{', '.join(FORMATS)} (CSV, TSV and LIBSVM also with .gz, .bz2 or .xz); or specify it "
+        "with --format."
     )
 
 

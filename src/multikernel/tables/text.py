@@ -126,8 +126,8 @@ def about_encoding(path: Path, encoding: str | None) -> str:
     if encoding is not None:
         return f"it is not {encoding} text{where}. Try --encoding latin1."
     return (
-        f"it is not UTF-8 text{where}. Files of Excel on Windows are often Latin-1: add --encoding "
-        "latin1, or save the file as CSV UTF-8."
+        f"it is not UTF-8 text{where}. Files saved by Excel on Windows are often Latin-1: add "
+        "--encoding latin1, or save the file as CSV UTF-8."
     )
 
 

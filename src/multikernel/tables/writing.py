@@ -37,7 +37,7 @@ def check_writable(path: Path) -> str:
     kind = FORMATS.get(ending.lower(), "")
     if kind not in ("csv", "tsv") and (kind in ("", *UNWRITTEN) or ending != path.suffix):
         raise DataError(
-            f"Tables are not written to files like {path.name!r}. Known endings: "
+            f"Cannot write a table to a file like {path.name!r}. Known endings: "
             f"{', '.join(known)}, .json (CSV and TSV also with .gz, .bz2 or .xz)."
         )
     if kind in ("parquet", "arrow"):
@@ -71,8 +71,8 @@ class TableWriter:
         self.path, self.kind = path, check_writable(path)
         if self.kind not in GROWING:
             raise DataError(
-                f"{path.name}: a file that is written part by part is one of CSV, TSV, Parquet and "
-                f"Arrow; {self.kind} files are written at once."
+                f"{path.name}: only CSV, TSV, Parquet and Arrow files can be written in parts; "
+                f"{self.kind} files are written at once."
             )
         self._open = ExitStack()
         self._writer: Any = None
