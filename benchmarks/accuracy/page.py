@@ -22,6 +22,9 @@ PICTURE = DOCS / "images" / "accuracy-ranks.svg"
 #: Samples of the training parts of the main tables, and of those with more.
 MAIN_TRAIN, LARGE_TRAIN = 500, problems.MAX_TRAIN
 NOT_RUN = "Not run yet."
+#: Sets with few samples for the number of kernels, and the rules that are compared on them.
+SMALL = ("sonar", "wdbc", "musk1", "parkinsons")
+SHRINKAGES = ("loo", "loo, no shrinkage", "uniform")
 
 
 def usable(found: Sequence[Row], methods: Sequence[str]) -> bool:
@@ -60,6 +63,15 @@ def lost(found: Sequence[Row]) -> str:
 def single_sets(found: Sequence[Row]) -> str:
     methods = table.groups(found).get("defaults", [])
     return table.set_table(found, methods) if usable(found, methods) else NOT_RUN
+
+
+def shrinkage(found: Sequence[Row]) -> str:
+    """Mean errors on the small sets, with and without shrinkage of the weights."""
+    few = [row for row in found if row["set"] in SMALL]
+    if not usable(few, SHRINKAGES):
+        return NOT_RUN
+    errors = Errors.of(few, SHRINKAGES)
+    return f"{table.extent(errors)}.\n\n{table.set_table(few, SHRINKAGES)}"
 
 
 def several_views(found: Sequence[Row]) -> str:
@@ -115,6 +127,7 @@ def write() -> list[Path]:
         "against": lambda: against(main),
         "losses": lambda: lost(main),
         "rules": lambda: summary(main, "rules"),
+        "shrinkage": lambda: shrinkage(main),
         "loss functions": lambda: summary(main, "losses"),
         "tuned": lambda: summary(main, "tuned"),
         "large": lambda: summary(large, "defaults"),
