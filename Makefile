@@ -12,7 +12,7 @@ FLOORS := .venv-floors
 WORKERS ?= 2
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test test-slow test-floors outputs fuzz lint format docs bench bench-quick bench-check bench-plots \
+.PHONY: help install demo test test-slow test-floors test-without test-pythons audit test-gpu outputs fuzz lint format docs bench bench-quick bench-check bench-plots \
   bench-parts bench-accuracy clean
 
 help:
@@ -21,8 +21,11 @@ help:
 	@echo "make test       the test suite and the doctests"
 	@echo "make test-slow  the tests marked slow"
 	@echo "make test-floors  the test suite with the oldest versions of all dependencies, in $(FLOORS)"
+	@echo "make test-without  the test suite without each optional extra in turn (EXTRAS=plot: one of them)"
+	@echo "make test-pythons  the test suite on every Python from 3.11 to 3.14 that is installed"
+	@echo "make audit      known vulnerabilities of the installed packages (pip-audit)"
 	@echo "make test-gpu   the tests of the engine \"torch\", on a GPU if there is one"
-	@echo "make fuzz       the property tests, with many random examples"
+	@echo "make fuzz       the property tests with many random examples, 10,000 odd inputs and random fits (CASES=)"
 	@echo "make lint       ruff and mypy"
 	@echo "make format     let ruff rewrite the layout and the imports"
 	@echo "make docs       the documentation, into docs/_build/html"
@@ -69,14 +72,40 @@ test-floors:
 	  -c $(FLOORS)/floors.txt -e '.[test]'
 	@NUMBA_CACHE_DIR=$(FLOORS)/cache $(FLOORS)/bin/python -m pytest -n $(WORKERS) $(TESTS)
 
+# Optional packages are hidden one extra after the other (tests/without): EXTRAS=plot for one.
+EXTRAS ?= plot sequences sdp tables excel cluster gpu pandas
+test-without: install
+	@set -e; for extra in $(EXTRAS); do echo "== without $$extra"; \
+	  PYTHONPATH=tests/without MULTIKERNEL_WITHOUT=$$extra \
+	  $(BIN)/python -m pytest -q -n $(WORKERS) $(TESTS); done
+
+# An environment for every Python that is found, built from the registry: PYTHONS=3.13 for one.
+PYTHONS ?= 3.11 3.12 3.13 3.14
+test-pythons:
+	@set -e; for version in $(PYTHONS); do \
+	  command -v python$$version > /dev/null || { echo "== no python$$version here"; continue; }; \
+	  echo "== Python $$version"; python$$version -m venv .venv-$$version; \
+	  .venv-$$version/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]'; \
+	  NUMBA_CACHE_DIR=.venv-$$version/cache .venv-$$version/bin/python -m pytest -q -n $(WORKERS) $(TESTS); done
+
+# Known vulnerabilities of what is installed; needs the network.
+audit: install
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check pip-audit
+	@$(BIN)/python -m pip freeze --exclude-editable > $(VENV)/installed.txt
+	@$(BIN)/python -m pip_audit --disable-pip --no-deps -r $(VENV)/installed.txt
+
 # torch is no part of the development tools: install it with `pip install 'multikernel[gpu]'`.
 test-gpu: install
 	@$(BIN)/python -c 'import torch' || { echo "torch is missing: $(BIN)/pip install -e .[gpu]" >&2; exit 1; }
 	@$(BIN)/python -m pytest -n $(WORKERS) -m "slow or not slow" tests/grams/gpu tests/estimators/test_devices.py
 
-# pytest knows property tests by a mark that hypothesis gives them.
+# pytest knows property tests by a mark that hypothesis gives them. Odd inputs and random problems
+# follow, CASES of each.
+CASES ?= 10000
 fuzz: install
 	@$(BIN)/python -m pytest -n $(WORKERS) -m "hypothesis and not slow" --hypothesis-profile=fuzz tests
+	@$(BIN)/python -m tests.fuzz odd --cases $(CASES)
+	@$(BIN)/python -m tests.fuzz fits --cases $(CASES)
 
 lint: install
 	@$(BIN)/ruff check .
@@ -118,5 +147,5 @@ bench-accuracy: install
 	@$(BIN)/python -m benchmarks.accuracy $(ARGS)
 
 clean:
-	rm -rf $(VENV) $(FLOORS) docs/_build docs/generated dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(FLOORS) .venv-3.* docs/_build docs/generated dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find src experiments tests examples benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

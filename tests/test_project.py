@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -54,3 +55,33 @@ def test_the_paper_cites_what_its_bibliography_has():
 def test_links_of_project_files_lead_somewhere(name):
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", read(f"{name}.md")):
         assert (ROOT / target).exists(), target
+
+
+def test_every_dependency_has_its_licence_listed():
+    optional = [line for lines in PROJECT["optional-dependencies"].values() for line in lines]
+    names = {re.match(r"[\w.-]+", line)[0] for line in [*PROJECT["dependencies"], *optional]}
+    text = read("docs", "decisions.md").split("## Licences")[1]
+    rows = " ".join(line.split("|")[1] for line in text.splitlines() if line.count("|") == 4)
+    listed = set(re.findall(r"[\w.-]+", rows))
+    assert names - {"multikernel"} <= listed, names - listed
+
+
+def test_what_users_install_is_free_of_copyleft():
+    """The licences that packages themselves declare, of all that is required, however deep."""
+    waiting, seen = ["multikernel"], set()
+    while waiting:
+        name = waiting.pop().lower()
+        if name in seen:
+            continue
+        seen.add(name)
+        try:
+            package = metadata.distribution(name)
+        except metadata.PackageNotFoundError:
+            continue  # for other systems or Pythons
+        told = package.metadata
+        kinds = [c for c in told.get_all("Classifier") or [] if c.startswith("License ::")]
+        words = f"{told.get('License-Expression') or ''} {' '.join(kinds)}"
+        assert not re.search(r"\bA?L?GPL|GNU|MPL|Mozilla", words), (name, words)
+        needed = [line for line in package.requires or [] if "extra ==" not in line]
+        waiting += [re.match(r"[\w.-]+", line)[0] for line in needed]
+    assert {"numpy", "scikit-learn", "skops", "typer"} <= seen

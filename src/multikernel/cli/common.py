@@ -86,6 +86,9 @@ class Out:
     @contextmanager
     def progress(self, title: str, total: int | None = None) -> Iterator[Callable[..., None]]:
         """A bar (or, without a total, a clock); call what it gives after one or more steps."""
+        if not self.shows_progress:  # rich before 14 ends a bar that it does not show with a line
+            yield lambda step="", steps=1: None
+            return
         columns = [SpinnerColumn(), TextColumn("{task.description}")]
         more = [] if total is None else [BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
         with Progress(
@@ -95,7 +98,6 @@ class Out:
             TextColumn("{task.fields[step]}"),
             console=self.remarks,
             transient=True,
-            disable=not self.shows_progress,
         ) as bar:
             task = bar.add_task(title, total=total, step="")
 
@@ -107,6 +109,9 @@ class Out:
     @contextmanager
     def clock(self, title: str, seconds: float) -> Iterator[None]:
         """A bar that follows the clock towards an estimated end."""
+        if not self.shows_progress:
+            yield
+            return
         with Progress(
             SpinnerColumn(),
             TextColumn("{task.description}"),
@@ -115,7 +120,6 @@ class Out:
             TimeElapsedColumn(),
             console=self.remarks,
             transient=True,
-            disable=not self.shows_progress,
         ) as bar:
             task = bar.add_task(title, total=seconds, state="")
             done = threading.Event()

@@ -52,6 +52,15 @@ class MultiKernelEstimator(  # type: ignore[misc]
 ):
     """Common ground of the multiple-kernel estimators; see them for the parameters."""
 
+    def _validate_params(self) -> None:
+        try:
+            super()._validate_params()
+        except TypeError:  # scikit-learn asks whether a fraction is NaN
+            raise TypeError(
+                f"{type(self).__name__}: a parameter is a number of a kind that NumPy does not "
+                f"know; got {self.get_params(deep=False)}. Use int or float."
+            ) from None
+
     _parameter_constraints: dict[str, Any] = {
         "kernels": "no_validation",  # as_bank says more about what came
         "weighting": [str, Weighting],

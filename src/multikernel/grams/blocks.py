@@ -509,7 +509,7 @@ class BlockGrams(Grams):
             traces=self.diagonals() @ self._omega(),
             norms=np.sqrt(np.maximum(squares, 0.0)) * scale,
             a=found.a * scale,
-            M=M * np.outer(scale, scale) if products else None,
+            M=scale_products(M, scale) if products else None,
             target_norm=target_norm(Yc, self.sample_weight),
             combined=combined,
         )
@@ -827,3 +827,10 @@ class BlockExpansion(Expansion):
 def _squares(block: np.ndarray) -> np.ndarray:
     """Sums of squares of every kernel in a block (p, r, n), in float64."""
     return np.einsum("krn,krn->k", block, block, dtype=np.float64)
+
+
+def scale_products(M: np.ndarray, scale: np.ndarray) -> np.ndarray:
+    """``scale_k scale_l M_kl``; scales of tiny kernels have products beyond floating point."""
+    with np.errstate(over="ignore"):
+        both = np.outer(scale, scale)
+    return M * both if np.isfinite(both).all() else (M * scale) * scale[:, None]

@@ -96,7 +96,7 @@ class Correction:
 
 
 def check_how(how: str | None) -> None:
-    if how is not None and how not in HOW:
+    if how is not None and not (isinstance(how, str) and how in HOW):
         raise ValueError(
             f"normalize must be one of {', '.join(map(repr, HOW))} or None; got {how!r}."
         )

@@ -162,7 +162,8 @@ class RationalQuadratic(VectorKernel):
         return True
 
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
-        scaled = _squared_distances(X, Z) / (2.0 * self.alpha * self.length**2)
+        # A product, not a power: a huge length makes it infinite, and no error.
+        scaled = _squared_distances(X, Z) / (2.0 * self.alpha * (self.length * self.length))
         # log1p keeps the digits of a large alpha, whose base is near 1.
         return np.exp(-self.alpha * np.log1p(scaled)).astype(X.dtype, copy=False)
 

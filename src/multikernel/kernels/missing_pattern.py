@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .vectors import VectorKernel
 
@@ -45,7 +46,8 @@ class MissingPattern(VectorKernel):
         return True  # inner products of the vectors r, plus a constant
 
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
-        R, S = (np.where(np.isnan(np.asarray(part)), -1.0, 1.0) for part in (X, Z))
+        parts = (part.toarray() if sp.issparse(part) else part for part in (X, Z))
+        R, S = (np.where(np.isnan(part), -1.0, 1.0) for part in parts)
         K = 0.5 + 0.5 * (R @ S.T) / max(R.shape[1], 1)
         return K.astype(X.dtype, copy=False)
 

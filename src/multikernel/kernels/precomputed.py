@@ -102,6 +102,8 @@ def sample_ids(n_samples: int) -> np.ndarray:
     >>> mk.sample_ids(3).ravel()
     array([0, 1, 2])
     """
+    if not isinstance(n_samples, (int, np.integer)) or n_samples < 0:
+        raise ValueError(f"n_samples must be a whole number, zero or larger; got {n_samples!r}.")
     return np.arange(n_samples).reshape(-1, 1)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable as Function
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
@@ -72,7 +73,7 @@ class VectorKernel(Kernel):
                 f"{self!r} learns its scaling from a training sample. Use K = "
                 "kernel.adapt(X_train), then K(X, Z)."
             )
-        X = take_columns(X, self.columns)
+        X = take_columns(as_table(X, self), self.columns)
         if self.scaling is not None:
             X = self.scaling(X)
         if X.dtype not in (np.float32, np.float64):
@@ -81,7 +82,17 @@ class VectorKernel(Kernel):
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         X = self.select(X)
-        return self._pairs(X, X if Z is None else self.select(Z))
+        Z = X if Z is None else self.select(Z)
+        with np.errstate(over="ignore", invalid="ignore"):
+            K = self._pairs(X, Z)
+            # Summing takes a fraction of the time of any kernel, and shows what is not finite.
+            whole = bool(np.isfinite(K.sum()))
+        if not whole and not np.isfinite(K).all():
+            raise ValueError(
+                f"{self!r} is not finite on these data: they hold NaN or infinite values, or "
+                "numbers whose products leave floating point. Fill the gaps, or scale the columns."
+            )
+        return K
 
     def diag(self, X: Any) -> np.ndarray:
         return self._diag(self.select(X))
@@ -91,6 +102,29 @@ class VectorKernel(Kernel):
 
     def _diag(self, X: Any) -> np.ndarray:
         raise NotImplementedError
+
+
+#: Larger values of a function have squares beyond the range of floating point.
+MAX_VALUE = 1e150
+
+
+def as_table(X: Any, kernel: Kernel) -> Any:
+    """X as kernels read it; a ValueError where it has no rows and columns."""
+    if hasattr(X, "numbers"):  # a table with columns of sequences
+        return X
+    if sp.issparse(X):
+        return X if X.format in ("csr", "csc") else X.tocsr()
+    if not hasattr(X, "shape"):
+        try:
+            X = np.asarray(X)
+        except ValueError as error:  # rows of different lengths
+            raise ValueError(f"{kernel!r} needs a table, rows of one length: {error}") from None
+    if len(X.shape) != 2:
+        raise ValueError(
+            f"{kernel!r} needs a table of shape (n_samples, n_features); got shape {X.shape}. One "
+            "sample is X.reshape(1, -1), one feature X.reshape(-1, 1)."
+        )
+    return X
 
 
 def _format(value: Any) -> str:
@@ -357,6 +391,17 @@ class Callable(VectorKernel):
         super().__post_init__()
         if not callable(self.func):
             raise TypeError(f"Callable: func must be a function of (X, Z); got {self.func!r}.")
+        try:
+            signature = inspect.signature(self.func)
+        except (TypeError, ValueError):  # some compiled functions do not tell
+            return
+        try:
+            signature.bind(None, None)
+        except TypeError:
+            raise TypeError(
+                f"Callable: func must take two arguments, X and Z; {self.func!r} has the signature "
+                f"{signature}."
+            ) from None
 
     def __repr__(self) -> str:
         label = self.label or getattr(self.func, "__name__", repr(self.func))
@@ -381,6 +426,11 @@ class Callable(VectorKernel):
         K = K.astype(np.float64) if K.dtype not in (np.float32, np.float64) else K
         if not np.isfinite(K).all():
             raise ValueError(f"Kernel {self!r} returned NaN or infinite values.")
+        if np.abs(K).max(initial=0.0) > MAX_VALUE:
+            raise ValueError(
+                f"Kernel {self!r} returned values up to {np.abs(K).max():.3g}, whose squares "
+                f"overflow (the limit is {MAX_VALUE:g}). Scale the function."
+            )
         return K
 
     def _diag(self, X: Any) -> np.ndarray:

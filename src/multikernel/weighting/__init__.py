@@ -6,7 +6,7 @@ import difflib
 from typing import Any
 
 from .alignment import Align, AlignF, FeatureCorrelation
-from .base import Weighting
+from .base import Weighting, check_parameters
 from .joint import JointWeighting
 from .leave_one_out import LeaveOneOut
 from .lp_norm import L1, LpNorm
@@ -37,6 +37,7 @@ NAMED: dict[str, type[Weighting]] = {
 def as_weighting(weighting: Any) -> Weighting:
     """The rule with this name (and default parameters), or the rule itself."""
     if isinstance(weighting, Weighting):
+        check_parameters(weighting)
         return weighting
     if isinstance(weighting, str):
         if weighting in NAMED:

@@ -65,6 +65,37 @@ def start_weights(
     return rule.start(grams, target, learner)
 
 
+def check_parameters(rule: Weighting) -> None:
+    """Refuse what is no number, or not true or false, where a rule of the library needs one.
+
+    What a parameter needs follows from its default; the rules check ranges themselves.
+    """
+    if not type(rule).__module__.startswith("multikernel."):
+        return
+    for name, parameter in inspect.signature(type(rule).__init__).parameters.items():
+        default = parameter.default
+        if name in ("cv", "random_state") or isinstance(default, str):
+            continue
+        value: Any = getattr(rule, name, None)
+        if isinstance(default, bool):
+            good, what = isinstance(value, (bool, np.bool_)), "True or False"
+        elif isinstance(default, int):
+            good, what = _is_number(value, (int, np.integer)), "a whole number"
+        elif isinstance(default, float) or name == "q":
+            good = _is_number(value, (int, float, np.integer, np.floating))
+            good, what = good or (name == "q" and value is None), "a number"
+        else:
+            continue
+        if name == "tol":
+            good, what = good and bool(np.all(value >= 0)), "a number, zero or larger"
+        if not good:
+            raise ValueError(f"{type(rule).__name__}: {name} must be {what}; got {value!r}.")
+
+
+def _is_number(value: Any, kinds: tuple[type, ...]) -> bool:
+    return isinstance(value, kinds) and not isinstance(value, (bool, np.timedelta64))
+
+
 def summary_for(rule: Weighting, grams: Grams, target: Target, known: Summary | None) -> Summary:
     """The statistics that a rule needs: the known ones if they suffice, else computed now."""
     if known is not None and (known.M is not None or not rule.needs_products):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -202,6 +202,11 @@ class NonIsotropicNorm(JointWeighting):
 
 def group_labels(groups: Sequence[Any], p: int) -> np.ndarray:
     """The group of each kernel as an integer, from labels or from lists of kernel indices."""
+    if not isinstance(groups, Iterable):
+        raise ValueError(
+            "HierarchicalNorm: groups must be a sequence, a label for each kernel or lists of "
+            f"kernel indices; got {groups!r}."
+        )
     entries = list(groups)
     if entries and all(isinstance(g, (list, tuple, np.ndarray, range)) for g in entries):
         labels = np.full(p, -1)

@@ -39,6 +39,11 @@ class SequenceKernel(Kernel):
         if self.unit not in UNITS:
             raise ValueError(f"{owner}: unit must be 'letter' or 'word'; got {self.unit!r}.")
         object.__setattr__(self, "alphabet", check_alphabet(owner, self.alphabet))
+        if not isinstance(self.ignore_case, (bool, int, np.bool_)):
+            raise TypeError(
+                f"{type(self).__name__}: ignore_case must be True or False; got "
+                f"{self.ignore_case!r}."
+            )
         object.__setattr__(self, "ignore_case", bool(self.ignore_case))
         columns = freeze_columns(self.columns)
         if isinstance(columns, tuple) and len(columns) > 1:

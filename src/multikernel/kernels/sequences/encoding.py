@@ -227,7 +227,7 @@ def check_alphabet(owner: str, alphabet: Any) -> tuple[str, ...] | None:
     if isinstance(alphabet, str):
         symbols = tuple(ALPHABETS.get(alphabet, alphabet))
     else:
-        symbols = tuple(alphabet)
+        symbols = tuple(alphabet) if isinstance(alphabet, Iterable) else ()
     if not symbols or not all(isinstance(s, str) for s in symbols):
         raise ValueError(
             f"{owner}: alphabet must be one of {', '.join(map(repr, ALPHABETS))}, a string of "
