@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -632,3 +633,16 @@ def test_a_bank_that_does_not_fit_the_budget():
 def test_kernels_and_banks(make, match):
     with pytest.raises((ValueError, TypeError), match=match):
         make()
+
+
+@pytest.mark.parametrize("how", ["dict", "MuData", "AnnData"])
+def test_containers_of_tables_are_refused_with_the_way_to_join_them(how):
+    tables = {"rna": np.zeros((4, 2)), "clinic": np.zeros((4, 1))}
+    given = {
+        "dict": tables,
+        "MuData": SimpleNamespace(mod=tables, obs_names=list("abcd")),
+        "AnnData": SimpleNamespace(X=tables["rna"], obs_names=list("abcd")),
+    }[how]
+    said = "X.X, or its table" if how == "AnnData" else r"\['rna', 'clinic'\].*mk.join_views"
+    with pytest.raises(TypeError, match=said):
+        mk.MultiKernelClassifier().fit(given, [0, 1, 0, 1])

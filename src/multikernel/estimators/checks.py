@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -49,10 +50,17 @@ def refuse_matrices(X: Any, precomputed: bool, fitting: bool = False) -> None:
 
 def refuse_text(X: Any) -> None:
     """Name the columns that are not numbers, before a conversion fails without naming them."""
-    if isinstance(X, dict):
+    views = X if isinstance(X, dict) else getattr(X, "mod", None)
+    if isinstance(views, Mapping):
+        kind = "a dict with keys" if views is X else f"{type(X).__name__} with the views"
         raise TypeError(
-            f"X must be one table with a row per sample; got a dict with keys {[*X]!r}. If they "
-            "are views: X, columns = mk.join_views(views), and kernels=mk.per_view(columns)."
+            f"X must be one table with a row per sample; got {kind} {[*views]!r}. If they are "
+            "views: X, columns = mk.join_views(views), and kernels=mk.per_view(columns)."
+        )
+    if hasattr(X, "obs_names") and hasattr(X, "X"):
+        raise TypeError(
+            f"X must be one table with a row per sample; got {type(X).__name__}. Use its matrix, "
+            "X.X, or its table, X.to_df()."
         )
     if isinstance(X, (list, tuple)) and len(X) > 0 and all(isinstance(row, str) for row in X):
         raise ValueError(
