@@ -52,7 +52,7 @@ def test_classes_come_with_probabilities(folder, tmp_path):
     probabilities = {f"probability_{name}" for name in ("ape", "bee", "cat")}
     assert set(found["columns"]) == {"prediction", *probabilities}
     answer("fit", folder, "-y", "kind", "--drop", "price", *BANK, *RANK, "--loss", "logistic",
-           "--C", 1, "-o", model)  # fmt: skip
+           "--C", 1, "-o", model, "--force")  # fmt: skip
     assert answer("predict", model, folder)["score"]["value"] > 0.8
 
 

@@ -216,7 +216,8 @@ def test_reports_get_the_fitted_model_and_the_leaderboard(animals, tmp_path, rep
     assert given["cv_results"]["rows"][0]["name"] == "uniform"
     assert given["title"] == "animals.csv: kind" and given["n"] == 90
     assert given["estimator"].kernel_weights_ is not None
-    succeed("fit", animals, "-y", "kind", "--C", 1, "-o", tmp_path / "m.skops", "--report", page)
+    model = tmp_path / "m.skops"
+    succeed("fit", animals, "-y", "kind", "--C", 1, "-o", model, "--report", page, "--force")
     assert len(reports) == 2
 
 

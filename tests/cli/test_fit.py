@@ -39,7 +39,8 @@ def test_fit_answers_machines_and_can_be_quiet(animals, tmp_path):
         said["kernels"][0]
     )
     assert said["duality_gap"] < 1e-6
-    done = succeed("fit", animals, "-y", "price", "--drop", "kind", "-o", model, "-q", "--alpha", 1)
+    done = succeed("fit", animals, "-y", "price", "--drop", "kind", "-o", model, "-q", "--alpha", 1,
+                   "--force")  # fmt: skip
     assert done.stdout == "" and done.stderr == ""
 
 
@@ -173,7 +174,8 @@ def test_progress_is_shown_to_those_who_watch(options, animals, tmp_path, monkey
     assert mk.load(model).estimator.verbose == 0
     if not options:
         assert "cross-validation" in done.stderr and "100%" in done.stderr
-    quiet = succeed("fit", animals, "-y", "kind", "-o", model, "--folds", 2, "-q", *options)
+    quiet = succeed("fit", animals, "-y", "kind", "-o", model, "--folds", 2, "-q", *options,
+                    "--force")  # fmt: skip
     assert quiet.stderr == ""
 
 
@@ -323,6 +325,7 @@ def test_certificates_doubt_kernels_that_have_seen_the_sample(animals, tmp_path)
         model,
         "--C",
         1,
+        "--force",
     )
     doubt = "kernels fixed before the sample is seen"
     succeed(*plain)

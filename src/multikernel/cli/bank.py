@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._places import write_atomically
 from . import options as o
 from .common import Out, check_places, command
 
@@ -34,6 +35,7 @@ def bank(
     format: o.Format = None,
     encoding: o.Encoding = None,
     jobs: o.Jobs = 1,
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
@@ -53,7 +55,7 @@ def bank(
     if picture is not None and picture.suffix.lower() != ".svg":
         raise ValueError(f"Pictures are written as SVG; got {picture.name!r}.")
     say = Out(quiet, as_json)
-    check_places(picture)
+    check_places(picture, force=force)
     problem = load_problem(
         say,
         data,
@@ -79,7 +81,7 @@ def bank(
     say.text(str(plan))
     say.show(_table(names, A, with_target, say.console.width))
     if picture is not None:
-        picture.write_text(svg(names, A), encoding="utf-8")
+        write_atomically(picture, svg(names, A))
         say.note(f"Picture: {picture}")
     degenerate = [name for name, own in zip(names, np.diag(A), strict=True) if own == 0]
     if degenerate:

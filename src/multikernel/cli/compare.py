@@ -61,6 +61,7 @@ def compare(
     encoding: o.Encoding = None,
     seed: o.Seed = 0,
     jobs: o.Jobs = 1,
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
@@ -81,7 +82,7 @@ def compare(
     from .problem import load_problem
 
     say = Out(quiet, as_json)
-    check_places(report, tables=out)
+    check_places(report, tables=out, force=force)
     problem = load_problem(
         say,
         data,

@@ -23,6 +23,7 @@ def datasets(
             "--out", "-o", help="Write the data set to this file, with the target in column 'y'."
         ),
     ] = None,
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
@@ -48,7 +49,7 @@ def datasets(
         say.text("\n".join(library.names()))
         say.result({"datasets": library.names(), "folder": place})
         return
-    check_places(tables=out)
+    check_places(tables=out, force=force)
     with say.progress(f"Loading {name}"):
         bunch = library.load(name)
     say.text(bunch.DESCR)

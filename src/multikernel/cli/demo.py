@@ -17,6 +17,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the report.")] = Path(
         "multikernel-demo.html"
     ),
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
@@ -37,7 +38,7 @@ def demo(
     from .views import View
 
     say = Out(quiet, as_json)
-    check_places(out)
+    check_places(out, force=force)
     data = load_breast_cancer()
     X, y = data.data, np.asarray(data.target_names)[data.target]
     say.note(f"Breast cancer: {X.shape[0]} tumours, {X.shape[1]} measurements, {len(set(y))} kinds")

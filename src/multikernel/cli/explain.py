@@ -25,6 +25,7 @@ def explain(
     target: o.TargetColumn = None,
     format: o.Format = None,
     encoding: o.Encoding = None,
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
@@ -41,7 +42,7 @@ def explain(
     from .problem import as_table_model, load_model
 
     say = Out(quiet, as_json)
-    check_places(tables=out)
+    check_places(tables=out, force=force)
     with say.progress(f"Reading {model.name} and {data.name}"):
         loaded = load_model(model)
         frame = read_frame(data, format=format, encoding=encoding)

@@ -72,6 +72,7 @@ def fit(
     approximation: o.Approximation = None,
     loss: o.Loss = None,
     report: o.Report = None,
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
@@ -97,7 +98,7 @@ def fit(
     from .telling import tell
 
     say = Out(quiet, as_json)
-    check_places(out, report)
+    check_places(out, report, force=force)
     if chunks or scheduler is not None or data.is_dir():
         if categories != o.CategoriesName.onehot:
             raise ValueError(

@@ -145,6 +145,7 @@ Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no notes and n
 Json = Annotated[
     bool, typer.Option("--json", help="Print one JSON object to standard output and nothing else.")
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist already.")]
 Report = Annotated[
     Path | None, typer.Option("--report", help="Also write an HTML report to this file.")
 ]

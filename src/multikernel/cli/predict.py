@@ -37,6 +37,7 @@ def predict(
     target: o.TargetColumn = None,
     format: o.Format = None,
     encoding: o.Encoding = None,
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
@@ -55,7 +56,7 @@ def predict(
     from .streams import PredictionFile, Score
 
     say = Out(quiet, as_json)
-    check_places(tables=out)
+    check_places(tables=out, force=force)
     with say.progress(f"Reading {model.name}"):
         table, chunks, n_rows = open_new_rows(load_model(model), data, format, target, encoding)
     score, done = Score(table), 0

@@ -27,6 +27,7 @@ def report(
     target: o.TargetColumn = None,
     format: o.Format = None,
     encoding: o.Encoding = None,
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
@@ -46,7 +47,7 @@ def report(
 
     say = Out(quiet, as_json)
     out = out or model.with_suffix(".html")
-    check_places(out)
+    check_places(out, force=force)
     with say.progress(f"Reading {model.name} and {data.name}"):
         loaded = load_model(model)
         frame = read_frame(data, format=format, encoding=encoding)

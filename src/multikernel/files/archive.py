@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
+import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -66,38 +69,57 @@ def read_archive(path: Path) -> tuple[Any, list[np.ndarray]]:
         raise FileNotFoundError(f"There is no model file {str(path)!r}.")
     if path.is_dir():
         raise ModelFileError(f"{path} is a folder, not a model file.")
+    if not path.is_file():
+        raise ModelFileError(f"{path} is a device or a pipe; copy the model into a file first.")
+    _check_room(path, path.stat().st_size)
     data = path.read_bytes()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = _members(path, archive)
             header = _header(path, archive, names)
-            parts = {name: archive.read(name) for name in names if name != HEADER}
+            parts = {name: _inflate(archive, name) for name in names if name != HEADER}
+    except ModelFileError:
+        raise
     except (
         zipfile.BadZipFile,
         zlib.error,
+        struct.error,
         EOFError,
         NotImplementedError,
+        OSError,
         RuntimeError,
+        ValueError,
     ) as error:
         raise ModelFileError(_what_is_wrong(path, data, error)) from None
     _compare(path, header, parts)
-    return _unpack(path, data, parts)
+    return _unpack(path, parts)
 
 
 def _members(path: Path, archive: zipfile.ZipFile) -> list[str]:
     """The names of the parts, none of which is inflated before its size and name were looked at."""
     parts = archive.infolist()
     names = [part.filename for part in parts]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise ModelFileError(f"{path} holds {twice[0]!r} twice: it was not written by mk.save.")
-    for name in names:
+    for part in parts:
+        name = part.filename
         if name != os.path.basename(name) or name in ("", ".", "..") or "\\" in name:
             raise ModelFileError(
                 f"{path} holds a part called {name!r}, which points to another folder: it was not "
                 "written by mk.save, and nothing was loaded from it."
             )
-    size = sum(part.file_size for part in parts)
+        # The other methods cannot be told to stop at a size.
+        if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ModelFileError(
+                f"{path} holds {name!r} in a compression that mk.save does not use: it is damaged, "
+                "or was not written by mk.save."
+            )
+    _check_room(path, sum(part.file_size for part in parts))
+    return names
+
+
+def _check_room(path: Path, size: int) -> None:
     room = MAX_MEMORY_SHARE * psutil.virtual_memory().available
     if size > max(room, MIN_SIZE_LIMIT):
         raise ModelFileError(
@@ -105,7 +127,12 @@ def _members(path: Path, archive: zipfile.ZipFile) -> list[str]:
             f"{room / MAX_MEMORY_SHARE / 1e9:.3g} GB. If you trust the file, load it on a computer "
             "with more memory."
         )
-    return names
+
+
+def _inflate(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A part, inflated to the size that the archive promises and no further."""
+    with archive.open(name) as file:
+        return file.read(archive.getinfo(name).file_size + 1)
 
 
 def _header(path: Path, archive: zipfile.ZipFile, names: list[str]) -> dict[str, Any]:
@@ -115,10 +142,10 @@ def _header(path: Path, archive: zipfile.ZipFile, names: list[str]) -> dict[str,
             f"{path} is {kind} written by multikernel. mk.load reads only files written by mk.save."
         )
     try:
-        header = json.loads(archive.read(HEADER))
-        good = header["name"] == NAME and isinstance(header["format"], int)
+        header = json.loads(_inflate(archive, HEADER))
+        good = header["name"] == NAME and type(header["format"]) is int and header["format"] > 0
         good = good and isinstance(header["sha256"], dict)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, RecursionError, TypeError, ValueError):
         good = False
     if not good:
         raise ModelFileError(
@@ -145,10 +172,13 @@ def _compare(path: Path, header: dict[str, Any], parts: dict[str, bytes]) -> Non
         )
 
 
-def _unpack(path: Path, data: bytes, parts: dict[str, bytes]) -> tuple[Any, list[np.ndarray]]:
+def _unpack(path: Path, parts: dict[str, bytes]) -> tuple[Any, list[np.ndarray]]:
     import skops.io  # type: ignore[import-untyped]
 
     try:
+        for name, part in parts.items():
+            if name.endswith(".npy"):
+                _check_array(part)
         for node in _nodes(json.loads(parts["schema.json"])):
             found = (node["__loader__"], node.get("__module__"), node.get("__class__"))
             if found not in NODES:
@@ -156,7 +186,7 @@ def _unpack(path: Path, data: bytes, parts: dict[str, bytes]) -> tuple[Any, list
                     f"{path} refers to {found[1]}.{found[2]} (as {found[0]}), which no model file "
                     "contains: it was not written by mk.save, and nothing was loaded from it."
                 )
-        content = skops.io.loads(data, trusted=[])
+        content = skops.io.loads(_stored(parts), trusted=[])
         arrays = content["arrays"]
         description = json.loads(content["description"])
         if not all(isinstance(array, np.ndarray) for array in arrays):
@@ -169,6 +199,28 @@ def _unpack(path: Path, data: bytes, parts: dict[str, bytes]) -> tuple[Any, list
             f"{path} is not a readable model file ({type(error).__name__}: {error})."
         ) from error
     return description, list(arrays)
+
+
+def _check_array(data: bytes) -> None:
+    """Refuse an array whose head promises more, or less, than follows it."""
+    file = io.BytesIO(data)
+    version = np.lib.format.read_magic(file)
+    read = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    shape, _, dtype = read[version](file)
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
+        raise ValueError(f"an array of shape {shape} and type {dtype} is not what follows")
+
+
+def _stored(parts: dict[str, bytes]) -> bytes:
+    """The parts that were compared with their digests, for skops: it inflates nothing itself."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    return buffer.getvalue()
 
 
 def _nodes(value: Any) -> Iterator[dict[str, Any]]:

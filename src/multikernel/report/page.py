@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._places import check_place
+from .._places import check_place, write_atomically
 from .._version import __version__
 from ..estimators.assessment import assess, scoring_name
 from ..estimators.weights import Weights
@@ -106,8 +106,7 @@ def write_report(
             f"X and y must have the same number of samples; got {n_rows(X)} and {len(y)}."
         )
     model = ReportedModel(estimator, X, y, weights, board, about or DataSummary())
-    path.write_text(render(model, title), encoding="utf-8")
-    return path
+    return write_atomically(path, render(model, title))
 
 
 def render(model: ReportedModel, title: str | None) -> str:

@@ -195,9 +195,10 @@ def check_same(
     chosen: Collection[str],
 ) -> None:
     """Refuse a file whose columns are not those of the first one."""
+    chosen, there = set(chosen), set(names)
     wanted = [name for name in first[1] if not chosen or name in chosen]
-    absent = [name for name in wanted if name not in names]
-    extra = [] if chosen else [name for name in names if name not in wanted]
+    absent = [name for name in wanted if name not in there]
+    extra = [] if chosen else sorted(there - set(wanted), key=names.index)
     if absent or extra:
         parts = [f"it lacks {_some(absent)}"] if absent else []
         parts += [f"it also has {_some(extra)}"] if extra else []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from os import PathLike
 from pathlib import Path
 
@@ -98,7 +99,7 @@ def _read_npz(path: Path) -> Frame:
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(
             f"it could not be read ({error}). Arrays of Python objects are not read, because they "
             "can run code."
