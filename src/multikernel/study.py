@@ -38,7 +38,7 @@ class AlignmentStudy:
     uncentered : array of shape (p,)
         The same without centring (Cristianini et al.).
     scores : array of shape (p,)
-        Accuracy, or ``1 - RMSE``, on held-out points: the mean over the folds.
+        Accuracy, or ``1 - RMSE``, on held-out samples: the mean over the folds.
     deviations : array of shape (p,)
         Standard deviation of the scores over the folds.
     task : {"classification", "regression"}

@@ -75,11 +75,10 @@ def common(
         False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
-    """Learn which kernels to trust. Start with: [bold]multikernel demo[/]
+    """Learn how to combine kernels. Start with: [bold]multikernel demo[/]
 
-    Results go to the standard output, remarks and progress to the standard error. Exit codes:
-    0 all went well, 1 it could not be done (the message says why), 2 the command was not
-    understood, 130 it was interrupted.
+    Results go to standard output, notes and progress to standard error. Exit codes: 0 success, 1
+    failure (the message says why), 2 invalid command or option, 130 interrupted.
     """
 
 

@@ -39,10 +39,10 @@ def bank(
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
-    """Show which kernels would be used, and how much they are alike.
+    """Show which kernels would be used, and how similar they are.
 
-    Two kernels that are aligned 1.00 say the same about the data; with --target it is told how
-    well each goes with the target.
+    Two kernels with an alignment of 1.00 carry the same information; with --target, the alignment
+    of each kernel with the target is shown as well.
 
     [bold]Example[/]
 

@@ -30,7 +30,7 @@ def certificate(
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
-    """Tell what theory proves about a model, on the data it was fitted to.
+    """Show what theory proves about a model, on the data it was fitted to.
 
     The data must be the training data, in the same order; that is checked.
 

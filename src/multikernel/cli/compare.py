@@ -65,11 +65,11 @@ def compare(
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
-    """Compare weightings with each other and with what else you would use.
+    """Compare weightings with each other and with common alternatives.
 
-    Repeated (stratified) cross-validation on the same splits; parameters are chosen on training
-    parts only. Differences from the uniform combination and from the best single kernel are tested
-    at p = 0.05 and 0.1, with a t-test corrected for training parts that overlap.
+    Runs repeated (stratified) cross-validation on the same splits; parameters are chosen on the
+    training sets only. Differences from the uniform combination and from the best single kernel are
+    tested at p = 0.05 and 0.1, with a t-test corrected for overlapping training sets.
 
     [bold]Examples[/]
 

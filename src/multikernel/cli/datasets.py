@@ -27,9 +27,9 @@ def datasets(
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
-    """List the data sets of the literature, describe one, or write it to a file.
+    """List the data sets from the literature, describe one, or write it to a file.
 
-    Works in a source checkout of multikernel only, like [bold]reproduce[/].
+    Works only in a source checkout of multikernel, like [bold]reproduce[/].
 
     [bold]Examples[/]
 

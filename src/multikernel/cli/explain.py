@@ -31,8 +31,8 @@ def explain(
 ) -> None:
     """Show each kernel's and each view's share of every prediction.
 
-    Shares add up: together with the intercept they are the prediction, or the decision value of
-    the predicted class.
+    Shares and the intercept add up to the prediction, or to the decision value of the predicted
+    class.
 
     [bold]Example[/]
 

@@ -76,7 +76,7 @@ def fit(
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
-    """Learn which kernels to trust, and a predictor, from a data file.
+    """Learn kernel weights and a predictor from a data file.
 
     [bold]Examples[/]
 

@@ -43,9 +43,9 @@ def predict(
 ) -> None:
     """Predict with a model file.
 
-    Classes come with their probabilities. Without --out the predictions are printed as CSV. Where
-    the data hold the target as well, the score is told. Rows are read, predicted and written in
-    chunks, so that files of any length, and folders of files, take little memory.
+    Classifiers also return probabilities. Without --out the predictions are printed as CSV. If the
+    data contain the target, the score is printed as well. Rows are read, predicted and written in
+    chunks, so files of any length, and folders of files, need little memory.
 
     [bold]Example[/]
 

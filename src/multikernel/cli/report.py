@@ -31,10 +31,10 @@ def report(
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
-    """Write a report, one HTML page, about a model file.
+    """Write an HTML report about a model file.
 
-    DATA are the rows that the model was fitted to, target included. With other rows the page shows
-    how well the model predicts them.
+    DATA are the rows that the model was fitted to, including the target. With other rows, the page
+    shows how well the model predicts them.
 
     [bold]Example[/]
 

@@ -43,10 +43,10 @@ def reproduce(
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
-    """List the tables of the papers that can be computed again, or compute them.
+    """List the tables of the papers that can be recomputed, or recompute them.
 
-    Each is printed beside what the paper prints, and saved as CSV, Markdown and PNG. Works in a
-    source checkout of multikernel only.
+    Each table is printed next to the published one, and saved as CSV, Markdown and PNG. Works only
+    in a source checkout of multikernel.
 
     [bold]Examples[/]
 

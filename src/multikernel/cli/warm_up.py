@@ -14,12 +14,12 @@ from .common import Out, command
 
 @command
 def warm_up(quiet: o.Quiet = False, as_json: o.Json = False) -> None:
-    """Compile the loops for large samples now, and keep them on disk.
+    """Compile the loops for large samples now, and store them on disk.
 
     Fits on up to 2,000 samples need nothing compiled. Beyond that the first fit of a new
-    installation compiles what it needs; this command does so beforehand, once, for instance while
-    a container image is built. NUMBA_CACHE_DIR names the folder for the compiled files, if not the
-    one of the package itself.
+    installation compiles what it needs; this command does so in advance, once, for instance while
+    building a container image. Set NUMBA_CACHE_DIR to store the compiled files in another folder
+    than that of the package.
 
     [bold]Example[/]
 

@@ -47,19 +47,19 @@ def register(
     state: Callable[[Any], State] | None = None,
     from_state: Callable[[State], Any] | None = None,
 ) -> type:
-    """Let model files hold objects of a class, such as the expansions of an engine.
+    """Allow model files to contain objects of a class, such as the expansions of an engine.
 
     Objects are stored by the attributes that ``cls.state(self)`` returns and rebuilt by
     ``cls.from_state(attributes)``; :class:`multikernel.grams.protocol.Expansion` has defaults for
-    both. Attributes may be numbers, texts, arrays, lists, tuples, dictionaries, kernels and objects
-    of registered classes. Register in the module that defines the class: whoever loads a file must
-    have imported it.
+    both. Attributes may be numbers, strings, arrays, lists, tuples, dictionaries, kernels and
+    objects of registered classes. Register in the module that defines the class, which must be
+    imported before a file is loaded.
 
     Parameters
     ----------
     cls : type
     name : str, optional
-        What files call the class, for ever; the name of the class by default.
+        The permanent name of the class in model files; by default the name of the class.
     state, from_state : callable, optional
         Used instead of the methods.
 

@@ -116,7 +116,7 @@ def register(
     serves: Callable[[Kernel], bool] | None = None,
     falls_back_to: str | None = None,
 ) -> None:
-    """Let an engine serve a kind of kernels; a builder of the same kind is replaced.
+    """Register an engine for a kind of kernels; a builder of the same kind is replaced.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def register(
         ``serves(kernel)`` says whether the engine serves a kernel of this kind; by default it
         serves all of them. Only the kinds "shared", "linear" and "dense" have kernels to ask about.
     falls_back_to : str, optional
-        The engine that serves every kernel that this one does not. Without it such kernels are an
+        The engine for all kernels that this one does not serve. Without it such kernels are an
         error.
     """
     one = _ENGINES.setdefault(engine, Engine(engine))
@@ -145,7 +145,7 @@ def register(
 
 
 def register_products(engine: str, products: Products) -> None:
-    """Let an engine compute the products of features that passes over rows add up.
+    """Register a function that computes the products of features summed in passes over rows.
 
     Parameters
     ----------

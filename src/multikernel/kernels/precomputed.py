@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,6 +142,11 @@ def precomputed(
         raise ValueError(
             f"precomputed takes a sequence of matrices or an array of shape (p, N, N); "
             f"got one matrix of shape {matrices.shape}. Write precomputed([K])."
+        )
+    if not isinstance(matrices, Iterable) or isinstance(matrices, str):
+        raise TypeError(
+            "precomputed takes a sequence of matrices or an array of shape (p, N, N); got "
+            f"{matrices!r}."
         )
     given = [np.asarray(K) for K in matrices]
     if not given:

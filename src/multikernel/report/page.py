@@ -61,14 +61,14 @@ def write_report(
     ----------
     estimator : fitted multiple-kernel estimator
     X, y
-        The training sample; y is None for a one-class machine. Pictures that need an n x n matrix
-        are made from at most 2,000 points, and say so.
+        The training sample; y is None for a one-class model. Charts that need an n x n matrix use
+        at most 2,000 samples, and say so.
     path : str or path
-        The file to write. An existing one is replaced.
+        The file to write. An existing file is replaced.
     cv_results : mapping, optional
         A comparison with other methods as ``multikernel compare --json`` prints it.
     title : str, optional
-        What the page is called.
+        Title of the page.
     about : DataSummary, optional
         Where the sample came from: names of columns, what was dropped or filled in, commands.
 
@@ -133,8 +133,8 @@ def render(model: ReportedModel, title: str | None) -> str:
         f'<h1>{escape(title)}</h1><p class="lead">{lead(model)}</p>{_tiles(model)}</header>\n'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>{body}'
         f"{_parameters(model)}</main>\n"
-        "<footer><p>Point at anything for its numbers. With the keyboard: Tab goes to a picture, "
-        "arrow keys go from mark to mark in it, Enter switches a kernel on and off.</p></footer>"
+        "<footer><p>Point at any mark to see its numbers. On the keyboard, Tab moves to a chart, "
+        "arrow keys move from mark to mark, and Enter switches a kernel on or off.</p></footer>"
         '<div id="tip" role="status" hidden></div>'
         f"\n<script>\n{_template('page.js')}</script>\n</body></html>\n"
     )
