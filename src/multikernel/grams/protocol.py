@@ -663,7 +663,8 @@ def centred_square(row_means: np.ndarray, square: float, sample_weight: np.ndarr
     omega = np.ones(len(row_means)) if sample_weight is None else sample_weight
     total = float(omega.sum())
     grand_mean = float(omega @ row_means) / total
-    return square - 2.0 * total * float(omega @ row_means**2) + (total * grand_mean) ** 2
+    whole = total * grand_mean
+    return square - 2.0 * total * float(omega @ row_means**2) + whole * whole
 
 
 class CentredBlocks:

@@ -99,7 +99,8 @@ SMALLEST_NUMBER = float(np.finfo(np.float64).tiny)
 
 
 def is_number(value: object) -> bool:
-    return isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    numbers = (int, float, np.integer, np.floating)
+    return isinstance(value, numbers) and not isinstance(value, (bool, np.timedelta64))
 
 
 def check_number(

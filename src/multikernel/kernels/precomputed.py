@@ -151,6 +151,8 @@ def precomputed(
     given = [np.asarray(K) for K in matrices]
     if not given:
         raise ValueError("precomputed needs at least one matrix; got none.")
+    if names is not None and not isinstance(names, Iterable):
+        raise TypeError(f"precomputed: names must be a sequence of texts or None; got {names!r}.")
     labels = [f"precomputed[{k}]" for k in range(len(given))] if names is None else list(names)
     if len(labels) != len(given):
         raise ValueError(f"Got {len(labels)} names for {len(given)} matrices.")
