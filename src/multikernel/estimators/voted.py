@@ -152,10 +152,10 @@ class VotedCommon(ClassifierCommon):
         if any(empty):
             least = largest_penalty(problems[int(np.argmax(empty))]) / self.penalties_
             warnings.warn(
-                f"{'No machine' if all(empty) else 'Not every machine'} of "
-                f"{type(self).__name__} has a term: its decision is constant. The penalties are "
-                f"{1 / max(float(least.max()), 1e-300):.3g} times as large as the largest that "
-                "leave one. Lower complexity_penalty and sparsity_penalty.",
+                f"{type(self).__name__}: the vote {'' if all(empty) else 'of at least one class '}"
+                "has no terms, so its decision is constant. The penalties are "
+                f"{1 / max(float(least.max()), 1e-300):.3g} times the largest that keep a term. "
+                "Lower complexity_penalty and sparsity_penalty.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -373,7 +373,7 @@ class VotedKernelClassifier(VotedCommon):
         self._calibrate_vote(columns, target)
         self._say(
             f"{type(self).__name__}: {self.grams_}\n  {self.n_terms_} terms at "
-            f"{len(self.support_)} points in {time.perf_counter() - started:.2f} s, relative "
+            f"{len(self.support_)} samples in {time.perf_counter() - started:.2f} s, relative "
             f"duality gap {self.duality_gap_:.2g}"
         )
         self._warn(problems, solutions)
