@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
+from contextlib import AbstractContextManager
 from numbers import Integral, Real
 from typing import Any
 
@@ -21,6 +23,8 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .._checkpoint import journal_in
+from .._journal import Journal, Watched
 from ..grams.engines import assign, build, describe, find_budget
 from ..grams.memory import MemoryBudget
 from ..grams.normalise import HOW
@@ -45,6 +49,11 @@ from .scales import learn_in_fit, scales_by_default
 from .weights import ViewWeights
 
 logger = logging.getLogger("multikernel")
+
+#: What the parameter ``checkpoint`` may be.
+CHECKPOINTS = [str, os.PathLike, None]
+#: Parameters that do not change results, and ``cv``, whose splits are compared.
+NOT_COMPARED = ("checkpoint", "cv", "memory_budget", "n_jobs", "verbose")
 
 
 class MultiKernelEstimator(  # type: ignore[misc]
@@ -195,6 +204,25 @@ class MultiKernelEstimator(  # type: ignore[misc]
         weights = weights[keep]
         return (None if np.all(weights == 1.0) else weights), keep
 
+    def _journal(
+        self, X: Any, y: Any, sample_weight: Any, **more: Any
+    ) -> AbstractContextManager[Journal | None]:
+        """The journal of this fit, in the file ``checkpoint``; None without one."""
+        path = getattr(self, "checkpoint", None)
+        parts: dict[str, Any] = {}
+        if path is not None:
+            params = self.get_params(deep=False)
+            parts = {k: v for k, v in params.items() if k not in NOT_COMPARED}
+            parts |= {"estimator": type(self).__name__, "X": X, "y": y, **more}
+            parts |= {"sample_weight": sample_weight}
+            parts |= {"columns": getattr(self, "feature_names_in_", None)}
+        return journal_in(path, parts)
+
+    def _stored_attributes(self) -> dict[str, Any]:
+        """The attributes for a model file, without the place where a fit was kept."""
+        state = super()._stored_attributes()
+        return state | {"checkpoint": None} if "checkpoint" in state else state
+
     # -- through the waist ------------------------------------------------------------------------
 
     def _make_grams(
@@ -328,6 +356,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         keep: np.ndarray,
         *,
         separate: bool = False,
+        journal: Journal | None = None,
     ) -> None:
         """Centre, normalise, learn, and keep what prediction needs.
 
@@ -340,12 +369,12 @@ class MultiKernelEstimator(  # type: ignore[misc]
         try:
             if separate:
                 each = [
-                    self._learn(corrected, target.column(j), weighting, learner, hold_out)
+                    self._learn(corrected, target.column(j), weighting, learner, hold_out, journal)
                     for j in range(target.Y.shape[1])
                 ]
                 solution = Solution.stack(each)
             else:
-                solution = self._learn(corrected, target, weighting, learner, hold_out)
+                solution = self._learn(corrected, target, weighting, learner, hold_out, journal)
         except Interrupted as stopped:
             if self._warm_start and not separate:
                 self._store(corrected, stopped.solution, keep)
@@ -391,6 +420,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         weighting: Weighting,
         learner: Learner,
         hold_out: np.ndarray | None = None,
+        journal: Journal | None = None,
     ) -> Solution:
         started = time.perf_counter()
         warm = getattr(self, "kernel_weights_", None) if self._warm_start else None
@@ -402,7 +432,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
                 weighting,
                 learner,
                 warm=warm,
-                report=line.report,
+                report=Watched(line.report, journal),
                 hold_out=hold_out,
             )
         used = np.count_nonzero(solution.kernel_weights)

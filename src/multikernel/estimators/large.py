@@ -93,6 +93,11 @@ class LargeSampleMixin(SumLearner):
 
     def _check_for_rows(self) -> None:
         this: Any = self
+        if getattr(this, "checkpoint", None) is not None:
+            raise ValueError(
+                f"checkpoint={this.checkpoint!r} keeps the steps of exact fits; approximation=... "
+                "learns from sums over rows. Use checkpoint=None, or approximation=None."
+            )
         if this._is_precomputed:
             raise ValueError(
                 "kernels='precomputed' holds kernel values and no inputs, from which features "
