@@ -14,6 +14,11 @@ from multikernel._checkpoint import CheckpointError, fingerprint, journal_in, re
 from multikernel._journal import DONE, PART, ROUND, Entry, Journal
 
 
+@pytest.fixture(autouse=True)
+def keep_everything(monkeypatch):
+    monkeypatch.setattr(_checkpoint, "MIN_SECONDS_TO_KEEP", 0.0)
+
+
 def counted(values):
     """A computation that says how often it was made."""
     made = []
@@ -152,6 +157,14 @@ def test_an_exception_saves_what_was_done(tmp_path):
         raise KeyboardInterrupt
     with journal_in(path, {"X": 1}) as journal:
         assert journal.recall("step", (), lambda: pytest.fail("known"))["x"] == 1
+
+
+def test_a_moment_of_work_is_not_saved(tmp_path, monkeypatch):
+    monkeypatch.setattr(_checkpoint, "MIN_SECONDS_TO_KEEP", 60.0)
+    with pytest.raises(KeyboardInterrupt), journal_in(tmp_path / "a", {"X": 1}) as journal:
+        journal.recall("step", (), lambda: {"x": 1})
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
 
 
 def write(path, parts):

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 import multikernel as mk
-from multikernel.files import ModelFileError, archive
+from multikernel import _archive as archive
+from multikernel.files import ModelFileError
 
 X = np.random.default_rng(0).normal(size=(20, 2))
 Y = (X[:, 0] > 0).astype(int)

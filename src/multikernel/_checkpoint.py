@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +25,9 @@ from ._archive import CHECKPOINT, ModelFileError, read_archive, write_archive
 from ._journal import Entry, Journal
 from ._places import check_place
 from ._version import __version__
+
+#: The work of fewer seconds is not saved when it is stopped.
+MIN_SECONDS_TO_KEEP = 5.0
 
 
 class CheckpointError(ValueError):
@@ -49,7 +53,8 @@ def fingerprint(parts: dict[str, Any]) -> dict[str, str]:
 def journal_in(path: str | os.PathLike[str] | None, parts: dict[str, Any]) -> Iterator[Any]:
     """The journal in a file, or None without one; the file is removed when all is done.
 
-    An exception, an interrupt among them, saves what was done before it goes on.
+    An exception, an interrupt among them, saves what was done before it goes on, unless that was
+    little.
     """
     if path is None:
         yield None
@@ -58,11 +63,14 @@ def journal_in(path: str | os.PathLike[str] | None, parts: dict[str, Any]) -> It
     known = fingerprint(parts)
     journal = Journal(read_entries(place, known))
     journal.save = _Writer(place, known)
+    started = time.monotonic()
     try:
         yield journal
-    except BaseException:
-        if journal.unsaved:
+    except BaseException as error:
+        if journal.unsaved and time.monotonic() - started >= MIN_SECONDS_TO_KEEP:
             journal.flush()
+        if isinstance(error, KeyboardInterrupt) and place.exists():
+            error.add_note(f"What was done is kept in {place}: fit again, and it goes on.")
         raise
     with suppress(FileNotFoundError):
         place.unlink()

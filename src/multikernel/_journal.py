@@ -71,7 +71,7 @@ class Journal:
     def __post_init__(self) -> None:
         self.at = 0
         self.saved_at, self.saving_took = time.monotonic(), 0.0
-        self.unsaved = self.has_state = False
+        self.unsaved = self.has_state = self.has_saved = False
         for i in range(len(self.entries) - 1, -1, -1):
             if self.entries[i].kind == DONE:
                 break
@@ -128,7 +128,9 @@ class Journal:
         if self.save is not None:
             started = time.monotonic()
             self.save(self.entries)
-            self.saving_took = time.monotonic() - started
+            # The first time also imports what it needs.
+            self.saving_took = time.monotonic() - started if self.has_saved else 0.0
+            self.has_saved = True
         self.saved_at, self.unsaved = time.monotonic(), False
 
     def _next(self, name: str) -> Entry | None:

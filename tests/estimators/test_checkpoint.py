@@ -14,7 +14,7 @@ import pytest
 from sklearn.base import clone
 
 import multikernel as mk
-from multikernel import _journal
+from multikernel import _checkpoint, _journal
 from multikernel._checkpoint import CheckpointError
 from multikernel.estimators.voted_search import VotedKernelClassifierCV
 
@@ -314,6 +314,7 @@ def test_an_interrupt_keeps_what_was_done(tmp_path, monkeypatch):
 
     kept = clone(estimator).set_params(checkpoint=path)
     with monkeypatch.context() as patch:
+        patch.setattr(_checkpoint, "MIN_SECONDS_TO_KEEP", 0.0)
         patch.setattr(mk.MultiKernelClassifier, "_make_learner", interrupted)
         with pytest.raises(KeyboardInterrupt):
             fitted(kept, LABELS)

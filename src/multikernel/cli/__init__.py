@@ -79,7 +79,7 @@ def common(
 
     Results go to the standard output, remarks and progress to the standard error. Exit codes:
     0 all went well, 1 it could not be done (the message says why), 2 the command was not
-    understood, 130 it was interrupted.
+    understood, 130 it was interrupted, 143 it was terminated.
     """
 
 

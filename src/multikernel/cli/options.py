@@ -132,6 +132,14 @@ Categorical = Annotated[
 ]
 Drop = Annotated[list[str] | None, typer.Option("--drop", help="Column to leave out (repeatable).")]
 Folds = Annotated[int, typer.Option("--folds", min=2, help="Folds of the cross-validation.")]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Go on where an earlier run of the same command was stopped; its checkpoint lies "
+        "beside the output.",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Seed of everything that is random.")]
 Jobs = Annotated[int, typer.Option("--jobs", help="Threads; -1 for all cores.")]
 Device = Annotated[

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
@@ -25,6 +24,7 @@ from sklearn.utils.validation import (
 
 from .._checkpoint import journal_in
 from .._journal import Journal, Watched
+from .._threads import count_threads
 from ..grams.engines import assign, build, describe, find_budget
 from ..grams.memory import MemoryBudget
 from ..grams.normalise import HOW
@@ -47,6 +47,7 @@ from .notebook import WeightsInNotebook
 from .progress import ProgressLine
 from .scales import learn_in_fit, scales_by_default
 from .weights import ViewWeights
+from .whole_fits import WholeFits
 
 logger = logging.getLogger("multikernel")
 
@@ -57,7 +58,13 @@ NOT_COMPARED = ("checkpoint", "cv", "memory_budget", "n_jobs", "verbose")
 
 
 class MultiKernelEstimator(  # type: ignore[misc]
-    DeviceMixin, MissingMixin, ColumnImportance, ViewWeights, WeightsInNotebook, BaseEstimator
+    WholeFits,
+    DeviceMixin,
+    MissingMixin,
+    ColumnImportance,
+    ViewWeights,
+    WeightsInNotebook,
+    BaseEstimator,
 ):
     """Common ground of the multiple-kernel estimators; see them for the parameters."""
 
@@ -236,6 +243,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
 
         ``target`` is for kernels that are learned from it.
         """
+        self._drop_model()
         engine = self._engine_name
         budget = find_budget(engine, self.memory_budget)
         rows: np.ndarray | None = None
@@ -266,7 +274,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
             budget=budget,
             dtype=check_dtype(self.dtype) or X.dtype,
             sample_weight=weights,
-            n_jobs=effective_n_jobs(self.n_jobs),
+            n_jobs=count_threads(self.n_jobs),
             rows=rows,
             symmetric=self._needs_symmetric_kernels,
             few_passes=self._makes_few_passes,
@@ -299,7 +307,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
             target,
             feature_names=None if names is None else list(names),
             budget=budget,
-            n_jobs=effective_n_jobs(self.n_jobs),
+            n_jobs=count_threads(self.n_jobs),
         )
         for message in said:
             self._say(message)
@@ -376,9 +384,13 @@ class MultiKernelEstimator(  # type: ignore[misc]
             else:
                 solution = self._learn(corrected, target, weighting, learner, hold_out, journal)
         except Interrupted as stopped:
-            if self._warm_start and not separate:
-                self._store(corrected, stopped.solution, keep)
-            raise
+            if not self._warm_start or separate:
+                advice = "" if separate else "; with warm_start=True the estimator would keep it"
+                raise stopped.saying(f"The estimator is not fitted{advice}.") from None
+            self._store(corrected, stopped.solution, keep)
+            told = stopped.saying("The estimator keeps this iterate (warm_start=True).")
+            told.keeps_model = True  # type: ignore[attr-defined]
+            raise told from None
         self._store(corrected, solution, keep)
         self._set_left_out(solution.machine.left_out, target, keep)
         if hold_out is not None:

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 
+from .._threads import count_threads
 from ..grams.engines import assign, build, find_products
 from ..grams.lowrank.approximations import Approximation, Nystroem, as_approximation
 from ..grams.lowrank.features import FeatureMap, make_features
@@ -314,7 +314,7 @@ class LargeSampleMixin(SumLearner):
             X,
             budget=MemoryBudget.of(this.memory_budget),
             sample_weight=weights,
-            n_jobs=effective_n_jobs(this.n_jobs),
+            n_jobs=count_threads(this.n_jobs),
         ).corrected(this.center, None)
         learner = self._learner_for_rows()
         problem = FeatureProblem.of(

@@ -34,6 +34,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._journal import Answers, journal_of
+from ..._quiet import ignoring
 from ...grams.protocol import Grams, Summary
 from ...learners.base import Learner
 from ...problem import Target
@@ -147,9 +148,8 @@ def find_by_interior_point(
             here = path.here()
             best = min(best, here, key=lambda iterate: iterate.gap)
             if enough(here) and path.mu <= wanted:
-                with warnings.catch_warnings():
+                with ignoring(ConvergenceWarning):
                     # Its gap in the joint problem is checked below.
-                    warnings.simplefilter("ignore", ConvergenceWarning)
                     coef = learner.fit(here.gram, target, start=path.settled(here)).coef
                 last = path.certify_coef(here.theta, here.gram, coef)
                 if enough(last):

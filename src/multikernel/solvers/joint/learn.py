@@ -30,9 +30,17 @@ MAX_ONE_THREAD_SAMPLES = 4000
 class Interrupted(KeyboardInterrupt):
     """A KeyboardInterrupt that carries the best certified solution so far."""
 
-    def __init__(self, solution: Solution) -> None:
-        super().__init__("interrupted; the best iterate so far is kept")
+    def __init__(self, solution: Solution, more: str = "") -> None:
+        machine = solution.machine
+        said = (
+            f"Interrupted after {len(solution.history)} iterations, at a relative duality gap of "
+        )
+        super().__init__(f"{said}{machine.gap:.2g}. {more}".strip())
         self.solution = solution
+
+    def saying(self, more: str) -> Interrupted:
+        """The same with one more sentence."""
+        return Interrupted(self.solution, more)
 
 
 def learn(
@@ -70,7 +78,7 @@ def learn(
     if start is not None:
         given = start_on_all_samples(grams, summary, start, direction)
 
-    def measure(found: Found) -> Answers:
+    def measure(found: Found, hold_out: np.ndarray | None) -> Answers:
         norm, held_out = found.gram.centred_norm(target.sample_weight), None
         if hold_out is not None:
             held_out = learner.left_out(  # type: ignore[attr-defined]
@@ -78,9 +86,11 @@ def learn(
             )
         return {"norm": norm, "held_out": held_out}
 
-    def finish(found: Found, own: Grams, report: Report | None = None) -> Solution:
+    def finish(
+        found: Found, own: Grams, report: Report | None, hold_out: np.ndarray | None
+    ) -> Solution:
         asked = (found.kernel_weights, found.machine.coef)
-        measured = recall(report, "measure", asked, partial(measure, found))
+        measured = recall(report, "measure", asked, partial(measure, found, hold_out))
         norm = measured["norm"]
         warn_of_identity(grams, found, summary, norm)
         aligned = combined_alignment(found, summary, target, norm)
@@ -96,9 +106,10 @@ def learn(
             found, own = find_and_recertify(
                 grams, target, weighting, learner, summary=summary, warm=given, report=report
             )
-            return finish(found, own, report)
+            return finish(found, own, report, hold_out)
     except Stopped as stopped:
-        raise Interrupted(finish(stopped.found, grams)) from None
+        # Whoever interrupts does not wait for what only probabilities need.
+        raise Interrupted(finish(stopped.found, grams, None, None)) from None
 
 
 def by_cuts(grams: Grams, weighting: Weighting) -> bool:

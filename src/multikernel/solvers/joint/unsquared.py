@@ -29,6 +29,7 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ..._journal import Answers, Watched, journal_of, recall
+from ..._quiet import ignoring
 from ...grams.protocol import Grams
 from ...learners.base import Learner
 from ...problem import Target
@@ -90,9 +91,8 @@ def find_unsquared(
     try:
         for _ in range(MAX_PROBLEMS):
             factor = float(np.exp(search.x))
-            with warnings.catch_warnings():
+            with ignoring(ConvergenceWarning):
                 # The gap of the unsquared problem is checked below.
-                warnings.simplefilter("ignore", ConvergenceWarning)
                 found = solve(
                     grams, scaled(target, factor), squared, learner, warm=warm, report=quiet
                 )

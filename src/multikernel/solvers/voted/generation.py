@@ -24,7 +24,6 @@ and for penalties of 1e-8. Scaling back by powers of two is exact.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -32,6 +31,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, LinAlgWarning, lu_factor, lu_solve
 
 from ..._journal import Answers, journal_of
+from ..._quiet import ignoring
 from ..._threads import one_blas_thread
 from .master import DenseMaster, HighsMaster, Vertex, VoteMaster
 from .problem import (
@@ -347,8 +347,8 @@ class ColumnPool:
         bounds = np.append(np.zeros(first), np.copysign(limits, self.A @ z))
         square = rows[np.ix_(tight, inner)]
         try:
-            with one_blas_thread(len(square)), warnings.catch_warnings():
-                warnings.simplefilter("ignore", LinAlgWarning)  # poor solutions are discarded
+            # Poor solutions are discarded.
+            with one_blas_thread(len(square)), ignoring(LinAlgWarning):
                 factors = lu_factor(square)
                 exact = lu_solve(factors, np.ones(len(square)), trans=1)
                 fixed = rows[np.ix_(tight, ~inner)] @ z[~inner]
