@@ -52,7 +52,7 @@ $(LIBRARY): pyproject.toml
 	@touch $@
 
 demo: $(LIBRARY)
-	@$(BIN)/multikernel demo
+	@$(BIN)/multikernel demo --force
 
 test: install
 	@$(BIN)/python -m pytest -n $(WORKERS)

@@ -18,7 +18,6 @@ thread, whose largest resident set is reported. The last table has p from 10 to 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import subprocess
@@ -32,6 +31,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 import multikernel as mk
+from multikernel._places import write_atomically, write_csv
 
 RESULTS = Path(__file__).parent / "results"
 Row = dict[str, Any]
@@ -155,10 +155,7 @@ def markdown(table: list[Row]) -> str:
 
 
 def save(name: str, table: list[Row]) -> None:
-    with (RESULTS / f"{name}.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, list(table[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(table)
+    write_csv(RESULTS / f"{name}.csv", table)
 
 
 def main() -> None:
@@ -196,7 +193,7 @@ def main() -> None:
         growth(third, "p"),
     ]
     RESULTS.mkdir(exist_ok=True)
-    (RESULTS / "joint.md").write_text("\n\n".join(text) + "\n")
+    write_atomically(RESULTS / "joint.md", "\n\n".join(text) + "\n")
     save("joint_given", first)
     save("joint_on_demand", second + third)
 

@@ -23,6 +23,7 @@ from bench_joint import Row, markdown, save
 from threadpoolctl import threadpool_limits
 
 import multikernel as mk
+from multikernel._places import write_atomically
 from multikernel.grams import engines
 from multikernel.grams.shared import SharedGrams
 
@@ -98,7 +99,7 @@ def main() -> None:
     print(text[-1])
     if not options.quick:
         RESULTS.mkdir(exist_ok=True)
-        (RESULTS / "linear.md").write_text("\n\n".join(text) + "\n")
+        write_atomically(RESULTS / "linear.md", "\n\n".join(text) + "\n")
         save("linear", table)
 
 

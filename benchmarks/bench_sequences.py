@@ -22,7 +22,6 @@ names the Python there. `--quick` takes 1,000 windows.
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import subprocess
 from collections.abc import Callable
@@ -35,6 +34,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from threadpoolctl import threadpool_limits
 
 from multikernel._mirror import mirror
+from multikernel._places import write_atomically, write_csv
 from multikernel.kernels.sequences import Mismatch, Spectrum, WeightedDegree
 from multikernel.kernels.sequences._bits import LANES, PANEL, planes
 from multikernel.kernels.sequences.encoding import common_codes
@@ -195,13 +195,10 @@ def main() -> None:
             report("Mismatch(5, 1), 100 windows", ours, "strkernel", seconds, error)
     if not options.quick:
         RESULTS.mkdir(exist_ok=True)
-        with (RESULTS / "sequences.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, rows[0])
-            writer.writeheader()
-            writer.writerows(rows)
+        write_csv(RESULTS / "sequences.csv", rows)
         lines = ["| " + " | ".join(rows[0]) + " |", "|" + "---|" * len(rows[0])]
         lines += ["| " + " | ".join(row.values()) + " |" for row in rows]
-        (RESULTS / "sequences.md").write_text("\n".join(lines) + "\n")
+        write_atomically(RESULTS / "sequences.md", "\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

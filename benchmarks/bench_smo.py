@@ -15,7 +15,6 @@ libsvm, relative to its size, both computed anew in float64: negative is better.
 from __future__ import annotations
 
 import argparse
-import csv
 import warnings
 from pathlib import Path
 from time import perf_counter
@@ -29,6 +28,7 @@ from sklearn.svm import SVC
 from threadpoolctl import threadpool_limits
 
 import multikernel as mk
+from multikernel._places import write_atomically, write_csv
 from multikernel.learners.smo import svc
 
 RESULTS = Path(__file__).parent / "results"
@@ -125,10 +125,7 @@ def measure(
 def write(table: list[dict[str, Any]], repeats: int) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
     columns = list(table[0])
-    with (RESULTS / "smo.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        writer.writerows(table)
+    write_csv(RESULTS / "smo.csv", table)
     lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     lines += [f"| {' | '.join(str(row[c]) for c in columns)} |" for row in table]
     notes = [
@@ -139,7 +136,7 @@ def write(table: list[dict[str, Any]], repeats: int) -> None:
         "difference of the dual objectives, negative where ours is lower."
     ]
     text = "\n".join(["# One support vector machine: SMO against libsvm", "", *lines, "", *notes])
-    (RESULTS / "smo.md").write_text(text + "\n")
+    write_atomically(RESULTS / "smo.md", text + "\n")
 
 
 def main() -> None:

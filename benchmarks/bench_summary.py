@@ -36,7 +36,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import csv
 import json
 import os
 import subprocess
@@ -53,6 +52,7 @@ from machine import cores, exponentials_per_second, product_flops_per_second
 from sklearn.metrics.pairwise import rbf_kernel
 
 import multikernel as mk
+from multikernel._places import write_atomically, write_csv
 from multikernel.grams import _loops
 from multikernel.grams.memory import MemoryBudget
 
@@ -290,13 +290,10 @@ def write_rows(table: list[dict[str, Any]], name: str, title: str, notes: list[s
     """A table as ``results/NAME.csv`` and ``.md``."""
     RESULTS.mkdir(parents=True, exist_ok=True)
     columns = list(table[0])
-    with (RESULTS / f"{name}.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, columns)
-        writer.writeheader()
-        writer.writerows(table)
+    write_csv(RESULTS / f"{name}.csv", table)
     lines = [f"| {' | '.join(columns)} |", f"|{'---|' * len(columns)}"]
     lines += [f"| {' | '.join(str(row[c]) for c in columns)} |" for row in table]
-    (RESULTS / f"{name}.md").write_text("\n".join([title, "", *lines, "", *notes]) + "\n")
+    write_atomically(RESULTS / f"{name}.md", "\n".join([title, "", *lines, "", *notes]) + "\n")
 
 
 def write(table: list[dict[str, Any]], notes: list[str]) -> None:

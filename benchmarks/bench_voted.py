@@ -28,6 +28,7 @@ from sklearn.metrics.pairwise import rbf_kernel
 from threadpoolctl import threadpool_limits
 
 import multikernel as mk
+from multikernel._places import write_atomically
 from multikernel.estimators.voted import VotedKernelClassifier
 
 RESULTS = Path(__file__).parent / "results"
@@ -212,7 +213,7 @@ def main() -> None:
     ]
     if not options.quick:
         RESULTS.mkdir(exist_ok=True)
-        (RESULTS / "voted.md").write_text("\n".join(parts))
+        write_atomically(RESULTS / "voted.md", "\n".join(parts))
 
 
 if __name__ == "__main__":

@@ -17,12 +17,9 @@ import tomllib
 from pathlib import Path
 
 SHARED = ("numpy==2.4.6", "scipy==1.17.1", "scikit-learn==1.9.1")
-#: What each peer is installed from. The index of PyTorch has builds without CUDA, a tenth the size.
+#: What each peer is installed from.
 PINS: dict[str, tuple[str, ...]] = {
-    "mklpy": (
-        *("--extra-index-url", "https://download.pytorch.org/whl/cpu", "--retries", "0"),
-        *("MKLpy==0.6", "torch==2.13.0", "cvxopt==1.3.3", *SHARED),
-    ),
+    "mklpy": ("MKLpy==0.6", "torch==2.13.0", "cvxopt==1.3.3", *SHARED),
     "himalaya": ("himalaya==0.4.11", "packaging==26.3", *SHARED),
     "multimodal": ("scikit-multimodallearn==0.1.0", "cvxopt==1.3.3", *SHARED),
     # It calls scikit-learn by a keyword that versions from 1.8 on do not know.

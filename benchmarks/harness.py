@@ -18,6 +18,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from multikernel._places import write_atomically
+
 from . import environments, machine, problems, runner, table
 from .entries import Entry, Run
 from .peers import common
@@ -159,7 +161,7 @@ def run_all(
             kept = {"fingerprint": mark, **measure(entry, seconds, repeats, own, too_slow)}
             path = journal(entry)
             path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(json.dumps(kept, indent=1))
+            write_atomically(path, json.dumps(kept, indent=1))
         found.append(kept)
         yield kept
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from multikernel._places import save_figure
+
 from .aims import exponent
 from .table import Row
 
@@ -53,7 +55,7 @@ def draw(table: list[Row], folder: Path) -> list[Path]:
             panels[0].set_ylim(low, 60 * high)  # room for the legend above all curves
             panels[0].legend(fontsize=8, frameon=False, loc="upper left")
         path = folder / f"scaling-{x}.svg"
-        figure.savefig(path, metadata={"Date": None})
+        save_figure(figure, path, metadata={"Date": None})
         plt.close(figure)
         made.append(path)
     return made

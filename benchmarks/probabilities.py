@@ -29,6 +29,7 @@ from sklearn.svm import SVC
 
 import multikernel as mk
 from experiments.datasets import load
+from multikernel._places import save_figure, write_atomically
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "probabilities.md"
@@ -183,7 +184,7 @@ def draw(pairs: dict[str, list[np.ndarray]]) -> None:
     axes.legend(title="expected calibration error", frameon=False, loc="upper left", fontsize=8)
     axes.set_title("Reliability on ten sets, test samples", fontsize=10)
     PICTURE.parent.mkdir(exist_ok=True)
-    figure.savefig(PICTURE, metadata={"Date": None})
+    save_figure(figure, PICTURE, metadata={"Date": None})
 
 
 def main() -> None:
@@ -226,7 +227,7 @@ def main() -> None:
         *as_table(intervals, list(REGRESSORS), 1, 2),
         "",
     ]
-    RESULTS.write_text("\n".join(lines), encoding="utf-8")
+    write_atomically(RESULTS, "\n".join(lines))
     draw(pairs)
     print(json.dumps({"results": str(RESULTS), "picture": str(PICTURE)}))
 

@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from multikernel._places import write_atomically
+
 from .entries import Entry, limits
 from .runner import Outcome
 
@@ -136,13 +138,13 @@ def save(path: Path, table: Iterable[Row], facts: dict[str, str], words: str) ->
     writer.writeheader()
     writer.writerows(table)
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.with_suffix(".csv").write_text(text.getvalue())
+    write_atomically(path.with_suffix(".csv"), text.getvalue())
     parts = ["# Ours and the peers, side by side", words]
     for work in sorted({row["work"] for row in table}):
         chosen = [row for row in table if row["work"] == work]
         parts += [f"## Work ({work})", markdown(chosen, skip=("work",))]
     parts += ["## Made with", "\n".join(f"- {name}: {value}" for name, value in facts.items())]
-    path.with_suffix(".md").write_text("\n\n".join(parts) + "\n")
+    write_atomically(path.with_suffix(".md"), "\n\n".join(parts) + "\n")
 
 
 def read(path: Path) -> tuple[list[Row], dict[str, str]]:

@@ -31,16 +31,16 @@ model = mk.MultiKernelClassifier(bank, weighting="alignf", C=0.01).fit(X, y)
 
 # %%
 # The certificate prints as a table. Bounds "as given" hold literally: the learned function lies in
-# the class of the kernels as they were named, whatever centring and scaling did. Those for the
-# kernels as they were prepared are smaller, but their class depends on the sample, and the table
-# says so.
+# the class of the kernels as given, for any centring and scaling. Those for the kernels as prepared
+# are smaller, but their class depends on the sample, and the table says so.
 
 certificate = bounds.certificate(model, X, y)
 print(certificate)
 
 # %%
 # Every bound is the sum of a loss on the sample, which grows with the margin, and of a complexity,
-# which falls with it. The best margin lies between; that it was chosen after the fact is paid for.
+# which falls with it. The best margin lies in between; the bound accounts for choosing it after
+# seeing the data.
 
 certificate.plot()
 

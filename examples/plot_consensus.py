@@ -21,7 +21,7 @@ X = np.hstack([X, noise])
 
 # %%
 # One Gaussian per view, as wide as the median distance there. Columns of one view have the same
-# unit, so that they are not scaled.
+# unit, so they are not scaled.
 gaussian = mk.at_distances(mk.Gaussian(), [1.0], scaling=None)
 views = {"upper half": slice(0, 32), "lower half": slice(32, 64), "noise": slice(64, 96)}
 bank = mk.per_view({name: (gaussian, columns) for name, columns in views.items()})

@@ -2,8 +2,8 @@
 Features instead of kernel matrices, with bounds
 ================================================
 
-How the objective with landmarks comes down to the exact one as their number grows, what is proven
-about the exact optimum on the way, and the error on new samples.
+How the objective with landmarks approaches the exact one as their number grows, what is proven
+about the exact optimum along the way, and the error on new samples.
 """
 
 import matplotlib.pyplot as plt

@@ -2,9 +2,8 @@
 Samples that lack a view
 ========================
 
-Some samples were not measured in every way. Dropping them wastes data, and filling the gaps with
-column means invents it. With ``missing="ignore"`` every sample takes part through the views it
-has.
+Some samples were not measured in every way. Dropping them wastes data, and filling in column means
+makes data up. With ``missing="ignore"`` every sample contributes through the views it has.
 """
 
 import matplotlib.pyplot as plt
@@ -19,9 +18,9 @@ plain = mk.MultiKernelClassifier(bank, "uniform")
 ignoring = mk.MultiKernelClassifier(bank, "uniform", missing="ignore")
 
 # %%
-# Three views, each of which says a little about the class. A growing share of the (sample, view)
-# pairs is removed, in training and test samples alike; every sample keeps at least one view.
-# Means over ten draws of 100 training and 400 test samples.
+# Three views, each of which is slightly informative about the class. A growing share of the
+# (sample, view) pairs is removed, in training and test samples alike; every sample keeps at least
+# one view. Means over ten draws of 100 training and 400 test samples.
 
 
 def draw(share):

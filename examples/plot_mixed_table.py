@@ -3,7 +3,7 @@ Numbers and categories in one table
 ===================================
 
 One-hot columns put every category at the same distance from every other and hide how often each
-occurs. :class:`multikernel.TableCodes` gives categories kernels of their own, numbers theirs, and
+occurs. :class:`multikernel.TableCodes` makes separate kernels for categories and for numbers, and
 products of both, so that the model can learn interactions such as "age matters for nurses only".
 """
 
@@ -30,8 +30,8 @@ frame = pd.DataFrame(
 y = ((frame["age"] > 45) ^ (frame["job"] == "nurse")).astype(int)
 
 # %%
-# Whether a person is in class 1 depends on age, and the other way round for nurses. Income and
-# town are noise.
+# Whether a person is in class 1 depends on age, and for nurses the dependence is reversed. Income
+# and town are noise.
 
 codes = mk.TableCodes().fit(frame[:train])
 model = make_pipeline(codes, mk.MultiKernelClassifier(codes.bank())).fit(frame[:train], y[:train])

@@ -7,10 +7,10 @@ differ.
 """
 
 # %%
-# Made-up promoters: 57 random letters, into which two boxes are written with misprints, TTGACA 35
-# letters before the start and TATAAT 10 before it, the latter a letter to the left or right as it
-# happens. Real ones look like this, which is why the map can be checked:
-# ``examples/plot_promoters.py`` does the same for the promoters of UCI.
+# Synthetic promoters: 57 random letters with two boxes, written with occasional errors: TTGACA 35
+# letters before the start and TATAAT 10 before it, the latter sometimes shifted by one letter. Real
+# promoters look like this, so the map can be checked: ``examples/plot_promoters.py`` does the same
+# for the promoters of UCI.
 
 import matplotlib.pyplot as plt
 import numpy as np

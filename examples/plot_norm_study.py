@@ -8,8 +8,8 @@ chapter 5.
 """
 
 # %%
-# Friedman's first problem: five of twenty features carry the answer, one of them weakly, and the
-# others are noise. Every feature is a kernel, so that the learned function is a sum of twenty
+# Friedman's first problem: five of twenty features determine the target, one of them weakly, and
+# the others are noise. Every feature is a kernel, so the learned function is a sum of twenty
 # functions of one variable.
 
 import matplotlib.pyplot as plt
@@ -42,9 +42,9 @@ study.plot_weights(ax=left, most=10)
 study.plot_block_norms(ax=right, p=4 / 3)
 
 # %%
-# What the theory says: the bound factor of the learned block norms is smallest near p = 1.5, where
-# p = 1 predicts best. Learned norms are more even than the true ones, so that the p of the bound is
-# too large, as it was in most experiments of the thesis.
+# What theory says: the bound factor of the learned block norms is smallest near p = 1.5, while p =
+# 1 predicts best. Learned norms are more even than the true ones, so the p of the bound is too
+# large, as in most experiments of the thesis.
 
 study.plot_bound_factor()
 

@@ -33,7 +33,7 @@ gammas = [0.05, 0.3, 2.0, 12.0]
 bank = mk.gaussians(gammas)
 
 # %%
-# ``nu`` bounds the part of the sample that is left outside; here one in twenty.
+# ``nu`` bounds the share of the sample that is left outside; here one in twenty.
 
 models = {f"gamma = {gamma:g} alone": [mk.Gaussian(gamma)] for gamma in (0.05, 12.0)}
 models["all four, uniform"] = bank

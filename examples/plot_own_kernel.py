@@ -7,9 +7,9 @@ kernel, and it competes with the others for weight.
 """
 
 # %%
-# Counts of the hours of a day at which something happened: histograms on a *circle*. An hour past
-# midnight is near an hour before, which a Gaussian on the 24 numbers does not know. There are three
-# events in a day and thirty days to learn from.
+# Counts of the hours of a day at which something happened: histograms on a *circle*. An hour after
+# midnight is close to an hour before it, but a Gaussian on the 24 numbers cannot know that. There
+# are three events in a day and thirty days to learn from.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,7 +36,7 @@ def around_the_clock(X, Z):
 
 # %%
 # ``near`` is positive semidefinite for this width, and so is the kernel. Otherwise the fit would
-# report it: the learned combination is checked on the training samples. ``psd=True`` promises that
+# report it: the learned combination is checked on the training samples. ``psd=True`` declares that
 # the kernel is positive semidefinite and saves the check.
 
 print(

@@ -8,8 +8,8 @@ matters.
 """
 
 # %%
-# Tumours, with a narrow, a middling and a wide Gaussian on each of ten groups of three
-# measurements: 30 kernels. The rules to try are lp norms from sparse to the plain sum.
+# Tumours, with a narrow, a medium and a wide Gaussian on each of ten groups of three measurements:
+# 30 kernels. The rules to try are lp norms from sparse to the plain sum.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,8 +28,8 @@ norms = [1.0, 8 / 7, 4 / 3, 8 / 5, 2.0]
 Cs = [0.01, 0.1, 1.0, 10.0, 100.0]
 
 # %%
-# One search over both. Kernels are evaluated once; from one norm to the next, fits begin near the
-# weights that the last one ended with.
+# One search over both. Kernels are evaluated once; for each norm, fits start near the weights
+# learned with the previous one.
 
 search = mk.MultiKernelClassifierCV(bank, [mk.LpNorm(p) for p in norms], Cs=Cs, cv=4)
 search.fit(X, y)

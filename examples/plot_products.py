@@ -20,7 +20,8 @@ X = rng.normal(size=(300, 8))
 y = np.where(X[:, 0] * X[:, 1] > 0, "same sign", "opposite signs")
 
 # %%
-# One linear kernel per feature cannot do it, whatever their weights: the best sum is a guess.
+# One linear kernel per feature cannot do it, for any weights: the best sum is no better than
+# guessing.
 features = mk.KernelBank([mk.Linear(columns=[j]) for j in range(X.shape[1])])
 pairs = mk.products(features, degree=2)
 for name, bank in (("features", features), ("features and their products", pairs)):

@@ -4,11 +4,13 @@ What the weights say: where a promoter is recognised, and by which letters
 
 One weighted degree kernel per window of six letters along the promoter sequences of UCI (57
 letters, from 50 before the start of transcription to 7 after it): 52 kernels, each of which sees
-one place only. The learned weights say which places tell promoters from other sequences, and the
-letters below them which words stand there. Biology knows two: TTGACA around -35, TATAAT around -10.
+only one window. The learned weights show which positions distinguish promoters from other
+sequences, and the letters below them show the words there. Two are known in biology: TTGACA around
+-35 and TATAAT around -10.
 
 Needs the set ``promoters`` in the data folder (see ``experiments/datasets.py``), and is therefore
-no part of the gallery. ``python examples/plot_promoters.py FILE.png`` writes the picture to a file.
+not part of the gallery. ``python examples/plot_promoters.py FILE.png`` writes the picture to a
+file.
 """
 
 from __future__ import annotations

@@ -7,8 +7,8 @@ written as one page that needs nothing else.
 """
 
 # %%
-# Three groups of measurements of the same tumours: means, errors and worst values. Each gets a
-# narrow, a middling and a wide Gaussian and a linear kernel of its own.
+# Three groups of measurements of the same tumours: means, errors and worst values. Each gets its
+# own narrow, medium and wide Gaussian and a linear kernel.
 
 import tempfile
 from pathlib import Path

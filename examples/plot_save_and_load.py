@@ -35,7 +35,7 @@ print(f"{np.count_nonzero(model.kernel_weights_)} of {len(bank)} kernels have a 
 print(f"{len(model.support_)} of {len(X)} points are support vectors")
 
 # %%
-# A file that was changed on the way is refused, and the message says what is wrong with it.
+# A file that was changed on the way cannot be loaded, and the message says what is wrong with it.
 
 from multikernel.files import ModelFileError
 

@@ -2,7 +2,7 @@
 Learned spectra: a kernel matrix for samples known in advance
 =============================================================
 
-If the samples to be classified are known beforehand, a kernel is a matrix, and its spectrum can be
+If the samples to be classified are known in advance, a kernel is a matrix, and its spectrum can be
 learned: the trace is fixed and the margin maximised. How much freedom is too much? This is the
 question of Bousquet and Herrmann (2002), here on noisy threes and eights.
 """

@@ -8,7 +8,7 @@ general. Support vector machines need one; a vote of kernel functions does not.
 """
 
 # %%
-# Words of two made-up languages, which grow from a few stems by misspelling.
+# Words of two invented languages, derived from a few stems by misspelling.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -56,8 +56,8 @@ for language in (-1, 1):
 print(f"smallest eigenvalue of exp(-0.3 d): {np.linalg.eigvalsh(np.exp(-0.3 * d)).min():.1g}")
 
 # %%
-# Four functions of the distance. X is a column of word numbers, so that cross-validation can slice
-# it. The last function counts mistakes per letter of the second word: it is not even symmetric.
+# Four functions of the distance. X is a column of word indices, so cross-validation can slice it.
+# The last function counts mistakes per letter of the second word: it is not even symmetric.
 
 
 def pick(X, Z):

@@ -41,11 +41,10 @@ for rule in (*rules, "uniform"):
 
 # %%
 # Every dot is a training part. Within a rule the weights move little, so the sample is large enough
-# to say what *this rule* makes of it. From rule to rule they move a good deal: body mass index
-# (``bmi``) is first under all three, but the second place is the blood value ``s5`` under one rule
-# and shared by several under another. The scores of the rules differ by less than their scatter
-# over folds, so they do not say which weights are right. What all rules agree on can be believed;
-# the rest is a matter of the rule.
+# for *this rule*. Between rules they vary considerably: body mass index (``bmi``) is first under
+# all three, but the second place is the blood value ``s5`` under one rule and shared by several
+# under another. The scores of the rules differ by less than their scatter over folds, so they do
+# not show which weights are right. Trust what all rules agree on; the rest depends on the rule.
 
 figure, axes = plt.subplots(1, 3, figsize=(11, 4), sharey=True, layout="constrained")
 places = np.arange(len(data.feature_names))

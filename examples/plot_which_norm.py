@@ -8,10 +8,10 @@ Which one is right depends on how many kernels carry the answer (Kloft 2011, sec
 """
 
 # %%
-# Two Gaussian classes in 50 dimensions, of which k tell them apart, always so that the best
-# possible error is 4 %. Every feature is a kernel. 50 samples to learn from, C chosen on others.
-# ``python -m experiments.toy`` in the source checkout is the experiment at full size; here are two
-# data sets per level.
+# Two Gaussian classes in 50 dimensions, k of which distinguish them, such that the best possible
+# error is always 4 %. Every feature is a kernel. There are 50 training samples, and C is chosen on
+# others. ``python -m experiments.toy`` in the source checkout runs the experiment at full size;
+# here we use two data sets per level.
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -185,14 +185,14 @@ def tell(name: str, rows: Sequence[Row]) -> Record:
     wide = ["beta", *(f"p = {p:.3g}" for p in NORMS), "best", "local bound", "global bound"]
     tables = {
         "Bound factor, M = 1000": markdown(head, lines),
-        "Excess error in % of learned machines, M = 100, n = 200": markdown(wide, learned),
+        "Excess error in % of learned models, M = 100, n = 200": markdown(wide, learned),
     }
     worst = max(row.gap for row in rows)
     repeated = len({r.repetition for r in rows})
-    samples = "One sample a scenario, so no standard errors." if repeated == 1 else ""
+    samples = "One sample per scenario, so no standard errors." if repeated == 1 else ""
     notes = (
-        f"{samples or f'{repeated} samples a scenario.'} Largest relative duality gap of a chosen "
-        f"machine: {worst:.1e}. Processor time: {sum(r.seconds for r in rows):.0f} s."
+        f"{samples or f'{repeated} samples per scenario.'} Largest relative duality gap of a "
+        f"chosen model: {worst:.1e}. Processor time: {sum(r.seconds for r in rows):.0f} s."
     )
     claims = _claims(chosen, errors)
     pictures = {"scenarios": draw_scenarios}

@@ -149,8 +149,8 @@ def folder() -> Path | None:
         place = Path(named).expanduser()
         if not (place / "index.json").is_file():
             raise FileNotFoundError(
-                f"{VARIABLE} names {place}, which holds no index.json. "
-                f"Let it name a folder of data sets, or unset it."
+                f"{VARIABLE} names {place}, which contains no index.json. Set it to a folder of "
+                "data sets, or unset it."
             )
         return place
     checkout = Path(__file__).resolve().parents[1]
@@ -183,7 +183,7 @@ def _read_csv(path: Path, entry: Mapping[str, Any]) -> dict[str, Any]:
             import pandas as pd
         except ImportError as error:
             raise ImportError(
-                f"{path.name} holds texts, which are returned as a DataFrame: install pandas."
+                f"{path.name} contains text, which is returned as a DataFrame: install pandas."
             ) from error
         data = pd.DataFrame({column: list(cells) for column, cells in columns.items()})
     else:
@@ -253,8 +253,8 @@ def _fetch(name: str, origin: _Origin, place: Path | None) -> Bunch:
     except (OSError, ValueError) as error:
         raise FileNotFoundError(
             f"Data set {name!r} is not in {place or 'a local folder (none is set)'} and could not "
-            f"be had from {origin} ({type(error).__name__}: {error}). Let {VARIABLE} name a folder "
-            f"that holds it, or allow access to the network."
+            f"be downloaded from {origin} ({type(error).__name__}: {error}). Set {VARIABLE} to a "
+            "folder that contains it, or allow network access."
         ) from error
     data, target, size = np.asarray(raw.data, dtype=float), np.asarray(raw.target), None
     if origin.positive is not None:
@@ -264,9 +264,9 @@ def _fetch(name: str, origin: _Origin, place: Path | None) -> Bunch:
         target = np.where(target == label, 1, -1)
     if data.shape != origin.shape or (size is not None and np.sum(target == 1) != size):
         raise FileNotFoundError(
-            f"Data set {name!r}: {origin} gave an array of shape {data.shape} where "
-            f"{origin.shape} was expected{f', {size} of them positive' if size else ''}, "
-            f"so it is another set. Let {VARIABLE} name a folder that holds {name!r}."
+            f"Data set {name!r}: {origin} gave an array of shape {data.shape} where {origin.shape} "
+            f"was expected{f', {size} of them positive' if size else ''}, so it is a different "
+            f"data set. Set {VARIABLE} to a folder that contains {name!r}."
         )
     parts = {"data": data, "target": target, "feature_names": list(raw.feature_names)}
     return _bunch(name, task=origin.task, source=str(origin), **parts)

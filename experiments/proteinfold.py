@@ -187,8 +187,8 @@ def tell(name: str, problem: Problem, rows: Sequence[Row], seed: int) -> Record:
     }
     worst = max(row.gap for row in rows)
     notes = (
-        f"Largest relative duality gap of a machine: {worst:.1e}. "
-        f"Processor time: {sum(row.seconds for row in rows) / 60:.1f} minutes."
+        f"Largest relative duality gap of a model: {worst:.1e}. Processor time: "
+        f"{sum(row.seconds for row in rows) / 60:.1f} minutes."
     )
     claims = _claims(problem, mine)
     return Record(name, TITLE, rows, tables, claims, notes, partial(draw, problem, mine))

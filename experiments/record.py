@@ -11,7 +11,6 @@ and pictures drawn from them, prints itself as Markdown and saves CSV, Markdown 
 from __future__ import annotations
 
 import argparse
-import csv
 import inspect
 import json
 import platform
@@ -28,6 +27,8 @@ import joblib
 import numpy as np
 from scipy.stats import ttest_rel
 from threadpoolctl import threadpool_limits
+
+from multikernel._places import append_line, save_figure, whole_lines, write_atomically, write_csv
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -186,21 +187,14 @@ def _tracked(
 
 
 def _finished(path: Path, kind: type[Row]) -> dict[Task, list[Row]]:
-    """Whole lines of the file; its broken ones are taken out of it."""
-    if not path.exists():
-        return {}
+    """Rows of the whole lines of the file; broken ones are computed again."""
     kept: dict[Task, list[Row]] = {}
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    whole = []
-    for line in lines:
+    for line in whole_lines(path):
         try:
             found = json.loads(line)
             kept[tuple(found["task"])] = [kind(**row) for row in found["rows"]]
         except (ValueError, KeyError, TypeError):
             continue
-        whole.append(line if line.endswith("\n") else line + "\n")
-    if whole != lines:
-        path.write_text("".join(whole), encoding="utf-8")
     return kept
 
 
@@ -212,8 +206,7 @@ def _append(path: Path, task: Task, rows: Sequence[Any], seconds: float) -> None
         "versions": versions(),
         "rows": [asdict(row) for row in rows],
     }
-    with path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(line, default=_plain) + "\n")
+    append_line(path, json.dumps(line, default=_plain))
 
 
 def _plain(value: Any) -> Any:
@@ -322,12 +315,9 @@ class Record:
         folder.mkdir(parents=True, exist_ok=True)
         written = [folder / f"{self.name}.csv", folder / f"{self.name}.md"]
         records = [asdict(row) for row in self.rows]
-        with written[0].open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, list(records[0]) if records else [], lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(records)
+        write_csv(written[0], records)
         made = ", ".join(f"{name} {number}" for name, number in versions().items())
-        written[1].write_text(f"{self}\n\nMade with {made}.\n", encoding="utf-8")
+        write_atomically(written[1], f"{self}\n\nMade with {made}.\n")
         figures = {} if self.figure is None else {f"{self.name}.png": self.figure}
         figures |= {f"{self.name}-{key}.png": draw for key, draw in self.further_figures.items()}
         if figures and find_spec("matplotlib") is None:
@@ -340,7 +330,7 @@ class Record:
             return written
         for name, draw in figures.items():
             written.append(folder / name)
-            draw().savefig(written[-1], dpi=150, bbox_inches="tight")
+            save_figure(draw(), written[-1], dpi=150, bbox_inches="tight")
         return written
 
 

@@ -65,8 +65,8 @@ class Cells(Results[Any]):
         failed, fits = (sum(getattr(r, f) for r in self.rows) for f in ("unconverged", "n_costs"))
         return (
             f"{len({row.repetition for row in self.rows})} data sets per level. Largest relative "
-            f"duality gap of a chosen machine: {worst.gap:.1e}, for p = {name_of(worst.p)}. "
-            f"{failed} of {fits} machines on the grid of C are above the tolerance."
+            f"duality gap of a chosen model: {worst.gap:.1e}, for p = {name_of(worst.p)}. {failed} "
+            f"of {fits} fits on the grid of C are above the tolerance."
         )
 
 

@@ -10,7 +10,7 @@ import re
 import tomllib
 from pathlib import Path
 
-EXTRAS = ("plot", "sequences", "sdp", "tables", "test")
+EXTRAS = ("plot", "sequences", "sdp", "tables", "excel", "cluster", "test")
 TOOLS = {"mypy", "ruff", "build", "hatchling", "multikernel"}
 
 

@@ -75,20 +75,22 @@ def test_another_package_of_that_name_is_not_taken_for_ours(tmp_path):
     (tmp_path / "experiments" / "__init__.py").touch()
     done = python("-m", "multikernel", "datasets", cwd=tmp_path)
     assert done.returncode == 1
-    assert f"hidden by another one of that name, in {tmp_path / 'experiments'}" in done.stderr
+    assert (
+        f"hidden by another package of the same name, in {tmp_path / 'experiments'}" in done.stderr
+    )
 
 
 @pytest.mark.usefixtures("elsewhere")
 @pytest.mark.parametrize("command", ["reproduce", "datasets"])
 def test_commands_outside_a_checkout_say_where_the_experiments_are(command):
     said = fail(command)
-    assert "in the source checkout of multikernel" in said and "pip install -e ." in said
+    assert "part of the multikernel source tree" in said and "pip install -e ." in said
 
 
 @pytest.mark.usefixtures("elsewhere")
 def test_data_sets_are_not_offered_outside_a_checkout():
     assert "datasets" not in mk.__all__ and "datasets" not in dir(mk)
-    with pytest.raises(ImportError, match="in the source checkout of multikernel"):
+    with pytest.raises(ImportError, match="part of the multikernel source tree"):
         mk.datasets
-    with pytest.raises(ImportError, match="in the source checkout of multikernel"):
+    with pytest.raises(ImportError, match="part of the multikernel source tree"):
         from multikernel import datasets  # noqa: F401

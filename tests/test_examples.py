@@ -12,15 +12,27 @@ from experiments import datasets
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SCRIPTS = sorted(EXAMPLES.glob("plot_*.py"))
-#: what cannot be had from scikit-learn; these examples are not part of the gallery
+#: Sets that scikit-learn does not offer; these examples are not part of the gallery.
 DATA = {"plot_promoters.py": "promoters"}
+#: Examples that take longer than the others. `make docs` runs them, too.
+LONG = (
+    "plot_norm_study",
+    "plot_uniform_is_hard_to_beat",
+    "plot_path",
+    "plot_alignment_study",
+    "plot_report",
+)
+RUNS = [
+    pytest.param(path, marks=[pytest.mark.slow] if path.stem in LONG else [], id=path.stem)
+    for path in SCRIPTS
+]
 
 
 def test_there_are_at_least_twelve():
     assert len(SCRIPTS) - len(DATA) >= 12
 
 
-@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.stem)
+@pytest.mark.parametrize("script", RUNS)
 def test_example_runs(script, tmp_path, monkeypatch, capsys):
     matplotlib = pytest.importorskip("matplotlib")
     matplotlib.use("Agg")

@@ -150,9 +150,9 @@ def test_bad_input():
         alignment_study(BANK, X, y, task="ranking")
     with pytest.raises(ValueError, match="grid must be positive finite numbers"):
         alignment_study(BANK, X, y, grid=[0.0])
-    with pytest.raises(ValueError, match="next fold leaves no points"):
+    with pytest.raises(ValueError, match="next fold leaves no samples"):
         alignment_study(BANK, X, y, grid=[1.0, 2.0], cv=KFold(2))
-    with pytest.raises(ValueError, match="next fold leaves no points"):
+    with pytest.raises(ValueError, match="next fold leaves no samples"):
         alignment_study(BANK, X, y, grid=[1.0, 2.0], cv=ShuffleSplit(1, random_state=0))
     with pytest.raises(ValueError, match="Every kernel is constant"):
         alignment_study(BANK, np.ones_like(X), y)

@@ -173,7 +173,7 @@ assert "datasets" not in dir(mk) and "datasets" not in mk.__all__
 mk.datasets
 """
     said = run(programs / "python", "-c", code, cwd=tmp_path, code=1)
-    assert said.splitlines()[-1].startswith("ImportError: The experiments of the papers and")
+    assert said.splitlines()[-1].startswith("ImportError: The paper experiments and")
 
 
 def test_a_stored_model_is_read_by_the_installed_package(installed, tmp_path):

@@ -24,6 +24,7 @@ from rich.progress import track
 
 from benchmarks import environments
 from benchmarks.runner import THREADS
+from multikernel._places import write_atomically
 
 from . import measure, methods, page, problems, rows, table, tuned, views
 from .methods import Maker
@@ -117,7 +118,7 @@ def main() -> None:
     found = rows.read(path)
     if found:
         text = table.whole(found, views.groups if options.views else table.groups)
-        path.with_suffix(".md").write_text(text)
+        write_atomically(path.with_suffix(".md"), text)
         print(text)
 
 

@@ -181,6 +181,7 @@ catboost = other(
 OURS: dict[str, Maker] = {
     "default": ours(),
     "loo": ours("loo", "tables"),
+    "loo, no shrinkage": ours(mk.LeaveOneOut(0.0), "tables"),
     "loo, learned scales": lambda r: ours("loo")(r).set_params(kernels=mk.learned_scales()),
     "loo, squared loss": ours("loo", "tables", loss="squared"),
     "loo, logistic loss": ours("loo", "tables", loss="logistic"),

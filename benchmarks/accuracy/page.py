@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from multikernel._places import write_atomically
+
 from . import findings, picture, problems, ranks, rows, table, views
 from .ranks import Errors
 from .rows import Row
@@ -20,6 +22,9 @@ PICTURE = DOCS / "images" / "accuracy-ranks.svg"
 #: Samples of the training parts of the main tables, and of those with more.
 MAIN_TRAIN, LARGE_TRAIN = 500, problems.MAX_TRAIN
 NOT_RUN = "Not run yet."
+#: Sets with few samples for the number of kernels, and the rules that are compared on them.
+SMALL = ("sonar", "wdbc", "musk1", "parkinsons")
+SHRINKAGES = ("loo", "loo, no shrinkage", "uniform")
 
 
 def usable(found: Sequence[Row], methods: Sequence[str]) -> bool:
@@ -58,6 +63,15 @@ def lost(found: Sequence[Row]) -> str:
 def single_sets(found: Sequence[Row]) -> str:
     methods = table.groups(found).get("defaults", [])
     return table.set_table(found, methods) if usable(found, methods) else NOT_RUN
+
+
+def shrinkage(found: Sequence[Row]) -> str:
+    """Mean errors on the small sets, with and without shrinkage of the weights."""
+    few = [row for row in found if row["set"] in SMALL]
+    if not usable(few, SHRINKAGES):
+        return NOT_RUN
+    errors = Errors.of(few, SHRINKAGES)
+    return f"{table.extent(errors)}.\n\n{table.set_table(few, SHRINKAGES)}"
 
 
 def several_views(found: Sequence[Row]) -> str:
@@ -113,6 +127,7 @@ def write() -> list[Path]:
         "against": lambda: against(main),
         "losses": lambda: lost(main),
         "rules": lambda: summary(main, "rules"),
+        "shrinkage": lambda: shrinkage(main),
         "loss functions": lambda: summary(main, "losses"),
         "tuned": lambda: summary(main, "tuned"),
         "large": lambda: summary(large, "defaults"),
@@ -121,7 +136,7 @@ def write() -> list[Path]:
         "sets": lambda: single_sets(main),
         "versions": lambda: versions([*main, *large, *of_views]),
     }
-    PAGE.write_text(filled(PAGE.read_text(), blocks))
+    write_atomically(PAGE, filled(PAGE.read_text(), blocks))
     methods = table.groups(main).get("defaults", [])
     if not usable(main, methods):
         return [PAGE]

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
+from multikernel._places import save_figure
+
 #: Inches of the picture's width, of one line of labels, and of the axis with the bar above it.
 WIDTH, LINE_HEIGHT, HEAD_HEIGHT = 8.5, 0.26, 0.9
 
@@ -82,5 +84,5 @@ def draw(
         )
     figure.subplots_adjust(0, 0, 1, 1)
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, metadata={"Date": None} if path.suffix == ".svg" else None)
+    save_figure(figure, path, metadata={"Date": None} if path.suffix == ".svg" else None)
     plt.close(figure)

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from multikernel._places import append_line, whole_lines
+
 from . import problems
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -20,14 +22,11 @@ def path(max_train: int, *, quick: bool = False, views: bool = False) -> Path:
 
 
 def read(path: Path) -> list[Row]:
-    if not path.exists():
-        return []
-    return [json.loads(line) for line in path.read_text().splitlines() if line]
+    return [json.loads(line) for line in whole_lines(path)]
 
 
 def append(path: Path, row: Row) -> None:
-    with path.open("a") as file:
-        file.write(json.dumps(row) + "\n")
+    append_line(path, json.dumps(row))
 
 
 def missing(

@@ -20,6 +20,7 @@ import numpy as np
 import torch
 
 import multikernel as mk
+from multikernel._places import write_atomically
 from multikernel.grams import engines
 
 from . import peers
@@ -250,7 +251,7 @@ def main() -> None:
     card = torch.cuda.get_device_name()
     print(f"\n{card}, torch {torch.__version__}\n\n{as_table(rows)}")
     if options.out:
-        options.out.write_text(json.dumps({"card": card, "rows": rows}, indent=1))
+        write_atomically(options.out, json.dumps({"card": card, "rows": rows}, indent=1))
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ from typing import Any
 from benchmarks.machine import cpu_name
 from benchmarks.scale.problems import SETS, arguments
 from benchmarks.scale.tables import write_tables
+from multikernel._places import append_line, whole_lines
 
 RESULTS = Path(__file__).parents[1] / "results" / "scale.jsonl"
 TASKS = [
@@ -40,10 +41,7 @@ TASKS = [
 
 def known() -> dict[str, dict[str, Any]]:
     """The latest row of every task."""
-    if not RESULTS.exists():
-        return {}
-    lines = RESULTS.read_text(encoding="utf-8").splitlines()
-    return {row["task"]: row for row in map(json.loads, lines)}
+    return {row["task"]: row for row in map(json.loads, whole_lines(RESULTS))}
 
 
 def measure(task: str) -> dict[str, Any]:
@@ -80,8 +78,7 @@ def main() -> None:
             "cpu": cpu_name(),
             "python": platform.python_version(),
         }
-        with RESULTS.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(row) + "\n")
+        append_line(RESULTS, json.dumps(row))
         print(task, {k: v for k, v in row.items() if k.endswith(("_s", "error", "ratio", "gb"))})
     write_tables(known())
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from multikernel._places import write_atomically
+
 Known = dict[str, dict[str, Any]]
 RESULTS = Path(__file__).parents[1] / "results" / "scale.md"
 
@@ -16,7 +18,7 @@ def write_tables(known: Known) -> None:
     parts = ["# Learning from features: time, memory and error\n"]
     parts.append("Made by `python -m benchmarks.scale`; CPU seconds on one thread.\n")
     parts += [rows_table(known), exact_table(known), peers_table(known)]
-    RESULTS.write_text("\n".join(part for part in parts if part), encoding="utf-8")
+    write_atomically(RESULTS, "\n".join(part for part in parts if part))
 
 
 def rows_table(known: Known) -> str:

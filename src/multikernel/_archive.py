@@ -5,9 +5,12 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import math
 import os
+import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -71,64 +74,91 @@ def read_archive(path: Path, name: str = MODEL) -> tuple[Any, list[np.ndarray]]:
         raise FileNotFoundError(f"There is no model file {str(path)!r}.")
     if path.is_dir():
         raise ModelFileError(f"{path} is a folder, not a model file.")
+    if not path.is_file():
+        raise ModelFileError(f"{path} is a device or a pipe; copy the model into a file first.")
+    _check_room(path, path.stat().st_size)
     data = path.read_bytes()
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = _members(path, archive)
             header = _header(path, archive, names, name)
-            parts = {name: archive.read(name) for name in names if name != HEADER}
+            parts = {name: _inflate(archive, name) for name in names if name != HEADER}
+    except ModelFileError:
+        raise
     except (
         zipfile.BadZipFile,
         zlib.error,
+        struct.error,
         EOFError,
         NotImplementedError,
+        OSError,
         RuntimeError,
+        ValueError,
     ) as error:
         raise ModelFileError(_what_is_wrong(path, data, error)) from None
     _compare(path, header, parts)
-    return _unpack(path, data, parts)
+    return _unpack(path, parts)
 
 
 def _members(path: Path, archive: zipfile.ZipFile) -> list[str]:
     """The names of the parts, none of which is inflated before its size and name were looked at."""
     parts = archive.infolist()
     names = [part.filename for part in parts]
-    twice = sorted({name for name in names if names.count(name) > 1})
+    twice = sorted(name for name, times in Counter(names).items() if times > 1)
     if twice:
         raise ModelFileError(f"{path} holds {twice[0]!r} twice: it was not written by mk.save.")
-    for name in names:
+    for part in parts:
+        name = part.filename
         if name != os.path.basename(name) or name in ("", ".", "..") or "\\" in name:
             raise ModelFileError(
-                f"{path} holds a part called {name!r}, which leads to another folder: it was not "
-                "written by mk.save, and nothing of it was loaded."
+                f"{path} holds a part called {name!r}, which points to another folder: it was not "
+                "written by mk.save, and nothing was loaded from it."
             )
-    size = sum(part.file_size for part in parts)
+        # The other methods cannot be told to stop at a size.
+        if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ModelFileError(
+                f"{path} holds {name!r} in a compression that mk.save does not use: it is damaged, "
+                "or was not written by mk.save."
+            )
+    _check_room(path, sum(part.file_size for part in parts))
+    return names
+
+
+def _check_room(path: Path, size: int) -> None:
     room = MAX_MEMORY_SHARE * psutil.virtual_memory().available
     if size > max(room, MIN_SIZE_LIMIT):
         raise ModelFileError(
             f"{path} would take {size / 1e9:.3g} GB of memory, more than half of the free "
-            f"{room / MAX_MEMORY_SHARE / 1e9:.3g} GB. If it is a model of yours, load it on a "
-            "larger machine."
+            f"{room / MAX_MEMORY_SHARE / 1e9:.3g} GB. If you trust the file, load it on a computer "
+            "with more memory."
         )
-    return names
+
+
+def _inflate(archive: zipfile.ZipFile, name: str) -> bytes:
+    """A part, inflated to the size that the archive promises and no further."""
+    with archive.open(name) as file:
+        return file.read(archive.getinfo(name).file_size + 1)
 
 
 def _header(path: Path, archive: zipfile.ZipFile, names: list[str], name: str) -> dict[str, Any]:
     if HEADER not in names:
         kind = "a skops file, but not one" if "schema.json" in names else "a zip archive, not one"
         raise ModelFileError(
-            f"{path} is {kind} that multikernel has written. Use mk.load for files of mk.save."
+            f"{path} is {kind} written by multikernel. mk.load reads only files written by mk.save."
         )
     try:
-        header = json.loads(archive.read(HEADER))
-        good = header["name"] in (MODEL, CHECKPOINT) and isinstance(header["format"], int)
+        header = json.loads(_inflate(archive, HEADER))
+        good = type(header["format"]) is int and header["format"] > 0
+        good = good and header["name"] in (MODEL, CHECKPOINT)
         good = good and isinstance(header["sha256"], dict)
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, RecursionError, TypeError, ValueError):
         good = False
     if not good:
-        raise ModelFileError(f"{path}: its header {HEADER} is damaged; restore it from a copy.")
+        raise ModelFileError(
+            f"{path}: the header {HEADER} is damaged; restore the file from a copy."
+        )
     if header["name"] != name:
-        raise ModelFileError(f"{path} is a {header['name']}, not a {name}.")
+        raise ModelFileError(f"{path} is a {header['name']} file, not a {name} file.")
     if header["format"] > FORMAT:
         raise ModelFileError(
             f"{path} has format {header['format']}, written by multikernel "
@@ -144,24 +174,27 @@ def _compare(path: Path, header: dict[str, Any], parts: dict[str, bytes]) -> Non
     changed += sorted(set(written) - set(parts))
     if changed:
         raise ModelFileError(
-            f"{path} has been changed since it was written: {', '.join(changed[:3])} "
-            f"{'is' if len(changed) == 1 else 'are'} not what the header says. "
-            "Restore it from a copy, or save the model again."
+            f"{path} was changed after it was written: {', '.join(changed[:3])} "
+            f"{'is' if len(changed) == 1 else 'are'} not what the header says. Restore the file "
+            "from a copy, or save the model again."
         )
 
 
-def _unpack(path: Path, data: bytes, parts: dict[str, bytes]) -> tuple[Any, list[np.ndarray]]:
+def _unpack(path: Path, parts: dict[str, bytes]) -> tuple[Any, list[np.ndarray]]:
     import skops.io  # type: ignore[import-untyped]
 
     try:
+        for name, part in parts.items():
+            if name.endswith(".npy"):
+                _check_array(part)
         for node in _nodes(json.loads(parts["schema.json"])):
             found = (node["__loader__"], node.get("__module__"), node.get("__class__"))
             if found not in NODES:
                 raise ModelFileError(
-                    f"{path} asks for {found[1]}.{found[2]} (as {found[0]}), which no model file "
-                    "holds: it was not written by mk.save, and nothing of it was loaded."
+                    f"{path} refers to {found[1]}.{found[2]} (as {found[0]}), which no model file "
+                    "contains: it was not written by mk.save, and nothing was loaded from it."
                 )
-        content = skops.io.loads(data, trusted=[])
+        content = skops.io.loads(_stored(parts), trusted=[])
         arrays = content["arrays"]
         description = json.loads(content["description"])
         if not all(isinstance(array, np.ndarray) for array in arrays):
@@ -174,6 +207,28 @@ def _unpack(path: Path, data: bytes, parts: dict[str, bytes]) -> tuple[Any, list
             f"{path} is not a readable model file ({type(error).__name__}: {error})."
         ) from error
     return description, list(arrays)
+
+
+def _check_array(data: bytes) -> None:
+    """Refuse an array whose head promises more, or less, than follows it."""
+    file = io.BytesIO(data)
+    version = np.lib.format.read_magic(file)
+    read = {
+        (1, 0): np.lib.format.read_array_header_1_0,
+        (2, 0): np.lib.format.read_array_header_2_0,
+    }
+    shape, _, dtype = read[version](file)
+    if dtype.hasobject or math.prod(shape) * dtype.itemsize != len(data) - file.tell():
+        raise ValueError(f"an array of shape {shape} and type {dtype} is not what follows")
+
+
+def _stored(parts: dict[str, bytes]) -> bytes:
+    """The parts that were compared with their digests, for skops: it inflates nothing itself."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    return buffer.getvalue()
 
 
 def _nodes(value: Any) -> Iterator[dict[str, Any]]:
@@ -191,15 +246,15 @@ def _nodes(value: Any) -> Iterator[dict[str, Any]]:
 
 def _what_is_wrong(path: Path, data: bytes, error: Exception) -> str:
     if not data:
-        return f"{path} is empty; the model was never written, or the disk was full."
+        return f"{path} is empty: the model was never written, or the disk was full."
     if data[:2] == b"PK":
         return f"{path} is damaged or cut short ({error}). Copy it again, or save the model again."
     if data[:1] == b"\x80":
         return (
             f"{path} looks like a pickle. mk.load does not read pickles, because they can run "
-            "code; write models with mk.save."
+            "code; save models with mk.save."
         )
-    return f"{path} is not a model file. Use mk.load for files that mk.save has written."
+    return f"{path} is not a model file. mk.load reads only files written by mk.save."
 
 
 def _digest(data: bytes) -> str:

@@ -36,10 +36,9 @@ def import_experiments(module: str | None = None) -> ModuleType:
     """
     if not has_experiments():
         raise ImportError(
-            "The experiments of the papers and the loaders of their data sets are in the source "
-            "checkout of multikernel, not in the installed package. Get a copy of the source (a "
-            "clone of the repository or the unpacked .tar.gz), run `pip install -e .` in its "
-            "folder, and try again."
+            "The paper experiments and the loaders of their data sets are part of the multikernel "
+            "source tree, not of the installed package. Get the source (clone the repository or "
+            "unpack the .tar.gz), run `pip install -e .` in its folder, and try again."
         )
     # Through `sys.path`, not from the file: worker processes inherit the path and import the
     # package by name. At its end, so that no other module of the checkout hides a user's own.
@@ -48,7 +47,8 @@ def import_experiments(module: str | None = None) -> ModuleType:
     package = importlib.import_module("experiments")
     if ROOT / "experiments" not in (Path(place).resolve() for place in package.__path__):
         raise ImportError(
-            f"The package `experiments` of {ROOT} is hidden by another one of that name, in "
-            f"{', '.join(package.__path__)}. Rename that one, or start Python in another folder."
+            f"The package `experiments` of {ROOT} is hidden by another package of the same name, "
+            f"in {', '.join(package.__path__)}. Rename the other package, or start Python in "
+            "another folder."
         )
     return importlib.import_module(f"experiments.{module}") if module else package

@@ -42,9 +42,9 @@ def fingerprint(parts: dict[str, Any]) -> dict[str, str]:
             found[name] = str(joblib.hash(value))
         except (PicklingError, AttributeError, TypeError) as error:
             raise TypeError(
-                f"checkpoint compares the problem with that of an earlier process, but {name} "
-                f"holds something that cannot be compared ({error}). Use functions that are "
-                "defined in a module, no lambdas, or checkpoint=None."
+                f"A checkpoint must recognise its problem in another process, but {name} contains "
+                f"something that cannot be compared ({error}). Use functions defined in a module "
+                "instead of lambdas, or checkpoint=None."
             ) from None
     return found
 
@@ -62,7 +62,7 @@ def journal_in(path: str | os.PathLike[str] | None, parts: dict[str, Any]) -> It
     place = check_checkpoint_place(path)
     known = fingerprint(parts)
     journal = Journal(read_entries(place, known))
-    journal.save = _Writer(place, known)
+    journal.save = _CheckpointWriter(place, known)
     started = time.monotonic()
     try:
         yield journal
@@ -70,7 +70,7 @@ def journal_in(path: str | os.PathLike[str] | None, parts: dict[str, Any]) -> It
         if journal.unsaved and time.monotonic() - started >= MIN_SECONDS_TO_KEEP:
             journal.flush()
         if isinstance(error, KeyboardInterrupt) and place.exists():
-            error.add_note(f"What was done is kept in {place}: fit again, and it goes on.")
+            error.add_note(f"Progress is saved in {place}; the next fit continues from it.")
         raise
     with suppress(FileNotFoundError):
         place.unlink()
@@ -81,7 +81,7 @@ def check_checkpoint_place(path: str | os.PathLike[str]) -> Path:
     place = check_place(path)
     if not os.access(place.parent, os.W_OK | os.X_OK):
         raise PermissionError(
-            f"checkpoint={str(place)!r}: the folder {place.parent} cannot be written to. Name a "
+            f"checkpoint={str(place)!r}: the folder {place.parent} is not writable. Choose a "
             "file in another folder."
         )
     return place
@@ -91,15 +91,15 @@ def read_entries(path: Path, known: dict[str, str]) -> list[Entry]:
     """The entries of a checkpoint, none if there is no file; another problem's is refused."""
     if not path.exists():
         return []
-    advice = f"Delete it to begin anew, or name another file than {str(path)!r}."
+    advice = "Delete the file to start again, or choose another file."
     try:
         description, arrays = read_archive(path, CHECKPOINT)
         written, entries = description["problem"], description["entries"]
-        decoder = _Arrays(arrays)
+        decoder = _JoinedArrays(arrays)
         found = [Entry(n, kind, asked, decoder.decode(told)) for n, kind, asked, told in entries]
     except (ModelFileError, LookupError, TypeError, ValueError) as error:
         raise CheckpointError(
-            f"checkpoint={str(path)!r} is damaged, or no checkpoint of multikernel. {advice}"
+            f"checkpoint={str(path)!r} is damaged or not a checkpoint of multikernel. {advice}"
         ) from error
     if written.get("multikernel") != __version__:
         raise CheckpointError(
@@ -117,7 +117,7 @@ def read_entries(path: Path, known: dict[str, str]) -> list[Entry]:
 
 
 @dataclass
-class _Writer:
+class _CheckpointWriter:
     """Writes entries to the file; if that fails, says so once and lets the work go on."""
 
     path: Path
@@ -125,7 +125,7 @@ class _Writer:
     has_failed: bool = False
 
     def __call__(self, entries: list[Entry]) -> None:
-        arrays = _Arrays()
+        arrays = _JoinedArrays()
         described = [[e.name, e.kind, e.asked, arrays.encode(e.answers)] for e in entries]
         description = {"problem": self.known, "entries": described}
         try:
@@ -133,8 +133,8 @@ class _Writer:
         except OSError as error:
             if not self.has_failed:
                 warnings.warn(
-                    f"checkpoint={str(self.path)!r} could not be written ({error}). The fit goes "
-                    "on without it.",
+                    f"checkpoint={str(self.path)!r} could not be written ({error}). The fit "
+                    "continues without it.",
                     UserWarning,
                     stacklevel=2,
                 )
@@ -142,7 +142,7 @@ class _Writer:
 
 
 @dataclass
-class _Arrays:
+class _JoinedArrays:
     """All arrays of a type end to end, since every array of an archive is a file of its own."""
 
     given: list[np.ndarray] = field(default_factory=list)

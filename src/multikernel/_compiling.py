@@ -81,8 +81,8 @@ def say_once(reason: Exception) -> None:
         return
     _SAID.append(str(reason))
     warnings.warn(
-        f"Compiled code cannot be kept on disk ({reason}), so every process compiles again what it "
-        "needs, which takes seconds. Let NUMBA_CACHE_DIR name a folder that can be written to.",
+        f"Compiled code cannot be kept on disk ({reason}), so every process compiles it again, "
+        "which takes several seconds. Set NUMBA_CACHE_DIR to a writable folder.",
         CompileCacheWarning,
         stacklevel=2,
     )

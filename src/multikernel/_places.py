@@ -1,11 +1,31 @@
-"""Files that are written completely or not at all."""
+"""Files that are written completely or not at all.
+
+A file is written beside its place, under a name of its own that ends in ``.part``, and takes its
+name when it is whole: at every moment there is the old file or the new one. A process that is
+killed leaves its part behind. The writer holds a lock on it, which the system lifts when the
+process ends, so that the next one that writes to the same place can tell parts of the dead from
+those of the living, and removes the former.
+"""
 
 from __future__ import annotations
 
+import csv
+import io
 import os
-import tempfile
-from contextlib import suppress
+import secrets
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import IO, Any
+
+try:
+    import fcntl
+except ImportError:  # Windows, which removes no file that is open
+    fcntl = None  # type: ignore[assignment]
+
+#: Bytes of a file's name that the name of its part repeats; file systems allow 255 in all.
+MAX_PREFIX = 120
 
 
 def check_place(path: str | os.PathLike[str]) -> Path:
@@ -14,24 +34,136 @@ def check_place(path: str | os.PathLike[str]) -> Path:
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file to write to.")
     if not path.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {path.parent} to write {path.name} to.")
+        raise FileNotFoundError(
+            f"There is no folder {path.parent}, so {path.name} cannot be written."
+        )
     return path
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that it appears with all its content or not at all."""
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".part", dir=path.parent)
+@contextmanager
+def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """A new file to write to, which takes the place of ``path`` when the block ends.
+
+    After an error it is removed, and ``path`` is as it was. Pipes and devices are written to
+    themselves, and links are followed. An old file passes its permissions on to the new one.
+    """
+    path = check_place(path)
+    if path.exists() and not path.is_file():
+        yield path
+        return
+    place = Path(os.path.realpath(path))
+    _remove_parts_of_the_dead(place)
+    part, lock = _new_part(place)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        # mkstemp makes files that only their owner can read.
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(name, 0o666 & ~umask)
-        os.replace(name, path)
+        mode = os.fstat(lock.fileno()).st_mode  # what the umask leaves
+        with suppress(FileNotFoundError):
+            mode = place.stat().st_mode
+        os.chmod(part, 0o600)  # nobody else reads it before it is done
+        yield part
+        os.fsync(lock.fileno())
+        os.chmod(part, stat.S_IMODE(mode))
+        if fcntl is None:
+            lock.close()  # Windows does not rename files that are open
+        os.replace(part, place)
     except BaseException:
+        if fcntl is None:
+            lock.close()
         with suppress(OSError):
-            os.unlink(name)
+            os.unlink(part)
         raise
+    finally:
+        lock.close()
+
+
+def write_atomically(path: str | os.PathLike[str], data: bytes | str) -> Path:
+    """Write a file, texts as UTF-8, so that it appears with all its content or not at all."""
+    with replacing(path) as part:
+        if isinstance(data, str):
+            part.write_text(data, encoding="utf-8", newline="\n")
+        else:
+            part.write_bytes(data)
+    return Path(path)
+
+
+def write_csv(path: str | os.PathLike[str], rows: Sequence[Mapping[str, Any]]) -> Path:
+    """Write rows with the same keys as CSV; the keys are the first line."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return write_atomically(path, text.getvalue())
+
+
+def save_figure(figure: Any, path: str | os.PathLike[str], **options: Any) -> Path:
+    """Write a figure of matplotlib in the format that the file's name says."""
+    with replacing(path) as part:
+        figure.savefig(part, format=Path(path).suffix[1:], **options)
+    return Path(path)
+
+
+def whole_lines(path: str | os.PathLike[str]) -> list[str]:
+    """The lines of a journal without what a writer that was killed left unfinished at its end."""
+    if not os.path.exists(path):
+        return []
+    text = Path(path).read_text(encoding="utf-8", errors="replace")
+    return text[: text.rfind("\n") + 1].splitlines()
+
+
+def append_line(path: str | os.PathLike[str], line: str) -> None:
+    """Append a line to a journal; an unfinished last line is replaced."""
+    with open(path, "ab+") as file:
+        file.seek(0)
+        content = file.read()
+        file.truncate(content.rfind(b"\n") + 1)
+        file.write(line.encode() + b"\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _prefix(place: Path) -> str:
+    name = f".{place.name}"
+    while len(os.fsencode(name)) > MAX_PREFIX:
+        name = name[:-1]
+    return f"{name}."
+
+
+def _new_part(place: Path) -> tuple[Path, IO[bytes]]:
+    """A new, empty file beside a place, and the open file that holds its lock."""
+    while True:
+        # Not tempfile: its files are for their owner only, whatever the umask says.
+        part = place.with_name(f"{_prefix(place)}{secrets.token_hex(8)}.part")
+        lock = open(part, "xb")  # noqa: SIM115
+        if not _locked(lock) or os.fstat(lock.fileno()).st_nlink:
+            return part, lock
+        lock.close()  # it was taken for one of the dead before it was locked
+
+
+def _locked(file: IO[bytes]) -> bool:
+    """Whether the lock of a file was free and is ours now; where there are no locks, it is not."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # somebody has it, or the file system knows no locks
+        return False
+    return True
+
+
+def _remove_parts_of_the_dead(place: Path) -> None:
+    prefix = _prefix(place)
+    with suppress(OSError), os.scandir(place.parent) as entries:
+        for entry in entries:
+            if entry.name.startswith(prefix) and entry.name.endswith(".part"):
+                _remove_if_dead(entry)
+
+
+def _remove_if_dead(entry: os.DirEntry[str]) -> None:
+    with suppress(OSError):
+        if not entry.is_file(follow_symlinks=False):
+            return
+        if fcntl is None:
+            os.unlink(entry.path)  # Windows refuses while its writer has it open
+            return
+        with open(entry.path, "rb") as file:
+            if _locked(file):
+                os.unlink(entry.path)

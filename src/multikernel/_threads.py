@@ -61,7 +61,7 @@ def _set(library: Any, count: int) -> None:
         release(force=True)
 
 
-class _Limit:
+class _BlasLimit:
     """One BLAS thread, as long as any thread of the process is in need of it.
 
     The number is one of the whole process. If every thread restored what it had found, one that
@@ -119,7 +119,7 @@ class _Limit:
             self.before = None
 
 
-_limit = _Limit()
+_limit = _BlasLimit()
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_limit.after_fork)
 

@@ -38,7 +38,7 @@ class AlignmentStudy:
     uncentered : array of shape (p,)
         The same without centring (Cristianini et al.).
     scores : array of shape (p,)
-        Accuracy, or ``1 - RMSE``, on held-out points: the mean over the folds.
+        Accuracy, or ``1 - RMSE``, on held-out samples: the mean over the folds.
     deviations : array of shape (p,)
         Standard deviation of the scores over the folds.
     task : {"classification", "regression"}
@@ -140,30 +140,30 @@ def alignment_study(
     n_jobs: int | None = None,
     random_state: int | None = 0,
 ) -> AlignmentStudy:
-    """Alignment of each kernel with the target against the accuracy it reaches alone.
+    """Compare the alignment of each kernel with the target to the accuracy it reaches alone.
 
     Parameters
     ----------
     bank : KernelBank, list of kernels, "precomputed" or None
         As ``kernels`` of :class:`MultiKernelClassifier`; at least two kernels.
     X, y
-        The sample. More than two classes are one machine each against the rest.
+        The sample. With more than two classes there is one classifier per class against the rest.
     task : {"classification", "regression"} or None, default=None
-        None takes whole numbers and text for classes. With ``"regression"``, two classes as
-        numbers are regressed on.
+        None treats whole numbers and text as classes. ``"regression"`` also accepts two classes
+        coded as numbers.
     grid : float or sequence of float, default=1.0
-        C of the support vector machine, or the ridge of the regression. Among several values the
-        best is chosen for each kernel and fold on the points that the *next* fold holds out, which
-        are not trained on then: three folds of five for training, one for choosing, one for
-        scoring, as in the paper.
+        C of the support vector machine, or the ridge penalty of the regression. Of several values
+        the best is chosen for each kernel and fold on the samples that the *next* fold holds out,
+        which are then not used for training: three folds of five for training, one for choosing,
+        one for scoring, as in the paper.
     learner : callable or None, default=None
-        What makes a learner from a value of the grid; None for
+        A function that makes a learner from a value of the grid; None for
         :class:`multikernel.learners.SVM` or :class:`multikernel.learners.Ridge`.
     cv : int, splitter or iterable of splits, default=None
         None for 5 folds, stratified for classes, shuffled by ``random_state``.
     normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
-        For the machines, whose kernels are centred. Alignments do not depend on scale, with the
-        exception of ``"spherical"``, which is applied to the centred kernels only.
+        For the predictors, whose kernels are centred. Alignments do not depend on scale, except for
+        ``"spherical"``, which is applied to the centred kernels only.
     n_jobs : int or None, default=None
         Threads for passes over the kernels.
     random_state : int or None, default=0
@@ -224,8 +224,9 @@ def alignment_study(
             train = np.setdiff1d(train, choosing)
             if not len(choosing) or not len(train):
                 raise ValueError(
-                    f"Fold {fold}: the next fold leaves no points to choose among the {len(values)}"
-                    " values of grid. Use disjoint test folds, at least 3, or one value."
+                    f"Fold {fold}: the next fold leaves no samples to choose among the "
+                    f"{len(values)} values of grid. Use at least 3 disjoint test folds, or a "
+                    "single value."
                 )
         part = grams.take(train).corrected(True, normalize)
         plain = raw.take(train).corrected(False, "frobenius")

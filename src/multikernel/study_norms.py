@@ -236,8 +236,8 @@ def norm_study(
 ) -> NormStudy:
     """lp-norm multiple kernel learning for several norms and sample sizes, scored on test samples.
 
-    In every repetition the sample is divided anew: one part to train on, and two equal parts to
-    choose C (or alpha) and to score. Training sets of each size are drawn from the first part.
+    Every repetition splits the sample again: one part to train on, and two equal parts to choose C
+    (or alpha) and to score. Training sets of each size are drawn from the first part.
 
     Parameters
     ----------
@@ -247,13 +247,13 @@ def norm_study(
     X, y
         The sample.
     task : {"classification", "regression"} or None, default=None
-        None takes whole numbers and text for classes.
+        None treats whole numbers and text as classes.
     norms : sequence of float, default=(1, 4/3, 2)
         Exponents p of the block norm, at least 1.
     sizes : sequence of int or None, default=None
         Training samples; None for a quarter, a half and all of those that are not held out.
     grid : float or sequence of float, default=(0.01, 0.1, 1, 10)
-        Values of C, or of alpha. Among equal scores the smallest C, or largest alpha, is taken.
+        Values of C, or of alpha. If scores are equal, the smallest C or largest alpha is chosen.
     repetitions : int, default=5
     held_out : float, default=0.5
         Share of the sample to choose on and to test on, half of it for each.
@@ -287,7 +287,7 @@ def norm_study(
     repetitions = check_count("repetitions", repetitions)
     if isinstance(bank, str):
         raise ValueError(
-            f"norm_study: bank={bank!r} has no samples to draw. For kernel matrices use "
+            f"norm_study: bank={bank!r} has no samples to draw from. For kernel matrices use "
             "mk.precomputed(K) with X = mk.sample_ids(n)."
         )
     # Parameters that depend on the inputs are set once, so that all models have the same kernels.

@@ -46,13 +46,13 @@ def test_classes_come_with_probabilities(folder, tmp_path):
     said = succeed("fit", folder, "-y", "kind", "--drop", "price", *BANK, *RANK, "-o", model)
     assert "3 files, 300 rows in 3 pieces, 5 columns" in said.stderr
     assert "Classification with 3 classes: ape (100), bee (100), cat (100)" in said.stderr
-    assert "features stand for the samples" in said.stdout
+    assert "features approximate the kernels" in said.stdout
     found = answer("predict", model, folder)
     assert found["score"]["value"] > 0.8
     probabilities = {f"probability_{name}" for name in ("ape", "bee", "cat")}
     assert set(found["columns"]) == {"prediction", *probabilities}
     answer("fit", folder, "-y", "kind", "--drop", "price", *BANK, *RANK, "--loss", "logistic",
-           "--C", 1, "-o", model)  # fmt: skip
+           "--C", 1, "-o", model, "--force")  # fmt: skip
     assert answer("predict", model, folder)["score"]["value"] > 0.8
 
 
@@ -74,8 +74,11 @@ def test_a_file_in_chunks_with_views(folder, tmp_path):
         (("-y", "prize"), "no target column 'prize'. Did you mean 'price'"),
         ((), "Name the column to predict with --target"),
         (("-y", "price", "-w", "alignf", "-w", "l1"), "takes one --weighting"),
-        (("-y", "price", "--C", "1"), "--C is not for regression"),
-        (("-y", "price", "--categories", "kernel"), "--categories kernel is not for --chunks"),
+        (("-y", "price", "--C", "1"), "--C does not apply to regression"),
+        (
+            ("-y", "price", "--categories", "kernel"),
+            "--categories kernel cannot be used with --chunks",
+        ),
         (("-y", "price", "--approximation", "Nystrom(5)"), "'Nystrom' is not known. Did you mean"),
         (("-y", "price", "--scheduler", "tcp://127.0.0.1:9"), "No scheduler answers at"),
     ],
@@ -91,7 +94,7 @@ def test_options_of_chunks_need_chunks(folder, tmp_path):
     path = folder / "part-0.csv"
     for option in (RANK, ("--loss", "squared")):
         said = fail("fit", path, "-y", "price", *option, "-o", tmp_path / "m.skops")
-        assert f"{option[0]} is for --chunks" in said
+        assert f"{option[0]} needs --chunks" in said
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ def test_fit_says_what_it_found_and_did(animals, tmp_path):
     done = succeed("fit", animals, "--target", "kind", "--drop", "price", "-o", model, "--folds", 3)
     assert "90 rows, 3 columns to learn from" in done.stderr
     assert "Classification with 3 classes: ape (30), bee (30), cat (30)" in done.stderr
-    assert "holds texts" in done.stderr and f"Model: {model}" in done.stderr
+    assert "text values" in done.stderr and f"Model: {model}" in done.stderr
     assert (
         done.stdout.startswith("Accuracy 0.") and "(always answering 'ape': 0.333)" in done.stdout
     )
@@ -39,7 +39,8 @@ def test_fit_answers_machines_and_can_be_quiet(animals, tmp_path):
         said["kernels"][0]
     )
     assert said["duality_gap"] < 1e-6
-    done = succeed("fit", animals, "-y", "price", "--drop", "kind", "-o", model, "-q", "--alpha", 1)
+    done = succeed("fit", animals, "-y", "price", "--drop", "kind", "-o", model, "-q", "--alpha", 1,
+                   "--force")  # fmt: skip
     assert done.stdout == "" and done.stderr == ""
 
 
@@ -173,13 +174,14 @@ def test_progress_is_shown_to_those_who_watch(options, animals, tmp_path, monkey
     assert mk.load(model).estimator.verbose == 0
     if not options:
         assert "cross-validation" in done.stderr and "100%" in done.stderr
-    quiet = succeed("fit", animals, "-y", "kind", "-o", model, "--folds", 2, "-q", *options)
+    quiet = succeed("fit", animals, "-y", "kind", "-o", model, "--folds", 2, "-q", *options,
+                    "--force")  # fmt: skip
     assert quiet.stderr == ""
 
 
 def test_wrong_options_are_explained(animals, tmp_path):
     model = tmp_path / "a.skops"
-    assert "--alpha is not for classification" in fail(
+    assert "--alpha does not apply to classification" in fail(
         "fit", animals, "-y", "kind", "-o", model, "--alpha", 1
     )
     assert "'alignff' is not known" in fail("fit", animals, "-y", "kind", "-w", "alignff")
@@ -235,7 +237,7 @@ def test_a_model_file_without_probabilities_still_predicts(trained, tmp_path):
     old = tmp_path / "old.skops"
     mk.save(loaded, old)
     said = succeed("predict", old, data)
-    assert "holds no probabilities" in said.stderr
+    assert "has no probabilities" in said.stderr
     assert said.stdout.splitlines()[0] == "prediction"
 
 
@@ -277,7 +279,7 @@ def test_models_of_the_library_predict_too(animals, tmp_path, columns):
     write_csv(data, {name: columns[name] for name in ("size", "weight", "price")})
     said = answer("predict", model, data, "--target", "price")
     assert said["score"]["name"] == "R²" and said["score"]["value"] > 0.9
-    assert "reads 2 columns without names, the data have 3" in fail("predict", model, data)
+    assert "reads 2 unnamed columns, but the data have 3" in fail("predict", model, data)
     mk.save(mk.MultiKernelOneClass().fit(X), model)
     write_csv(data, {name: columns[name] for name in ("size", "weight")})
     assert set(answer("predict", model, data)["columns"]) == {"prediction"}
@@ -323,6 +325,7 @@ def test_certificates_doubt_kernels_that_have_seen_the_sample(animals, tmp_path)
         model,
         "--C",
         1,
+        "--force",
     )
     doubt = "kernels fixed before the sample is seen"
     succeed(*plain)

@@ -52,11 +52,11 @@ def test_a_fit_goes_on_and_gives_the_same_model(table, tmp_path, monkeypatch, sa
     with monkeypatch.context() as patch:
         interrupt_at(patch, mk.MultiKernelClassifierCV, "_score_cell", 3)
         done = call("fit", table, *FIT, "--out", out)
-    assert done.exit_code == 130 and "--resume goes on" in done.stderr.replace("\n", " ")
+    assert done.exit_code == 130 and "add --resume to continue" in done.stderr.replace("\n", " ")
     assert checkpoint.exists() and not out.exists()
 
     said = fail("fit", table, *FIT, "--out", out)
-    assert "Go on with --resume, or delete it" in said and checkpoint.exists()
+    assert "Continue it with --resume, or start again with --force" in said and checkpoint.exists()
     assert "other values of" in fail("fit", table, *FIT, "--C", "3", "--out", out, "--resume")
 
     with monkeypatch.context() as patch:
@@ -86,7 +86,7 @@ def test_a_short_fit_that_is_interrupted_leaves_nothing(table, tmp_path, monkeyp
 def test_a_damaged_checkpoint_is_refused(table, tmp_path):
     (tmp_path / "a.skops.checkpoint").write_bytes(b"PK nothing")
     said = fail("fit", table, *FIT, "--out", tmp_path / "a.skops", "--resume")
-    assert "is damaged" in said and "Delete it" in said
+    assert "is damaged" in said and "Delete the file" in said
 
 
 def test_a_comparison_goes_on_with_the_same_scores(table, tmp_path, monkeypatch, save_always):
@@ -109,7 +109,7 @@ def test_a_comparison_goes_on_with_the_same_scores(table, tmp_path, monkeypatch,
 def test_resume_needs_a_place(table):
     assert "give --out or --report" in fail("compare", table, *COMPARE, "--resume")
     said = fail("fit", table, *FIT, "--chunks", "--resume", "--out", table.with_suffix(".skops"))
-    assert "--resume is not for --chunks" in said
+    assert "--resume cannot be used with --chunks" in said
 
 
 SCRIPT = """

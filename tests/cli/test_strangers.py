@@ -72,7 +72,7 @@ def test_places_that_cannot_be_written_are_refused_before_any_work(
 @pytest.mark.parametrize("name", ["scores.xyz", "scores", "scores.svm", "scores.parquet.gz"])
 def test_formats_that_cannot_be_written_are_refused_before_any_work(name, table, tmp_path):
     message = fail("compare", table, "-y", "y", "--out", tmp_path / name)
-    assert "Tables are not written to files like" in message and ".csv" in message
+    assert "Cannot write a table to a file like" in message and ".csv" in message
     assert list(tmp_path.iterdir()) == [table]
 
 

@@ -76,7 +76,8 @@ def test_a_gap_far_into_a_file_is_named(model, tmp_path, small_chunks):
     columns["size"][77] = None
     write_columns(columns, tmp_path / "new.csv")
     (tmp_path / "out.csv").write_text("what was there")
-    said = fail("predict", model / "kind.skops", tmp_path / "new.csv", "-o", tmp_path / "out.csv")
+    out = tmp_path / "out.csv"
+    said = fail("predict", model / "kind.skops", tmp_path / "new.csv", "-o", out, "--force")
     assert "Column 'size' is missing in row 77 of new.csv" in said
     assert (tmp_path / "out.csv").read_text() == "what was there"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["new.csv", "out.csv"]

@@ -169,7 +169,7 @@ def test_libsvm_files_keep_their_numbering(tmp_path):
 )
 def test_the_kind_of_problem_is_found(values, task):
     found = find_target(Frame.of({"y": values}), "y")
-    assert found.task == task and "'y' holds" in found.reason
+    assert found.task == task and "'y' has" in found.reason
 
 
 def test_labels_keep_their_type():
@@ -178,14 +178,14 @@ def test_labels_keep_their_type():
     halves = find_target(Frame.of({"y": [0.5, 1.5] * 5}), "y", "classification")
     assert set(halves.values) == {"0.5", "1.5"}
     forced = find_target(Frame.of({"y": [0.0, 1.0] * 5}), "y", "regression")
-    assert forced.values.dtype == float and forced.reason == "as asked"
+    assert forced.values.dtype == float and forced.reason == "as requested"
 
 
 @pytest.mark.parametrize(
     ("values", "task", "message"),
     [
         ([1.0, np.nan, 2.0, np.nan], "auto", "missing in 2 of 4 rows"),
-        (["a"] * 4, "auto", "'a' in all rows"),
+        (["a"] * 4, "auto", "'a' in every row"),
         (["a", "b", "c", "d"], "auto", "4 classes in 4 rows"),
         (["a", "b"] * 3, "regression", "regression needs numbers"),
         ([1.0, np.inf, 2.0], "regression", "infinite"),
@@ -244,11 +244,13 @@ def test_numbers_can_be_categories_and_names_cannot():
     frame = Frame.of({"code": [3.0, 1.0, 3.0], "said": ["no way", "ok then", "why not"]})
     encoder = TableEncoder.fit(frame.without(["said"]), categorical=["code"])
     assert encoder.names == ["code=1", "code=3"]
-    with pytest.raises(DataError, match=r"'said' holds 3 different texts in 3 rows.*--drop said"):
+    with pytest.raises(
+        DataError, match=r"'said' holds 3 distinct text values in 3 rows.*--drop said"
+    ):
         TableEncoder.fit(frame)
     with pytest.raises(DataError, match="no column 'size'"):
         TableEncoder.fit(frame, categorical=["size"])
-    with pytest.raises(DataError, match="no column left"):
+    with pytest.raises(DataError, match="No columns are left"):
         TableEncoder.fit(Frame.of({"y": [1.0]}).without(["y"]))
 
 

@@ -5,9 +5,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from multikernel import Gaussian, Linear
 from multikernel.estimators.spectral import SpectralKernelClassifier
 
-MARK = (
-    "-1 marks a point without a label, as in sklearn.semi_supervised; the check has it as a class"
-)
+MARK = "-1 marks an unlabelled sample, as in sklearn.semi_supervised; the check has it as a class"
 
 
 @parametrize_with_checks(

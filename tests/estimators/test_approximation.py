@@ -221,7 +221,7 @@ def test_rows_in_chunks_give_the_same(data):
         regressor(approximation=None).fit(open_rows(X, y))
     with pytest.raises(ValueError, match="have no target"):
         regressor().fit(open_rows(X))
-    with pytest.raises(ValueError, match="bring their targets"):
+    with pytest.raises(ValueError, match="carry their own targets"):
         regressor().fit(open_rows(X, y), y)
 
 
@@ -259,7 +259,7 @@ def test_auto_is_exact_until_memory_runs_out(data):
     [
         ({"approximation": "nystroem"}, "approximation must be None"),
         ({"normalize": "spherical"}, "normalize='spherical' divides by the length"),
-        ({"missing": "ignore"}, "missing='ignore' holds all kernel matrices"),
+        ({"missing": "ignore"}, "missing='ignore' keeps all kernel matrices"),
         ({"approximation": mk.Nystroem(rank=601)}, "rank=601.*600"),
     ],
 )
@@ -274,7 +274,7 @@ def test_streams_need_a_squared_loss_and_features(data):
     with pytest.raises(ValueError, match="partial_fit needs loss='squared'"):
         classifier(loss="hinge").partial_fit(X, labels)
     assert not hasattr(classifier(approximation=None), "partial_fit")
-    with pytest.raises(ValueError, match="certify_approximation is for"):
+    with pytest.raises(ValueError, match="certify_approximation needs an estimator"):
         regressor(approximation=None).fit(X, labels).certify_approximation(X, labels)
     with pytest.raises(ValueError, match="class_weight='balanced'"):
         classifier(loss="squared", class_weight="balanced").partial_fit(X, labels)
@@ -294,7 +294,7 @@ def test_other_rules_and_constants_take_no_pass(data):
         model.set_params(**change).refit()
         fresh = clone(model).fit(open_rows(X, y))
         assert np.array_equal(model.predict(X), fresh.predict(X))
-    with pytest.raises(ValueError, match="refit learns again"):
+    with pytest.raises(ValueError, match="refit reuses the sums"):
         regressor(approximation=None).fit(X, y).refit()
 
 
@@ -340,9 +340,9 @@ def fold_of_rows(X, n_folds):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scoring": "neg_mean_absolute_error"}, "squared errors of folds only"),
+        ({"scoring": "neg_mean_absolute_error"}, "can only score folds by squared error"),
         ({"cv": [([0, 1], [2])]}, "cv must be a number of folds"),
-        ({"loss": "epsilon_insensitive"}, "needs loss='squared'"),
+        ({"loss": "epsilon_insensitive"}, "works only with loss='squared'"),
     ],
 )
 def test_searches_say_what_sums_cannot_do(data, options, message):

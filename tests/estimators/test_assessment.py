@@ -30,7 +30,7 @@ def test_signal_is_told_beside_the_baseline():
     assert accuracy.standard_error >= np.std(scores, ddof=1) / np.sqrt(5)
     assert accuracy.baseline == pytest.approx(1 / 3) and found.verdict == "learned"
     assert found.headline.startswith("Accuracy 0.9") and found.headline.endswith(
-        "better than that."
+        "better than the baseline."
     )
     assert found.remarks == [] and found.never == ()
 

@@ -156,7 +156,7 @@ def test_the_kernels_are_values():
     assert given != mk.precomputed([symmetric], symmetric=False)
 
 
-REASON = "'lopsided' was given with symmetric=False.*needed here.*VotedKernelClassifier"
+REASON = "'lopsided' was passed with symmetric=False.*needed here.*VotedKernelClassifier"
 
 
 @pytest.mark.parametrize(
@@ -200,11 +200,11 @@ def test_every_estimator_is_tried():
 
 def test_products_and_plain_functions_refuse_them_as_well():
     lop, _ = bank()
-    with pytest.raises(ValueError, match="was given with symmetric=False"):
+    with pytest.raises(ValueError, match="was passed with symmetric=False"):
         mk.MultiKernelClassifier([lop * lop, mk.precomputed([np.eye(90)])[0]]).fit(IDS, Y)
-    with pytest.raises(ValueError, match="was given with symmetric=False"):
+    with pytest.raises(ValueError, match="was passed with symmetric=False"):
         mk.alignment_study(bank(), IDS, Y)
-    with pytest.raises(ValueError, match="was given with symmetric=False"):
+    with pytest.raises(ValueError, match="was passed with symmetric=False"):
         bank().plan(IDS).grams(IDS, budget=MemoryBudget.of(None))
 
 

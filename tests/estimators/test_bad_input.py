@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -146,10 +147,10 @@ def test_predict_before_fit(Estimator):
 @everyone
 def test_text_where_numbers_are_needed(Estimator):
     table = pd.DataFrame(X, columns=list("abcd")).assign(town="Ulm", kind="x")
-    refuses(r"categories \('town', 'kind'\).*would take for numbers", Estimator(BANK), table)
+    refuses(r"category columns \('town', 'kind'\).*would treat as numbers", Estimator(BANK), table)
     one = table.drop(columns="kind")
     category = one.assign(town=one["town"].astype("category"))
-    refuses(r"categories \('town'\).*use mk.Overlap", Estimator(BANK), category)
+    refuses(r"category columns \('town'\).*use mk.Overlap", Estimator(BANK), category)
     dated = one.assign(town=pd.Timestamp("2020-01-01"))
     refuses(r"'town' is of type datetime64", Estimator(BANK), dated)
     refuses(r"X must be numeric", Estimator(BANK), np.full((75, 2), "a"))
@@ -259,7 +260,7 @@ def test_shapes_of_given_matrices():
         mk.precomputed(np.eye(3))
     with pytest.raises(ValueError, match=r"at least one matrix; got none"):
         mk.precomputed([])
-    with pytest.raises(ValueError, match=r"2 matrices came with 1 names"):
+    with pytest.raises(ValueError, match=r"Got 1 names for 2 matrices"):
         mk.precomputed([np.eye(3), np.eye(3)], names=["a"])
     with pytest.raises(ValueError, match=r"'precomputed\[0\]': expected numbers; got dtype <U1"):
         mk.precomputed([np.full((3, 3), "a")])
@@ -397,11 +398,11 @@ def test_columns_that_name_nothing():
     [
         ({"a": mk.Gaussian()}, r"View 'a' must be a pair .*got Gaussian"),
         ({"a": (mk.Gaussian(), [0], 3)}, r"View 'a' must be a pair"),
-        ({"a": (mk.Gaussian(columns=0), [1])}, r"View 'a': .*cannot be given columns"),
+        ({"a": (mk.Gaussian(columns=0), [1])}, r"View 'a': .*cannot be restricted to columns"),
         ({"a": (mk.Gaussian(), [])}, r"View 'a'.*at least one column; got \[\]"),
         ({"a": (5, [0])}, r"View 'a'.*5"),
         ({"a": (mk.per_feature(), [0, 1])}, r"View 'a'.*per_feature"),
-        ({"a": (mk.precomputed([np.eye(3)]), [0])}, r"View 'a'.*cannot be given columns"),
+        ({"a": (mk.precomputed([np.eye(3)]), [0])}, r"View 'a'.*cannot be restricted to columns"),
         ({}, r"at least one"),
         ([1], r"mapping|dict"),
     ],
@@ -472,7 +473,7 @@ def test_searches(Estimator):
     grid = "Cs" if Estimator is ClassifierCV else "alphas"
     for values in ([], [-1.0], [1.0, 0.0], ["a"], [np.nan], [np.inf], [[]]):
         refuses(
-            rf"{grid} must be positive finite numbers, at least one; got",
+            rf"{grid} must be one or more positive finite numbers; got",
             Estimator(BANK, **{grid: values}),
         )
     for values in (1.0, None):
@@ -619,8 +620,8 @@ def test_a_bank_that_does_not_fit_the_budget():
         (lambda: mk.Polynomial(2.5), "Polynomial: degree must be a positive whole number; got 2.5"),
         (lambda: mk.Sigmoid(coef0="a"), "Sigmoid: coef0 must be a finite number; got 'a'"),
         (lambda: -1.0 * mk.Linear(), "factor .*must be a positive finite number; got -1.0"),
-        (lambda: mk.Linear() ** 0.5, "a power that is not whole"),
-        (lambda: mk.KernelBank([mk.Linear()], names=["a", "b"]), "1 kernels came with 2 names"),
+        (lambda: mk.Linear() ** 0.5, "a fractional power"),
+        (lambda: mk.KernelBank([mk.Linear()], names=["a", "b"]), "Got 2 names for 1 kernels"),
         (lambda: mk.per_feature(5), "per_feature needs a kernel on vectors .*got 5"),
         (lambda: mk.per_feature(mk.Linear(columns=1)), "selects its own. Use per_feature"),
         (lambda: mk.gaussians(1.0), "gammas.*got 1.0"),
@@ -632,3 +633,16 @@ def test_a_bank_that_does_not_fit_the_budget():
 def test_kernels_and_banks(make, match):
     with pytest.raises((ValueError, TypeError), match=match):
         make()
+
+
+@pytest.mark.parametrize("how", ["dict", "MuData", "AnnData"])
+def test_containers_of_tables_are_refused_with_the_way_to_join_them(how):
+    tables = {"rna": np.zeros((4, 2)), "clinic": np.zeros((4, 1))}
+    given = {
+        "dict": tables,
+        "MuData": SimpleNamespace(mod=tables, obs_names=list("abcd")),
+        "AnnData": SimpleNamespace(X=tables["rna"], obs_names=list("abcd")),
+    }[how]
+    said = "X.X, or its table" if how == "AnnData" else r"\['rna', 'clinic'\].*mk.join_views"
+    with pytest.raises(TypeError, match=said):
+        mk.MultiKernelClassifier().fit(given, [0, 1, 0, 1])

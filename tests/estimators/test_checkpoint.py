@@ -285,7 +285,7 @@ def test_a_checkpoint_does_not_travel_with_a_model(tmp_path):
 
 def test_it_is_for_exact_fits():
     model = mk.MultiKernelRegressor(approximation=mk.Nystroem(rank=10), checkpoint="here")
-    with pytest.raises(ValueError, match="checkpoint='here' keeps the steps of exact fits"):
+    with pytest.raises(ValueError, match="checkpoint='here' works only for exact fits"):
         model.fit(X, OUTPUT)
 
 

@@ -79,7 +79,7 @@ def test_one_cluster_and_as_many_as_samples():
 def test_bad_input():
     with pytest.raises(ValueError, match="n_clusters=13 must not exceed the number of samples"):
         mk.KernelClustering(13, BANK).fit(X[:12])
-    with pytest.raises(ValueError, match="needs targets to learn from; KernelClustering has none"):
+    with pytest.raises(ValueError, match="needs targets, and KernelClustering has none"):
         mk.KernelClustering(2, BANK, "alignf").fit(X)
     with pytest.raises(ValueError, match="method"):
         mk.KernelClustering(2, BANK, method="agglomerative").fit(X)

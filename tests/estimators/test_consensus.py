@@ -147,7 +147,7 @@ def test_more_components_than_the_kernel_has():
 
 @pytest.mark.parametrize("weighting", ["alignf", "lp", mk.BestSingle(), "loo"])
 def test_rules_that_need_targets(weighting):
-    with pytest.raises(ValueError, match="needs targets to learn from; ConsensusKernel has none"):
+    with pytest.raises(ValueError, match="needs targets, and ConsensusKernel has none"):
         mk.ConsensusKernel(BANK, weighting).fit(X)
 
 
@@ -177,9 +177,9 @@ def test_one_constant_kernel_is_left_out():
 def test_a_report_needs_predictions(tmp_path):
     iris, kinds = load_iris(return_X_y=True)
     model = mk.ConsensusKernel().fit(iris)
-    with pytest.raises(TypeError, match="whose predict can be compared with targets"):
+    with pytest.raises(TypeError, match="whose predictions can be compared with targets"):
         mk.report.write_report(model, iris, kinds, tmp_path / "r.html")
-    with pytest.raises(TypeError, match="without iterations"):
+    with pytest.raises(TypeError, match="without iterating"):
         mk.plot.convergence(model)
     assert mk.plot.weights(model).has_data() and mk.plot.alignments(model, iris).has_data()
     with pytest.raises(DataError, match="ConsensusKernel, which predicts no target"):

@@ -302,7 +302,7 @@ def test_a_class_that_a_training_part_lacks():
     order = np.argsort(y, kind="stable")
     model = KernelEnsembleClassifier(BANK, cv=KFold(3)).fit(X[order], y[order])
     assert np.isfinite(model.decision_function(X)).all()
-    with pytest.raises(ValueError, match="fold 0 holds one class only"):
+    with pytest.raises(ValueError, match="fold 0 contains only one class"):
         two = order[y[order] < 2]
         KernelEnsembleClassifier(BANK, cv=KFold(2)).fit(X[two], y[two])
 

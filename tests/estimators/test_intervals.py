@@ -201,7 +201,7 @@ def test_other_bad_calls_are_refused():
         model.predict_interval(NEW, method="bayes")
     with pytest.raises(ValueError, match="Use method='cv\\+' or 'split'"):
         model.predict_interval(NEW, method="jackknife+")
-    with pytest.raises(ValueError, match="exclude each other"):
+    with pytest.raises(ValueError, match="cannot be combined"):
         model.predict(NEW, split=True, return_std=True)
     with pytest.raises(NotFittedError):
         mk.MultiKernelRegressor().predict_interval(NEW)

@@ -265,7 +265,7 @@ def test_files(tmp_path):
 
 def test_the_certificate_knows_that_kernels_were_learned():
     model = mk.MultiKernelRegressor(mk.learned_scales(kernels=SMALL, rounds=1)).fit(X, y)
-    assert "some of these learned from it" in str(model.certificate(X, y))
+    assert "some of these kernels learned from the sample" in str(model.certificate(X, y))
 
 
 @pytest.mark.parametrize(
@@ -283,7 +283,7 @@ def test_estimators_that_would_leak_or_have_no_targets(estimator):
 
 
 def test_an_open_bank_says_so():
-    with pytest.raises(TypeError, match="learns its kernels in fit"):
+    with pytest.raises(TypeError, match="kernels learned in fit"):
         len(mk.learned_scales())
     with pytest.raises(ValueError, match="learns column scales from the targets"):
         mk.learned_scales().plan(X)
@@ -298,9 +298,9 @@ def test_an_open_bank_says_so():
         ({"max_samples": 5}, "max_samples must be a whole number of at least 20"),
         ({"validate": "yes"}, "validate must be True or False"),
         ({"task": "both"}, "task must be one of"),
-        ({"kernels": [mk.Linear()]}, "none of the kernels is a Gaussian"),
-        ({"kernels": mk.per_feature(mk.Gaussian(1.0))}, "must not depend on the data"),
-        ({"kernels": [mk.Spectrum(2)]}, "kernels on sequences have no columns"),
+        ({"kernels": [mk.Linear()]}, "needs at least one Gaussian"),
+        ({"kernels": mk.per_feature(mk.Gaussian(1.0))}, "must not depend on data not seen yet"),
+        ({"kernels": [mk.Spectrum(2)]}, "sequence kernels have no columns"),
         ({"y": np.full(160, 3.0)}, "y is constant"),
         ({"y": np.full(160, "a")}, "y is constant"),
         ({"y": X[:, :2] > 0, "task": "classification"}, "labels must be a vector"),
@@ -311,7 +311,7 @@ def test_an_open_bank_says_so():
         ({"y": np.zeros((160, 2, 2))}, "y must have shape"),
         ({"X": np.where(X > 3, np.nan, X)}, "NaN"),
         ({"X": np.ones((160, 3))}, "every column of X is constant"),
-        ({"X": None, "y": None, "sample_weight": np.ones(160)}, "give it to fit"),
+        ({"X": None, "y": None, "sample_weight": np.ones(160)}, "pass it to fit"),
     ],
 )
 def test_bad_input(arguments, message):

@@ -207,7 +207,7 @@ def test_the_default_kernel_serves_in_cross_validation():
 def test_minus_one_and_one_are_refused_and_told_where_to_go(moons):
     X, y, known = moons
     signs = 2 * y - 1
-    with pytest.raises(ValueError, match=r"-1 marks a point without a label.*transduce"):
+    with pytest.raises(ValueError, match=r"-1 marks an unlabelled sample.*transduce"):
         model().fit(X, signs)
     found = model().transduce(X[known], signs[known], X[~known])
     assert set(found) <= {-1, 1}
@@ -262,5 +262,5 @@ def test_bounds_for_kernels_named_before_the_sample_are_not_claimed(moons):
 
 def test_too_many_points_for_the_memory(moons):
     X, y, _ = moons
-    with pytest.raises(MemoryError, match="leave out some of the unlabelled points"):
+    with pytest.raises(MemoryError, match="leave out some of the unlabelled samples"):
         model(memory_budget=50_000).fit(X, y)

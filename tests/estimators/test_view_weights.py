@@ -58,7 +58,9 @@ def test_a_bank_without_views_says_so(sample):
         model.view_weights_
     model.fit(X, y)
     assert not hasattr(model, "view_weights_")
-    with pytest.raises(AttributeError, match=r"belong to no views.*mk.per_view.*kernel_weights_"):
+    with pytest.raises(
+        AttributeError, match=r"do not belong to views.*mk.per_view.*kernel_weights_"
+    ):
         model.view_weights_
 
 
@@ -107,9 +109,9 @@ def test_scores_are_those_of_the_same_explicit_splits(sample):
 @pytest.mark.parametrize(
     ("cv", "groups", "match"),
     [
-        (None, GROUPS, r"groups came with cv=None.*GroupKFold"),
-        (3, GROUPS, r"groups came with cv=3"),
-        ([(np.arange(40), np.arange(40, 60))], GROUPS, "groups came with explicit splits"),
+        (None, GROUPS, r"groups was passed with cv=None.*GroupKFold"),
+        (3, GROUPS, r"groups was passed with cv=3"),
+        ([(np.arange(40), np.arange(40, 60))], GROUPS, "groups was passed with explicit splits"),
         (GroupKFold(3), GROUPS[:50], "got 50 for 60 samples"),
         (GroupKFold(3), None, "groups"),
     ],
@@ -161,7 +163,7 @@ def test_weights_of_groups(sample):
         ({"a": "nothing*"}, ValueError, r"groups\['a'\]: no kernel is called 'nothing\*'"),
         ({"a": 9}, ValueError, "no kernel is called 9"),
         ({"a": 0, "b": "left*"}, ValueError, "in two groups, 'a' and 'b'"),
-        (["left*"], TypeError, "must map names of groups"),
+        (["left*"], TypeError, "must map group names"),
     ],
 )
 def test_groups_that_make_no_sense(sample, groups, error, message):
@@ -172,7 +174,7 @@ def test_groups_that_make_no_sense(sample, groups, error, message):
 
 def test_groups_of_a_bank_without_views(sample):
     model = mk.MultiKernelClassifier(mk.gaussians([0.1, 1.0]), "uniform").fit(*sample)
-    with pytest.raises(ValueError, match="belong to no views"):
+    with pytest.raises(ValueError, match="do not belong to views"):
         model.group_weights()
 
 

@@ -140,5 +140,5 @@ def test_bad_parameters(options, message):
 def test_one_class_in_a_fold_is_refused():
     order = np.argsort(y)
     splits = [(order[:20], order[20:])]
-    with pytest.raises(ValueError, match="training part of fold 0 holds one class only"):
+    with pytest.raises(ValueError, match="training part of fold 0 contains only one class"):
         VotedKernelClassifierCV(mk.gaussians([1.0]), cv=splits).fit(X, y)

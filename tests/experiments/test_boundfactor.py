@@ -66,7 +66,7 @@ def test_tables_and_verdicts(monkeypatch, tmp_path):
     assert [claim.ours for claim in told.claims[:6]] == ["yes"] * 6
     text = str(told)
     assert "nan" not in text  # one sample has no standard error
-    assert "One sample a scenario, so no standard errors." in text
+    assert "One sample per scenario, so no standard errors." in text
     pytest.importorskip("matplotlib")
     names = [path.name for path in told.save(tmp_path)]
     assert names[2:] == ["boundfactor-quick.png", "boundfactor-quick-scenarios.png"]

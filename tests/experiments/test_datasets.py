@@ -193,7 +193,7 @@ def test_openml_set_that_is_another_one_is_refused(openml, rng):
     openml.answer = Bunch(
         data=rng.normal(size=(351, 33)), target=np.array(["g"] * 351), feature_names=[]
     )
-    with pytest.raises(FileNotFoundError, match="so it is another set"):
+    with pytest.raises(FileNotFoundError, match="so it is a different data set"):
         datasets.load("ionosphere")
 
 

@@ -171,7 +171,7 @@ class TestGivenArrays(GramsContract):
     def test_spherical_new_points_need_their_diagonal(self):
         grams = self.make(self.X).corrected(True, "spherical")
         expansion = grams.expand(np.ones(2), self.coefficients("free"))
-        with pytest.raises(ValueError, match=r"needs K\(x, x\) of new points.*mk.sample_ids"):
+        with pytest.raises(ValueError, match=r"needs K\(x, x\) of new samples.*mk.sample_ids"):
             expansion.values(expansion.encode(self.new_points()))
 
 

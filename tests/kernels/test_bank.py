@@ -49,7 +49,7 @@ def test_names():
     assert mk.KernelBank(bank, list("xyz")).names == ["x", "y", "z"]
     twice = mk.KernelBank([mk.Linear(), mk.Gaussian(), mk.Linear()])
     assert twice.names == ["Linear() #1", "Gaussian(gamma=1)", "Linear() #2"]
-    with pytest.raises(ValueError, match="2 kernels came with 1 names"):
+    with pytest.raises(ValueError, match="Got 1 names for 2 kernels"):
         mk.KernelBank([mk.Linear(), mk.Linear()], ["a"])
 
 
@@ -202,7 +202,7 @@ def test_default_bank_of_sparse_data(rng):
     np.testing.assert_allclose(bank[2](X), naive.gaussian(Z, Z, bank[2].gamma), atol=1e-12)
     # Dense data may meet a bank that was made on sparse data; not the other way round.
     np.testing.assert_allclose(bank[7](X.toarray()), Z @ Z.T, atol=1e-12)
-    with pytest.raises(ValueError, match="would fill in a sparse X"):
+    with pytest.raises(ValueError, match="would make a sparse X dense"):
         mk.default_bank(X.toarray())[0](X)
 
 

@@ -172,5 +172,5 @@ def test_a_step_of_zero_leaves_a_column_out():
 
 
 def test_kernels_without_columns_are_refused():
-    with pytest.raises(TypeError, match="no function of columns of numbers"):
+    with pytest.raises(TypeError, match="not a function of numeric columns"):
         weighted_gradient(Spectrum(2), X, Z, A, STEPS)

@@ -146,7 +146,7 @@ def test_a_negative_value_is_named(kind, columns, named, made):
     with pytest.raises(ValueError) as caught:
         kernel(made(np.ones((2, 4))), made(X))
     message = str(caught.value)
-    assert message.startswith(f"Kernel {kernel!r} is for values that are not negative")
+    assert message.startswith(f"Kernel {kernel!r} needs non-negative values")
     assert f"column {named} of X holds -0.25 (row 2)" in message
     with pytest.raises(ValueError, match=r"holds -0\.25"):
         kernel.diag(made(X))

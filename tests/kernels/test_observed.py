@@ -197,6 +197,6 @@ def test_errors_name_what_is_missing():
         observe(views, X, None, ["a", "b", "c", "d"])
     with pytest.raises(ValueError, match=r"Kernel 'Linear\(columns=\[2, 3\]\)': .*NaN.*: 2\. "):
         observe(mk.KernelBank([mk.Linear(columns=[2, 3])]), X)
-    with pytest.raises(ValueError, match=r"missing='ignore' is for kernels on columns of numbers"):
+    with pytest.raises(ValueError, match=r"missing='ignore' needs kernels on numeric columns"):
         observe(mk.precomputed([np.eye(3)]), X)
     assert isinstance(observe(views, np.ones((3, 3)))[0][0], Observed)

@@ -137,7 +137,7 @@ def test_bad_input_is_refused(monkeypatch):
         mk.Overlap(weights="rare")
     with pytest.raises(ValueError, match="scaling must be None"):
         mk.Overlap(scaling="standard")
-    with pytest.raises(ValueError, match=r"learns from a training sample. Write K = kernel.adapt"):
+    with pytest.raises(ValueError, match=r"learns from a training sample. Use K = kernel.adapt"):
         mk.Overlap()(CODES)
     with pytest.raises(ValueError, match=r"must not be NaN. Give missing entries"):
         mk.Overlap(1.0)([[np.nan, 1.0]])
@@ -149,7 +149,7 @@ def test_bad_input_is_refused(monkeypatch):
     with pytest.raises(ValueError, match="levels of 4 columns, but selects 3"):
         learned.resolve(3, None)
     monkeypatch.setattr("multikernel.kernels.overlap.MAX_DENSE_ENTRIES", 100)
-    with pytest.raises(ValueError, match=r"needs a dense array.*Name the columns"):
+    with pytest.raises(ValueError, match=r"needs a dense array.*Select the category columns"):
         mk.Overlap(1.0)(sp.csr_matrix(CODES))
 
 

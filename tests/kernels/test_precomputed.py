@@ -77,7 +77,7 @@ def test_names(rng):
     assert mk.precomputed(Ks, ["a", "a"]).names == ["a #1", "a #2"]
     assert repr(mk.precomputed(Ks, ["a", "b"])) == "KernelBank([a, b])"
     assert repr(mk.precomputed(Ks, ["a", "b"])[0]) == "Precomputed('a', 8 samples)"
-    with pytest.raises(ValueError, match="2 matrices came with 1 names"):
+    with pytest.raises(ValueError, match="Got 1 names for 2 matrices"):
         mk.precomputed(Ks, ["a"])
 
 

@@ -144,7 +144,7 @@ def test_bad_input():
     for degree in (0, -1, 1.5, "2", None):
         with pytest.raises(ValueError, match="products: degree must be a positive whole number"):
             products(BASE, degree)
-    with pytest.raises(ValueError, match="2 kernels have no product of 3 different ones"):
+    with pytest.raises(ValueError, match="2 kernels cannot form a product of 3 different ones"):
         products(BASE[:2], 3, repeated=False)
     with pytest.raises(ValueError, match=r"at most 100,000 are made"):
         products(mk.gaussians(np.arange(1, 100)), 4)
@@ -154,7 +154,7 @@ def test_bad_input():
         powers(BASE, [])
     with pytest.raises(ValueError, match="every degree must be a positive finite number"):
         powers(BASE, [0])
-    with pytest.raises(ValueError, match=r"Linear\(columns=.*\*\* 0.5: a power that is not whole"):
+    with pytest.raises(ValueError, match=r"Linear\(columns=.*\*\* 0.5: a fractional power"):
         powers(BASE, [0.5])
     with pytest.raises(TypeError, match="A bank holds kernels"):
         products([1.0])

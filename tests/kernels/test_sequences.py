@@ -274,7 +274,7 @@ def test_kernels_are_values():
         (lambda: Spectrum(3, alphabet="AA"), "names a symbol twice"),
         (lambda: Spectrum(3, columns=[0, 1]), "columns must name one column"),
         (lambda: Mismatch(3, 3), "m must be less than k = 3; got 3"),
-        (lambda: Mismatch(3, 1, alphabet=None), "size of the alphabet is part of the kernel"),
+        (lambda: Mismatch(3, 1, alphabet=None), "depends on the size of the alphabet"),
         (lambda: Subsequence(3, 1.5), "decay must be at most 1; got 1.5"),
         (lambda: Subsequence(3, 0.5, span=2), "span must be at least length = 3; got 2"),
         (lambda: WeightedDegree(3, -1), "shift must be a positive whole number; got -1"),

@@ -139,7 +139,10 @@ def test_a_repair_needs_a_sample():
         ({"psd": "flip"}, "psd must be 'clip', 'shift' or None; got 'flip'"),
         ({"costs": (1, 2, 3)}, "costs must be two numbers"),
         ({"costs": (1, 0.5)}, r"costs\[1\] must be a positive whole number"),
-        ({"costs": (1, 2), "distance": "damerau"}, "costs go with distance='levenshtein'"),
+        (
+            {"costs": (1, 2), "distance": "damerau"},
+            "costs can be set only with distance='levenshtein'",
+        ),
     ],
 )
 def test_wrong_parameters(options, message):

@@ -235,7 +235,7 @@ def test_refused_tables():
         FRAME,
     )
     refuses("Input X contains NaN", MIXED, FRAME.assign(age=np.nan))
-    refuses("column 'dna' holds 40 different texts .* too many for a category", mk.Linear(), FRAME)
+    refuses("column 'dna' holds 40 distinct strings .* too many for a category", mk.Linear(), FRAME)
     refuses(r"inconsistent numbers of samples: \[40, 10\]", BANK, DNA, y[:10])
     refuses("needs at least 2 samples; got n_samples = 1", BANK, DNA[:1], y[:1])
     refuses("X has 0 samples", BANK, [], [])

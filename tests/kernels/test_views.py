@@ -94,10 +94,10 @@ def test_default_kernels_of_a_view_do_not_depend_on_units(rng):
 def test_certificates_know_that_widths_were_learned(rng):
     X, y = two_classes(rng)
     learned = mk.MultiKernelClassifier(mk.per_view({"e": "gene_*"}), "uniform").fit(X, y)
-    assert "some of these learned from it" in str(learned.certificate(X, y))
+    assert "some of these kernels learned from the sample" in str(learned.certificate(X, y))
     fixed = mk.per_view({"e": (mk.gaussians([0.1, 1.0]), "gene_*")})
     fixed_model = mk.MultiKernelClassifier(fixed, "uniform").fit(X, y)
-    assert "some of these learned from it" not in str(fixed_model.certificate(X, y))
+    assert "some of these kernels learned from the sample" not in str(fixed_model.certificate(X, y))
 
 
 def test_default_kernels_beside_sequences_on_sparse_data_and_in_a_search(rng):

@@ -158,5 +158,5 @@ def test_a_checkpoint_is_named_in_the_message(tmp_path, monkeypatch):
     _, calls = fit_with_signal(clone(kept), y, -1)
     with pytest.raises(KeyboardInterrupt) as caught:
         fit_with_signal(clone(kept), y, int(0.6 * calls))
-    assert "fit.checkpoint: fit again, and it goes on." in caught.value.__notes__[0]
+    assert "fit.checkpoint; the next fit continues from it." in caught.value.__notes__[0]
     assert all_numbers(fitted(kept, y)) == all_numbers(fitted(clone(model), y))

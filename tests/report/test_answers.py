@@ -61,7 +61,7 @@ def test_what_shares_refuse(sample):
     with pytest.raises(TypeError, match="fitted multiple-kernel estimator"):
         mk.plot.sample_shares(object(), X)
     two = mk.MultiKernelClassifier(BANK, "uniform").fit(X[y < 2], y[y < 2])
-    with pytest.raises(ValueError, match="there is one function, that of 1"):
+    with pytest.raises(ValueError, match="there is only one function, of class 1"):
         mk.plot.sample_shares(two, X, output=0)
 
 

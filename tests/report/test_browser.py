@@ -193,7 +193,7 @@ def test_a_reader_with_a_keyboard(page):
     assert seen["places"] == 4 and seen["off"] == "false" and seen["on"] == "true"
     assert seen["line"] == "none"
     assert seen["used"] == sum(w > 0 for w in model.kernel_weights_)
-    assert seen["pointed"].startswith("point ")
+    assert seen["pointed"].startswith("sample ")
 
 
 def test_light_and_dark(page):

@@ -55,7 +55,7 @@ def test_features_have_no_shares():
 
 
 def test_bad_input(model):
-    with pytest.raises(TypeError, match="draws what transform returns"):
+    with pytest.raises(TypeError, match="plots the output of transform"):
         mk.plot.embedding(mk.MultiKernelClassifier().fit(X, y), X)
     with pytest.raises(ValueError, match="one value for each of the 150 samples"):
         mk.plot.embedding(model, X, y[:10])

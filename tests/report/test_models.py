@@ -117,7 +117,7 @@ def test_members_of_a_spectral_class_make_up_the_learned_matrix():
         found = np.linalg.eigvalsh(mk.center(learned))[::-1]
         assert_allclose(spectra.learned, np.clip(found / found.sum(), 0, None), atol=1e-10)
     centred = np.linalg.eigvalsh(mk.center(K))[::-1]
-    assert spectra.names == ["the kernel as it was"]
+    assert spectra.names == ["the original kernel"]
     assert_allclose(spectra.values[0], np.clip(centred / centred.sum(), 0, None), atol=1e-8)
 
 
@@ -141,7 +141,7 @@ def test_points_without_a_label_are_coloured_by_what_was_found(tmp_path):
     assert_allclose(target_columns(model, y)[:, 0], 2.0 * model.transduction_ - 1)
     raw = write_report(model, X, y, tmp_path / "p.html").read_text(encoding="utf-8")
     points = section(raw, "points")
-    assert "what was found" in points and ": -1<" not in points
+    assert "label that was found" in points and ": -1<" not in points
     known = y != -1
     score = np.mean(model.predict(X)[known] == y[known])
     assert f"<dd>{score:.4f}" in raw

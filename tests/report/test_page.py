@@ -186,7 +186,7 @@ def test_large_samples_are_drawn_from_and_the_page_says_so(tmp_path, monkeypatch
     model = mk.MultiKernelClassifier(bank).fit(X, y)
     raw = render(model, X, y, tmp_path)
     for name in ("alignments", "spectrum", "points", "stability"):
-        assert "40 of the 90 points" in section(raw, name), name
+        assert "40 of the 90 samples" in section(raw, name), name
     assert section(raw, "points").count("<circle") == 3 * 40
 
 
@@ -311,7 +311,7 @@ def test_a_rare_class_costs_the_stability_only(tmp_path):
     y = np.zeros(len(X), dtype=int)
     y[:3] = 1
     page = Page(render(mk.MultiKernelClassifier(bank).fit(X, y), X, y, tmp_path))
-    assert "fewer than 5 points" in page.text and page.text.count("Not shown") == 1
+    assert "fewer than 5 samples" in page.text and page.text.count("Not shown") == 1
 
 
 def test_the_path_is_the_grid_of_the_search(report):

@@ -150,7 +150,7 @@ def test_files_lost_on_the_workers_and_chunks_that_change(rng, tmp_path):
         with pytest.raises(DataError, match="has changed between two passes"):
             reduce_rows(rows, moments, add, client=client)
         (tmp_path / "rows.parquet").unlink()
-        with pytest.raises(DataError, match=r"is gone now.*every worker must see the same path"):
+        with pytest.raises(DataError, match=r"is now missing.*every worker must see the same path"):
             reduce_rows(rows, moments, add, client=client)
 
 

@@ -108,7 +108,7 @@ def test_columns_are_chosen_by_name(numbers, tmp_path):
     assert rows.columns == ["c", "a"]
     parts = np.vstack([chunk.X for chunk in rows])
     assert np.array_equal(parts, np.vstack([X[:, [2, 0]]] * 2))
-    message = "b.parquet has other columns than a.parquet: it also has 'extra'"
+    message = "b.parquet does not have the same columns as a.parquet: it also has 'extra'"
     with pytest.raises(DataError, match=message):
         open_rows(tmp_path, "y")
     with pytest.raises(DataError, match=r"no column 'bb'\. .*Did you mean 'b'"):
@@ -124,7 +124,9 @@ def test_files_with_other_types_are_refused(tmp_path):
     with pytest.raises(DataError, match=message):
         open_rows(tmp_path, "y")
     pq.write_table(pa.table({"y": [1.0]}), tmp_path / "2.parquet")
-    with pytest.raises(DataError, match=r"2\.parquet has other columns .* it lacks 'a'"):
+    with pytest.raises(
+        DataError, match=r"2\.parquet does not have the same columns .* it lacks 'a'"
+    ):
         open_rows(tmp_path, "y")
     (tmp_path / "2.parquet").unlink()
     write_columns({"a": [1.0], "y": [1.0]}, tmp_path / "2.csv")
@@ -160,16 +162,16 @@ def test_lost_and_changed_files(numbers, tmp_path):
     first = reduce_rows(rows, moments, np.add)
     content = (tmp_path / "1.parquet").read_bytes()
     (tmp_path / "1.parquet").unlink()
-    with pytest.raises(DataError, match=r"1\.parquet' was there .* and is gone now"):
+    with pytest.raises(DataError, match=r"1\.parquet' existed .* but is now missing"):
         reduce_rows(rows, moments, np.add)
     (tmp_path / "1.parquet").write_bytes(content)
     assert np.array_equal(reduce_rows(rows, moments, np.add), first)
     pq.write_table(pa.table(table(X + 9, y, w)), tmp_path / "1.parquet", row_group_size=100)
-    message = r"1\.parquet, row group 0 has changed between two passes .* its values are others"
+    message = r"1\.parquet, row group 0 has changed between two passes .* its values are different"
     with pytest.raises(DataError, match=message):
         reduce_rows(rows, moments, np.add)
     pq.write_table(pa.table(table(X[:50], y[:50], w[:50])), tmp_path / "1.parquet")
-    with pytest.raises(DataError, match="it had 100 rows and has 50"):
+    with pytest.raises(DataError, match="it had 100 rows and now has 50"):
         reduce_rows(rows, moments, np.add)
     (tmp_path / "1.parquet").write_bytes(b"not a table")
     with pytest.raises(DataError, match=r"1\.parquet: it could not be read"):
@@ -219,7 +221,7 @@ def test_categories_are_those_of_the_whole_table(suffix, rng, tmp_path):
     whole = Frame.of(columns)
     encoder = TableEncoder.fit(whole.without(["kind"]), categorical=["code"])
     assert rows.reader.encoder == encoder
-    assert rows.task == "classification" and "texts, 2 different" in rows.reason
+    assert rows.task == "classification" and "2 distinct text values" in rows.reason
     assert np.array_equal(np.vstack([c.X for c in rows]), encoder(whole.without(["kind"])))
     labels = np.concatenate([c.y for c in rows])
     assert np.array_equal(labels, find_target(whole, "kind").values)
@@ -239,10 +241,10 @@ def test_whole_numbers_are_classes_and_others_targets(rng, tmp_path):
     assert rows.task == "classification"
     assert all(chunk.y.dtype == np.int64 for chunk in rows)
     rows = open_rows(tmp_path / "a.csv", "v", task="auto", chunk_rows=64)
-    assert rows.task == "regression" and "400 different" in rows.reason
+    assert rows.task == "regression" and "400 distinct" in rows.reason
     assert np.array_equal(np.concatenate([c.y for c in rows]), columns["v"])
     write_columns(columns | {"k": np.ones(n)}, tmp_path / "a.csv")
-    with pytest.raises(DataError, match="'k' is 1 in all rows"):
+    with pytest.raises(DataError, match="'k' is 1 in every row"):
         open_rows(tmp_path / "a.csv", "k", task="classification")
 
 
@@ -250,7 +252,7 @@ def test_a_stray_text_is_found(rng, tmp_path):
     lines = [f"{a:.17g},{a > 0:d}" for a in rng.normal(size=2000)]
     lines[1500] = "twelve,1"
     (tmp_path / "a.csv").write_text("\n".join(["a,y", *lines]) + "\n")
-    message = r"numbers in some chunks and texts.*'twelve' in row 1500 of a.csv \(counted from 0"
+    message = r"numbers in some chunks and text.*'twelve' in row 1500 of a.csv \(counted from 0"
     with pytest.raises(DataError, match=message):
         open_rows(tmp_path / "a.csv", "y", chunk_rows=100)
 
@@ -275,7 +277,7 @@ def test_bad_files_name_the_file(tmp_path):
         file.write("a,y\n" + "1,2\n" * 30 + "1\n")
     with pytest.raises(DataError, match=r"a\.csv\.gz: line 32 has 1 entries"):
         open_rows(tmp_path, "y", chunk_rows=8)
-    with pytest.raises(DataError, match="target must be the name of a column"):
+    with pytest.raises(DataError, match="target must be a column name"):
         open_rows({"a": [1.0]}, np.ones(1))
 
 

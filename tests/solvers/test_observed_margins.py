@@ -178,10 +178,10 @@ def test_the_estimator(rng, tmp_path):
     ("options", "message"),
     [
         ({"loss": "squared"}, "needs loss='hinge'"),
-        ({"C": "loo"}, "a number C"),
+        ({"C": "loo"}, "a number for C"),
         ({"weighting": "alignf"}, r"weighting must be mk.ObservedMargins.*got AlignF"),
         ({"weighting": "l1"}, "p above 1"),
-        ({"weighting": mk.ObservedMargins(-1.0)}, "margin must be a number from 0"),
+        ({"weighting": mk.ObservedMargins(-1.0)}, "margin must be at least 0"),
         ({"weighting": mk.ObservedMargins(p=3.0)}, "p must be above 1"),
     ],
 )

@@ -112,7 +112,7 @@ CONTACTS = {
     "the command that would work": Contact(
         with_gaps(),
         f"fit {{data}} --target kind --drop id --impute median {QUICK}",
-        ["Accuracy 0.", "(always answering", "better than that", "'size' (2)"],
+        ["Accuracy 0.", "(always answering", "better than the baseline", "'size' (2)"],
     ),
     "score first, next command last": Contact(
         BASE,
@@ -178,12 +178,12 @@ CONTACTS = {
     ),
     "a column that counts": Contact(
         with_column("row", range(1, N + 1)), f"fit {{data}} --target kind {QUICK}",
-        ["'row' counts the rows (1, 2, 3, ...)", "--drop row"],
+        ["'row' numbers the rows (1, 2, 3, ...)", "--drop row"],
     ),
     "some words among numbers": Contact(
         with_column("lab", ["low" if i == 4 else f"{i}.5" for i in range(N)]),
         "fit {data} --target kind",
-        ["'lab' holds numbers, except in 1 of 60 rows, such as 'low'"],
+        ["'lab' holds numbers except in 1 of 60 rows, such as 'low'"],
         False,
     ),
     "Latin-1": Contact(
@@ -207,7 +207,7 @@ CONTACTS = {
     ),
     "one column of sequences": Contact(
         genes(extra=False), "fit {data} --target promoter",
-        ["'dna' holds 60 different texts", 'This would work:', "-k 'Spectrum(k=3)'"], False,
+        ["'dna' holds 60 distinct text values", 'This would work:', "-k 'Spectrum(k=3)'"], False,
     ),
     "a kernel on sequences": Contact(
         genes(), f"fit {{data}} --target promoter -k Spectrum(k=5) {QUICK}",
@@ -219,7 +219,7 @@ CONTACTS = {
     ),
     "a sample of the rows": Contact(
         BASE, f"fit {{data}} --target kind --sample 30 {QUICK}",
-        ["30 of 60 rows are used, drawn at random", "ape (10), bee (10), cat (10)"],
+        ["30 of 60 rows are used, chosen at random", "ape (10), bee (10), cat (10)"],
     ),
     "quiet": Contact(BASE, f"fit {{data}} --target kind --quiet {QUICK}", [], unsaid=["Accuracy"]),
     "help without types of flags": Contact(

@@ -211,7 +211,7 @@ REFUSED = {
     ),
     "texts for a kernel of numbers": (
         lambda: classifier([mk.Gaussian(1.0)]).fit(["ACGT", "TTGA"] * 10, [0, 1] * 10),
-        ["texts, such as 'ACGT'", "Spectrum"],
+        ["strings, such as 'ACGT'", "Spectrum"],
     ),
     "a rule by a wrong name": (
         lambda: mk.MultiKernelClassifier(views, "algnf").fit(table, y),
@@ -284,7 +284,7 @@ def test_a_column_that_never_changes_is_named():
 def test_a_pickle_is_not_taken_for_a_model_file(tmp_path):
     path = tmp_path / "model.pkl"
     path.write_bytes(pickle.dumps([1, 2, 3]))
-    with pytest.raises(ValueError, match=r"looks like a pickle.*write models with mk\.save"):
+    with pytest.raises(ValueError, match=r"looks like a pickle.*save models with mk\.save"):
         mk.load(path)
 
 

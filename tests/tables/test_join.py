@@ -63,7 +63,7 @@ def test_sparse_tables_make_a_sparse_matrix():
         ValueError, match=r"3 in common; not in all views: \{'rna': 1, 'clinic': 0\}"
     ):
         mk.join_views({"rna": annotated(RNA, sparse=True), "clinic": CLINIC.iloc[1:]})
-    with pytest.raises(ValueError, match="View 'text' holds texts"):
+    with pytest.raises(ValueError, match="View 'text' contains text"):
         text = pd.DataFrame({"t": list("wxyz")}, index=RNA.index)
         mk.join_views({"rna": annotated(RNA, sparse=True), "text": text})
 
@@ -101,15 +101,15 @@ def test_numbers_as_sample_names_are_matched_when_some_table_is_shuffled():
     ("views", "match"),
     [
         ({"rna": pd.concat([RNA, RNA])}, "View 'rna' has the sample 'a' more than once"),
-        ({"a:b": RNA}, "colon in its name"),
+        ({"a:b": RNA}, "contains a colon"),
         (RNA, "one level of columns"),
         ({}, "at least one entry"),
         ([RNA], "got list"),
         ({"v": np.ones(3)}, r"View 'v' must be a table .*shape \(3,\)"),
         ({"v": "text"}, r"View 'v' must be a table"),
         ({"v": RNA[[]]}, "View 'v' has no columns"),
-        ({"v": pd.DataFrame([[1, 2]], columns=["x", "x"])}, "View 'v' has two columns 'x'"),
-        ({"v": pd.DataFrame([[1, 2]], columns=["x", "*"])}, r"View 'v' has a column '\*'"),
+        ({"v": pd.DataFrame([[1, 2]], columns=["x", "x"])}, "View 'v' has two columns named 'x'"),
+        ({"v": pd.DataFrame([[1, 2]], columns=["x", "*"])}, r"View 'v' has a column named '\*'"),
     ],
 )
 def test_bad_tables_are_refused(views, match):

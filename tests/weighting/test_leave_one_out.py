@@ -166,8 +166,9 @@ def test_several_starts_are_no_worse_than_one():
     assert many.error <= one.error * (1 + 1e-3)
 
 
+@pytest.mark.slow
 def test_few_factorisations_are_enough_for_many_gaussians():
-    X, y = data(900, seed=5)
+    X, y = data(3000, seed=5)
     model = mk.MultiKernelRegressor(mk.gaussians(np.geomspace(1e-3, 10, 50)), "loo").fit(X, y)
     assert model.history_[0]["factorisations"] <= 30
     uniform = mk.MultiKernelRegressor(

@@ -162,5 +162,5 @@ def test_sample_weights_are_refused():
     X = np.random.default_rng(0).normal(size=(20, 2))
     model = mk.MultiKernelRegressor(mk.gaussians([0.1, 1.0]), "full-neighbours").fit(X, X[:, 0])
     assert_allclose(model.kernel_weights_.sum(), 1.0)
-    with pytest.raises(ValueError, match="no place for sample_weight"):
+    with pytest.raises(ValueError, match="does not support sample_weight"):
         model.fit(X, X[:, 0], sample_weight=np.arange(1.0, 21.0))

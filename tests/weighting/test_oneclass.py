@@ -148,7 +148,7 @@ def test_large_samples_start_from_a_subsample(rng):
 
 
 def test_nu_and_a_cost_exclude_each_other():
-    with pytest.raises(ValueError, match=r"nu=0.1 and C=1.0 belong to two forms"):
+    with pytest.raises(ValueError, match=r"nu=0.1 and C=1.0 belong to two different forms"):
         mk.MultiKernelOneClass(nu=0.1, C=1.0).fit(np.eye(4))
     with pytest.raises(ValueError, match="'C' parameter"):
         mk.MultiKernelOneClass(C=0.0).fit(np.eye(4))

@@ -261,8 +261,8 @@ def _representable(function: Any) -> Any:
                 raise
             given = [f"{a!r:.40}" for a in args] + [f"{k}={v!r:.40}" for k, v in options.items()]
             raise AssumptionError(
-                f"{function.__name__} leaves the range of floating-point numbers for "
-                f"({', '.join(given)}): choose units in which they are of moderate size."
+                f"{function.__name__} overflows or underflows for ({', '.join(given)}): use units "
+                "in which these numbers are of moderate size."
             ) from error
 
     return checked

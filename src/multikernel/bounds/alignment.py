@@ -117,8 +117,8 @@ def alignment_concentration(
     ----------
     square, square_other : float
         ``E[K_c^2]`` and ``E[K'_c^2]``, of the population: with the sample's ``||K_c||^2/m^2`` in
-        their place the number is an estimate of the bound. :func:`alignment_interval` needs no such
-        thing.
+        their place the number is an estimate of the bound. :func:`alignment_interval` does not need
+        them.
     """
     m, delta = check_count("m", m), check_delta(delta)
     R2, R2_other = check_bounded("R2", R2), check_bounded("R2_other", R2_other)
@@ -205,7 +205,7 @@ class AlignmentPredictor(NamedTuple):
 
 
 def alignment_predictor(K: Any, y: Any, probabilities: Any = None) -> AlignmentPredictor:
-    """``h*`` and ``g*`` on the points of K, with all that the theorems say about them.
+    """``h*`` and ``g*`` on the samples of K, with all quantities that the theorems use.
 
     Parameters
     ----------
@@ -226,11 +226,11 @@ def alignment_predictor(K: Any, y: Any, probabilities: Any = None) -> AlignmentP
     """
     K = check_psd("K", K)[0]
     n = len(K)
-    y = check_vector("y", y, "one target per point", length=n)
+    y = check_vector("y", y, "one target per sample", length=n)
     if probabilities is None:
         P = np.full(n, 1.0 / n)
     else:
-        what = "one probability per point"
+        what = "one probability per sample"
         P = check_vector("probabilities", probabilities, what, length=n, negative=False)
         if abs(P.sum() - 1.0) > 1e-9:
             raise AssumptionError(f"probabilities must sum to 1; got the sum {P.sum():.9g}.")
@@ -287,7 +287,8 @@ def good_regressor(rho: float, variance: float = 1.0, *, as_printed: bool = Fals
 def good_classifier_unnormalised(rho_u: float, R2: float) -> float:
     """Theorem 15: ``Pr[y g*(x) < 0] <= 1 - rho_u / R^2``, ``K_c(x, x) <= R^2``: no Gamma, any mean.
 
-    But kernels of large norm look better than they are, and the sample's g need not be near g*.
+    However, kernels of large norm look better than they are, and the sample's g need not be near
+    g*.
     """
     R2 = check_bounded("R2", R2)
     why = "an alignment with labels ±1, at most R2"

@@ -75,9 +75,9 @@ def bound_factor(
 def suggest_p(block_norms: Any, *, kind: str = "global", largest: float = 2.0) -> float:
     """The block norm p that the bound prefers for a function with these block norms.
 
-    On real data the true norms are not known; those of a machine learned at the best p so far take
-    their place. From small samples these are too even, and the suggestion is then too large (Kloft
-    2011, chapter 5).
+    On real data the true norms are not known; use those of a model learned at the best p so far.
+    From small samples these are too even, and the suggestion is then too large (Kloft 2011, chapter
+    5).
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def learned_block_norms(estimator: Any, X: Any) -> np.ndarray:
     Returns
     -------
     array of shape (n_machines, n_kernels)
-        One row for each class or output that has a machine of its own.
+        One row for each class or output that has its own predictor.
 
     Examples
     --------
@@ -224,5 +224,5 @@ def _check_kind(kind: str) -> None:
 def _block_norms(block_norms: Any) -> np.ndarray:
     v = np.abs(check_vector("block_norms", block_norms, "one entry per kernel"))
     if v.max() == 0:
-        raise AssumptionError("block_norms are all zero: every p is as good as any other.")
+        raise AssumptionError("All block_norms are zero, so no p is better than another.")
     return v

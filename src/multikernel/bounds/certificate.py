@@ -51,21 +51,21 @@ def certificate(
     n_draws: int | None = None,
     random_state: Any = 0,
 ) -> Certificate:
-    """What theory says about a fitted estimator, on the sample it was fitted to.
+    """Bounds on the error of a fitted estimator, computed on its training sample.
 
     Parameters
     ----------
     estimator : fitted multiple-kernel estimator
     X, y
-        The training sample. A few points are predicted to make sure that it is.
+        The training sample. A few samples are predicted to check that it is.
     delta : float, default=0.05
         All bounds on risks hold at once, except with this probability; so do the intervals for the
         alignment, which have a delta of their own.
     n_draws : int or None, default=None
-        Sign vectors for the Monte-Carlo complexities; None for as many as a moderate amount of work
-        allows, 50 to 2000. The error that is left is part of the bounds.
+        Number of sign vectors for the Monte-Carlo complexities; None for 50 to 2000, depending on
+        the amount of work. The remaining error is part of the bounds.
     random_state : int or Generator, default=0
-        Of the signs.
+        Seed of the signs.
 
     Returns
     -------
@@ -85,9 +85,9 @@ def certificate(
     """
     if "approximation_" in getattr(estimator, "__dict__", {}):
         raise ValueError(
-            "This model was fitted with approximation=..., and the bounds of certificate are "
-            "about exact kernels. Fit it with approximation=None for them; "
-            "certify_approximation bounds the distance from the exact objective."
+            "This model was fitted with approximation=..., but the bounds of certificate apply to "
+            "exact kernels. Fit with approximation=None to get them; certify_approximation bounds "
+            "the distance from the exact objective."
         )
     delta = check_delta(delta)
     if hasattr(estimator, "terms_"):
@@ -217,9 +217,9 @@ class Fitted:
         if np.abs(predicted - self.values[some]).max() > 1e-3 * size + noise:
             raise ValueError(
                 "X is not the sample that the estimator was fitted to (or it was fitted with "
-                "sample_weight, under which points are not independent draws and no bound here "
-                "applies): its coefficients do not reproduce its predictions. Pass fit's own X, in "
-                "the same order."
+                "sample_weight: weighted samples are not independent draws, and none of these "
+                "bounds applies): its coefficients do not reproduce its predictions. Pass the X "
+                "that was given to fit, in the same order."
             )
 
     # -- machines ---------------------------------------------------------------------------------
@@ -311,25 +311,28 @@ class Fitted:
             if lowest < -max(PSD_TOLERANCE * largest, alone.rounding):
                 raise AssumptionError(
                     f"The theorems assume positive semidefinite kernels; {self.raw.names[k]!r} has "
-                    f"the eigenvalue {lowest:.3g} on the sample (the largest is {largest:.3g}). "
+                    f"an eigenvalue of {lowest:.3g} on the sample (the largest is {largest:.3g}). "
                     "Repair its matrix (clip or shift its negative eigenvalues), or drop it."
                 )
 
     def paid(self) -> tuple[str, ...]:
         notes = [
-            f"delta is shared by {len(CLASSES)} classes of functions, of which the best is taken",
+            f"delta is shared among {len(CLASSES)} classes of functions, and the best one is used",
             "each margin of the grid 2^(j/2), j any integer, has its own share "
-            "2/(3(|j|+1)(|j|+2)) of delta, so that the best margin may be taken",
-            f"{FOR_DRAWS:.0%} of delta cover the error of Monte-Carlo complexities",
+            "2/(3(|j|+1)(|j|+2)) of delta, so the best margin can be chosen afterwards",
+            f"{FOR_DRAWS:.0%} of delta covers the error of the Monte-Carlo complexities",
         ]
         if self.Y is not None:
             notes.append("the interval for the alignment has a delta of its own")
         if self.shifted:
-            notes.append("the size of the intercept's constant kernel is a grid point as well")
+            notes.append("the size of the intercept's constant kernel is also chosen from a grid")
         if len(self.names) > 1:
-            notes.append(f"delta is shared by {len(self.names)} machines")
+            notes.append(f"delta is shared among {len(self.names)} classifiers or outputs")
         if self.Y is not None and not hasattr(self.estimator, "classes_"):
-            notes.append("the radius of the class is rounded up to a power of two and paid for")
+            notes.append(
+                "the radius of the class is rounded up to a power of two, at the cost of a share "
+                "of delta"
+            )
         return tuple(notes)
 
     # -- alignment and stability ------------------------------------------------------------------

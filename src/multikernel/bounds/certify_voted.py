@@ -32,7 +32,7 @@ from .voted import local_voted_risk, voted_risk
 
 #: Of Theorem 2; fixed beforehand.
 LOCAL_K = 2.0
-UNPROVEN_STEP = "a complete proof; that of Theorem 2 leaves out a step, on hulls of loss functions"
+UNPROVEN_STEP = "a complete proof; the proof of Theorem 2 omits a step, on hulls of loss functions"
 
 
 def certify_vote(estimator: Any, X: Any, y: Any, delta: float) -> Certificate:
@@ -80,12 +80,12 @@ def certify_vote(estimator: Any, X: Any, y: Any, delta: float) -> Certificate:
         )
     trusted = constant_by_chance(estimator.grams_, grams.diagonals()) if not unmet else []
     paid: tuple[str, ...] = (
-        "delta is shared by 2 theorems, of which the better is taken",
-        "each margin of the grid 2^(j/2), j any integer, has its own share 2/(3(|j|+1)(|j|+2)) of "
-        "delta, so that the best margin may be taken",
+        "delta is shared between 2 theorems, and the better one is used",
+        "each margin of the grid 2^(j/2), j any integer, has its own share 2/(3(|j|+1)(|j|+2)) "
+        "of delta, so the best margin can be chosen afterwards",
     )
     if len(names) > 1:
-        paid += (f"delta is shared by {len(names)} machines",)
+        paid += (f"delta is shared among {len(names)} classifiers",)
     return Certificate(
         estimator=type(estimator).__name__,
         n_samples=n,

@@ -49,7 +49,7 @@ def fixed_point(psi: Callable[[float], float], start: float = 1.0, rtol: float =
     while psi(r) > r:
         r *= 4.0
         if not math.isfinite(r):
-            raise AssumptionError("psi grows faster than its argument: it is not sub-root.")
+            raise AssumptionError("psi grows faster than its argument, so it is not sub-root.")
     for _ in range(100_000):
         new = psi(r)
         if not 0 <= new <= r * (1 + 1e-12):

@@ -77,13 +77,13 @@ def classify(margins: np.ndarray) -> Task:
     """``Pr[y f(x) <= 0]`` by the ramp loss."""
     levels = np.array([0.0, 0.25, 0.5, 1.0, 2.0])
     return Task(
-        statement="Pr(error on a new point)",
+        statement="Pr(error on a new sample)",
         error=float(np.mean(margins <= 0)),
         values=margins,
         loss=lambda m: np.clip(1.0 - margins / m, 0.0, 1.0),
         limit=math.inf,
         scale_free=True,
-        axis="margin m, for Pr(error on a new point)",
+        axis="margin m, for Pr(error on a new sample)",
         levels=levels,
         # Free support vectors lie at margin 1 up to rounding, and belong to it.
         tail=np.array([np.mean(margins <= m * (1 + 1e-6)) for m in levels]),
@@ -96,7 +96,7 @@ def detect(decision: np.ndarray, offset: float) -> Task:
     half = 0.5 * abs(offset)
     levels = half * np.array([0.0, 0.25, 0.5, 1.0])
     return Task(
-        statement="Pr(a new point scores below half of the offset)",
+        statement="Pr(a new sample scores below half of the offset)",
         error=float(np.mean(decision < -half)),
         values=decision,
         loss=lambda m: np.clip(-decision / m, 0.0, 1.0),

@@ -97,8 +97,9 @@ def local_rademacher(
         if not uncorrelated:
             raise AssumptionError(
                 "Theorem 4.6 needs the spectrum of the joint operator (eigenvalues of the summed "
-                "kernel matrix over n). Give joint=..., or say uncorrelated=True if features of "
-                "different kernels are centred and uncorrelated: then it is the union of spectra."
+                "kernel matrix over n). Pass joint=..., or uncorrelated=True if features of "
+                "different kernels are centred and uncorrelated; the joint spectrum is then the "
+                "union of the spectra."
             )
         joint = np.concatenate(lam)
     M = len(lam)
@@ -234,7 +235,8 @@ def local_lower_shape(
     """Theorem 4.8: ``sqrt((c/n) sum_j min(r M, D^2 M^(2/p*) lambda_j))``, c some constant.
 
     Independent identically distributed centred kernels, ``r >= 1/n``, ``lambda_1 >= 1/(n D^2)``.
-    The theorem does not say what c is: this is the *shape* of a lower bound, no number to rely on.
+    The theorem does not say what c is: this is the *shape* of a lower bound, not a number to rely
+    on.
     """
     n, M, r = check_count("n", n), check_count("M", M), _radius(r)
     D = check_positive("radius", radius, "the size of the class")

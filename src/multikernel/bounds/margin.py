@@ -140,7 +140,8 @@ def uniform_margin_bound(
     *,
     as_printed: bool = False,
 ) -> float:
-    r"""For all margins in ``(0, largest]`` at once, so that the margin may be chosen last.
+    r"""For all margins in ``(0, largest]`` at once, so the margin can be chosen after seeing the
+    data.
 
     .. math::
 
@@ -178,7 +179,7 @@ def grid_share(j: int) -> float:
     """The part of delta that the j-th point of a grid gets, j any integer: the parts sum to one.
 
     A bound that holds at every point of the grid with its own share of delta holds at all of them
-    at once, so that the best may be taken. ``2 / (3 (|j|+1) (|j|+2))``.
+    at once, so the best can be used. ``2 / (3 (|j|+1) (|j|+2))``.
     """
     place = abs(check_number("j", j, why="an integer"))
     if place != int(place):
@@ -193,7 +194,7 @@ def srebro_ben_david(p: int, m: int, margin: float, R: float = 1.0) -> float:
     """Complexity term of Srebro & Ben-David 2006 for p kernels, as section 2.2 states it.
 
     ``sqrt(8 (2 + p log(128 e m^3 R^2 / (rho^2 p)) + 256 (R/rho)^2 log(rho e m / (8R))
-    log(128 m R^2 / rho^2)) / m)``. Says nothing for more kernels than points.
+    log(128 m R^2 / rho^2)) / m)``. It is vacuous if there are more kernels than samples.
 
     Examples
     --------
@@ -207,9 +208,9 @@ def srebro_ben_david(p: int, m: int, margin: float, R: float = 1.0) -> float:
     inside = rho * math.e * m / (8.0 * R)
     if inside <= 1:
         raise AssumptionError(
-            f"The bound of Srebro and Ben-David needs rho e m > 8 R (a logarithm of it is taken; "
-            f"rho is the margin); got rho e m / (8 R) = {inside:.3g}. Use more points or a larger "
-            "margin."
+            "The bound of Srebro and Ben-David needs rho e m > 8 R, because it takes the "
+            f"logarithm of the ratio (rho is the margin); got rho e m / (8 R) = {inside:.3g}. Use "
+            "more samples or a larger margin."
         )
     size = p * math.log(128.0 * math.e * m**3 * ratio / p)
     cover = 256.0 * ratio * math.log(inside) * math.log(128.0 * m * ratio)
@@ -219,15 +220,15 @@ def srebro_ben_david(p: int, m: int, margin: float, R: float = 1.0) -> float:
 def lanckriet_vacuous(traces: Any, spectral_norms: Any, m: int, margin: float) -> float:
     """Bound (2.2) of Lanckriet et al., constant one: ``sqrt(max Tr max(||K||/Tr) / rho^2 / m)``.
 
-    Srebro and Ben-David showed that it always exceeds one for a positive margin: it is here to be
-    compared with, not to be believed.
+    Srebro and Ben-David showed that it always exceeds one for a positive margin. It is included for
+    comparison only.
     """
     u = check_traces(traces)
     what = "one entry per kernel as in traces"
     s = check_vector("spectral_norms", spectral_norms, what, length=len(u), negative=False)
     m = check_count("m", m)
     if u.min() == 0:
-        raise AssumptionError("The bound divides by the traces; one of them is 0.")
+        raise AssumptionError("The bound divides by the traces, and one of them is 0.")
     wrong = (s > u * (1 + 1e-9)) | (s < u / m * (1 - 1e-9))
     if np.any(wrong):
         k = int(np.argmax(wrong))

@@ -318,8 +318,9 @@ def rademacher_linear(X: float, W: float, m: int, r: int, *, sharp: bool = False
 def rademacher_linear_kakade(X: float, W: float, m: int, r: float) -> float:
     """The bound of Kakade, Sridharan & Tewari: ``X W sqrt((r - 1) / m)``, any real r >= 2.
 
-    For the class of :func:`rademacher_linear`, to compare with. That bound is smaller for every
-    even r above 2; at r = 2 this one is, unless the other takes its best constant: then they agree.
+    For the class of :func:`rademacher_linear`, for comparison. That bound is smaller for every even
+    r above 2. At r = 2 this one is smaller, unless the other uses its best constant: then they
+    agree.
 
     Examples
     --------

@@ -25,13 +25,14 @@ class Bound:
     risks : array of shape (n_margins,)
         Empirical loss at each.
     values : array of shape (n_margins,)
-        The bound at each: all hold at once, so that the best may be taken.
+        The bound at each margin: all hold at once, so the best can be used.
     chosen : int
-        Which margin the numbers below are for; -1 if none serves, and they are infinite.
+        Index of the margin that the numbers below are for; -1 if there is none, and they are
+        infinite.
     margin, risk, complexity, confidence, value : float
         ``value = risk + complexity + confidence``.
     delta : float
-        Share of the confidence that this class at this margin got.
+        Share of delta allotted to this class at this margin.
     trivial : float
         What is known without a bound: 1 for probabilities, the variance for squared errors.
     unmet : tuple of str
@@ -55,7 +56,7 @@ class Bound:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the bound says nothing that was not known before."""
+        """Whether the bound adds nothing to what is known without it."""
         return not self.value < self.trivial
 
     @property
@@ -88,7 +89,7 @@ class MachineCertificate:
     statement : str
         Which probability (or expectation) the bounds are about.
     error : float
-        The same on the training sample.
+        The same quantity on the training sample.
     axis : str
         What the margins of the bounds mean.
     levels : array
@@ -121,7 +122,7 @@ class MachineCertificate:
 
 @dataclass(frozen=True)
 class Certificate:
-    """What theory says about a fitted estimator; ``print`` it.
+    """The bounds that hold for a fitted estimator; ``print`` it.
 
     Attributes
     ----------
@@ -135,9 +136,9 @@ class Certificate:
         One, or one per machine when each has kernel weights of its own; empty without targets.
     machines : tuple of MachineCertificate
     paid : tuple of str
-        What the choice of margins and classes after seeing the data has cost.
+        The cost of choosing margins and classes after seeing the data.
     assumptions : tuple of str
-        What is taken on trust.
+        Assumptions that cannot be checked.
     n_draws : int
         Sign vectors behind the Monte-Carlo complexities.
     """
@@ -155,7 +156,7 @@ class Certificate:
 
     @property
     def unmet(self) -> tuple[str, ...]:
-        """Every assumption that fails somewhere, once."""
+        """All assumptions that are not met, without repetition."""
         every = [
             note for machine in self.machines for bound in machine.bounds for note in bound.unmet
         ]
@@ -163,17 +164,17 @@ class Certificate:
         return tuple(dict.fromkeys(every))
 
     def risk(self, *, proven: bool = True) -> float:
-        """Bound on the probability that *some* machine fails: the sum over machines.
+        """Bound on the probability that *some* classifier fails: the sum over classifiers.
 
         For several classes it bounds the error of the decision, which can only be wrong where a
-        machine is. Infinite where no bound has all its assumptions met.
+        classifier is. Infinite if no bound has all its assumptions met.
         """
         found = [machine.tightest(proven=proven) for machine in self.machines]
         return float(sum(np.inf if bound is None else bound.value for bound in found))
 
     @property
     def vacuous(self) -> bool:
-        """Whether the best proven bound says no more than that probabilities are at most one."""
+        """Whether the best proven bound is at least one, and so says nothing."""
         return not self.risk() < 1.0
 
     @property
@@ -185,18 +186,20 @@ class Certificate:
             if np.isinf(hopeful):
                 return f"{said}."
             if hopeful >= 1:
-                return f"{said}, and even then none would be below 1."
-            return f"{said}; with them the smallest would be {hopeful:.3g}."
+                return f"{said}, and even if they were, no bound would be below 1."
+            return f"{said}; if they were, the smallest bound would be {hopeful:.3g}."
         if total >= 1:
             return (
                 f"Nothing useful is proven about new samples: the smallest bound on the error is "
                 f"{total:.3g}, and an error rate is at most 1 anyway."
             )
-        what = self.machines[0].statement if len(self.machines) == 1 else "some classifier fails"
+        what = (
+            self.machines[0].statement if len(self.machines) == 1 else "one of the predictors fails"
+        )
         return f"Proven with probability {1 - self.delta:g}: {what} <= {total:.3g}."
 
     def with_unmet(self, note: str) -> Certificate:
-        """The same certificate where one more assumption about the kernels fails.
+        """The same certificate with one more unmet assumption about the kernels.
 
         Nothing changes where the certificate itself knows that the kernels came from the sample.
         """
@@ -258,7 +261,7 @@ class Certificate:
         ax.text(
             0.99,
             1.0,
-            "nothing is said above",
+            "no information above this line",
             color="0.4",
             ha="right",
             va="bottom",
@@ -274,14 +277,14 @@ class Certificate:
         ax.set_ylim(0.0, top)
         seen = np.concatenate([bound.margins[bound.values < top] for bound in curves])
         ax.set_xlim(0.7 * seen.min(), 1.4 * seen.max())
-        ax.set_title(f"{shown.name}: dotted where an assumption is not met", fontsize="medium")
+        ax.set_title(f"{shown.name}; dotted: an assumption is not met", fontsize="medium")
         ax.legend(fontsize="small")
         return ax
 
     def __str__(self) -> str:
         lines = [
-            f"Certificate of {self.estimator}: {self.n_samples} points, {self.n_kernels} kernels, "
-            f"delta = {self.delta:g}",
+            f"Certificate of {self.estimator}: {self.n_samples} samples, {self.n_kernels} "
+            f"kernels, delta = {self.delta:g}",
             f"  duality gap {self.duality_gap:.2g}, relative, proven by the fit",
         ]
         lines += [f"  {_alignment_line(alignment)}" for alignment in self.alignments]
@@ -296,19 +299,21 @@ class Certificate:
     def _verdict(self) -> list[str]:
         total = self.risk()
         if any(machine.tightest() is None for machine in self.machines):
-            lines = ["No bound has all its assumptions met: nothing is proven about new points."]
+            lines = ["No bound has all its assumptions met: nothing is proven about new samples."]
             hopeful = self.risk(proven=False)
             if not np.isinf(hopeful):
                 lines.append(
                     f"If the assumptions below held, the smallest would be {hopeful:.3g}"
-                    + (": vacuous, it says nothing." if hopeful >= 1 else ".")
+                    + (", which is vacuous." if hopeful >= 1 else ".")
                 )
             return lines
-        what = self.machines[0].statement if len(self.machines) == 1 else "some machine fails"
+        what = (
+            self.machines[0].statement if len(self.machines) == 1 else "one of the predictors fails"
+        )
         text = f"Proven with probability {1 - self.delta:g}: {what} <= {total:.3g}"
         if total >= 1:
-            return [f"{text}. This is VACUOUS: a probability is at most 1 anyway."]
-        return [f"{text}. This says something: it is below 1."]
+            return [f"{text}. This is VACUOUS, because a probability is at most 1 anyway."]
+        return [f"{text}. This is informative: it is below 1."]
 
     __repr__ = __str__
 
@@ -318,7 +323,7 @@ def _alignment_line(alignment: Alignment) -> str:
         f"alignment {alignment.value:.3f} on the sample; of the distribution in "
         f"[{alignment.low:.3f}, {alignment.high:.3f}]"
     )
-    return text + (": the interval says nothing" if alignment.vacuous else "")
+    return text + (": the interval is vacuous" if alignment.vacuous else "")
 
 
 def _machine_lines(machine: MachineCertificate) -> list[str]:

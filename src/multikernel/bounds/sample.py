@@ -31,17 +31,17 @@ def training_sample(estimator: Any, X: Any, *needed: str, caller: str = "certifi
         usable = all(hasattr(estimator, name) for name in (*needed, "plan_", "support_"))
     if not usable:
         raise TypeError(
-            f"{caller} needs a fitted multiple-kernel estimator with one machine per output"
-            f"{', or a vote' if caller == 'certificate' else ''}; got {type(estimator).__name__}. "
-            "For other models call the functions of multikernel.bounds with the numbers they ask "
-            "for."
+            f"{caller} needs a fitted multiple-kernel estimator with one predictor per "
+            f"output{', or a vote' if caller == 'certificate' else ''}; got "
+            f"{type(estimator).__name__}. For other models, call the functions of "
+            "multikernel.bounds directly."
         )
     checked = estimator._check_X(X, reset=False)
     n, fitted = checked.shape[0], estimator.plan_.n_samples
     if n != fitted or n <= int(estimator.support_.max(initial=-1)):
         raise ValueError(
-            f"{caller} needs the sample that the estimator was fitted to ({fitted} points); got "
-            f"{n} points. Points with sample_weight 0 do not count: leave them out of fit."
+            f"{caller} needs the sample that the estimator was fitted to ({fitted} samples); got "
+            f"{n} samples. Samples with sample_weight 0 do not count: leave them out of fit."
         )
     return checked
 
@@ -67,10 +67,10 @@ def encode_targets(estimator: Any, y: Any, n: int) -> np.ndarray | None:
     y = np.asarray(y)
     if y.shape[:1] != (n,):
         found = len(y) if y.ndim else repr(y.item())
-        raise ValueError(f"X and y must have the same number of points; got {n} and {found}.")
+        raise ValueError(f"X and y must have the same number of samples; got {n} and {found}.")
     classes = getattr(estimator, "classes_", None)
     if classes is None:
-        Y = check_finite("y", y.reshape(n, -1), 2, "targets, one per point and output")
+        Y = check_finite("y", y.reshape(n, -1), 2, "targets, one per sample and output")
         t = estimator.dual_coef_.shape[1]
         if Y.shape[1] != t:
             raise AssumptionError(f"y must have {t} outputs, as in fit; got {Y.shape[1]}.")
@@ -103,11 +103,14 @@ def unmet_by_choice(estimator: Any) -> tuple[str, ...]:
     """What fails when the kernels themselves come from the sample."""
     if estimator.kernels is None:
         return (
-            f"{FIXED_KERNELS}; kernels=None chose widths and column scales from it (name the "
-            "kernels to have this met)",
+            f"{FIXED_KERNELS}; kernels=None takes widths and column scales from the sample (name "
+            "the kernels to meet this assumption)",
         )
     if learned_kernels(estimator):
-        return (f"{FIXED_KERNELS}; some of these learned from it (bank_ is not what was given)",)
+        return (
+            f"{FIXED_KERNELS}; some of these kernels learned from the sample (bank_ differs from "
+            "the bank that was passed)",
+        )
     if not estimator._is_precomputed:
         bank = as_bank(estimator.kernels)
         made = [
@@ -155,14 +158,20 @@ def has_constant_diagonal(kernel: Kernel) -> bool:
 
 def taken_on_trust(estimator: Any, grams: Grams, constant: list[str]) -> tuple[str, ...]:
     """Assumptions that no look at the sample can check; ``constant`` diagonals among them."""
-    notes = ["points are drawn independently from one distribution"]
+    notes = ["samples are drawn independently from one distribution"]
     doubtful = [grams.names[k] for k in np.flatnonzero(~grams.known_psd).tolist()]
     if doubtful:
-        notes.append(f"positive semidefinite also beyond the sample: {_listed(doubtful)}")
+        notes.append(
+            f"these kernels are also positive semidefinite outside the sample: {_listed(doubtful)}"
+        )
     if constant:
-        notes.append(f"K(x, x) is the same for all x, as on the sample: {_listed(constant)}")
+        notes.append(
+            f"K(x, x) is the same for all x, as it is on the sample, for {_listed(constant)}"
+        )
     if estimator.kernels is not None:
-        notes.append("kernels were chosen, and columns scaled, without a look at this sample")
+        notes.append(
+            "the kernels were chosen, and the columns scaled, without looking at this sample"
+        )
     return tuple(notes)
 
 

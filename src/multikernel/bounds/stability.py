@@ -34,8 +34,8 @@ OPTIMALITY = 1e-6
 def residual_bound(Y: float, R2: float, lambda_0: float) -> float:
     """``|h(x) - y| <= Y + R Y / sqrt(lambda_0)`` for every h the ridge can return, ``|y| <= Y``.
 
-    From ``lambda_0 ||h||^2 <= Y^2``, the value at h = 0. The largest residual that was *seen* is no
-    such bound.
+    From ``lambda_0 ||h||^2 <= Y^2``, the value at h = 0. The largest *observed* residual is not
+    such a bound.
     """
     Y = check_positive("Y", Y, "it bounds |y|")
     R2, lam = check_bounded("R2", R2), _ridge(lambda_0)
@@ -128,7 +128,7 @@ def learned_ridge_stability_shape(
     weights in an L2 ball of radius Lambda, ``C_0 = 2 R^2 M + 8 Lambda R^2 M (R^2/lambda_0 + 1)``,
     ``C_1 = 32 Lambda^2 M R^4 / lambda_0``. The proof has gaps (a factor 2R is lost on the way,
     which is put back here; norms of a matrix are taken from its eigenvalues although it is not
-    symmetric), so that only the dependence on m and p is to be relied on.
+    symmetric), so rely only on how it depends on m and p.
 
     Returns
     -------
@@ -285,8 +285,8 @@ def alignf_change_bound(M: Any, M_new: Any, a: Any, a_new: Any, v_new: Any) -> f
     low = float(np.linalg.eigvalsh(M)[0])
     if low <= p * np.finfo(float).eps * float(np.abs(M).max()):
         raise AssumptionError(
-            f"The bound divides by the smallest eigenvalue of M, which is {low:.3g}: kernels that "
-            "depend on each other have no stable weights."
+            f"The bound divides by the smallest eigenvalue of M, which is {low:.3g}: the weights "
+            "of linearly dependent kernels are not stable."
         )
     change = (a_new - a) - (M_new - M) @ v_new
     return float(np.linalg.norm(change)) / low

@@ -138,6 +138,6 @@ def transductive_bound(risk: float, complexity: float, n: int, delta: float) -> 
 def _half(size: int) -> int:
     if size % 2:
         raise AssumptionError(
-            f"kernels must be matrices of 2n points, n of them labelled; got {size} points."
+            f"kernels must be matrices over 2n samples, n of them labelled; got {size} samples."
         )
     return size // 2

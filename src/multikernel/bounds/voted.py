@@ -94,8 +94,8 @@ def sigmoid_complexity(
 def empirical_complexity(K: Any, *, n_draws: int = 2000, random_state: Any = 0) -> Estimate:
     """``(1/m) E max_j |sum_i sigma_i K[i, j]|``: equation (3) with x' in the sample.
 
-    For any kernel, positive semidefinite or not; K need not even be square, its columns are the
-    functions. With at most 12 points all signs are visited.
+    For any kernel, positive semidefinite or not; K need not even be square, because its columns are
+    the functions. With at most 12 samples all signs are visited.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def empirical_complexity(K: Any, *, n_draws: int = 2000, random_state: Any = 0) 
     >>> print(empirical_complexity(np.eye(8)))
     0.125 (exact)
     """
-    K = check_finite("K", K, 2, "a matrix, points by functions")
+    K = check_finite("K", K, 2, "a matrix, samples by functions")
     m = K.shape[0]
     scale = float(np.linalg.norm(np.abs(K).max(axis=1))) / m
     return average(
@@ -275,7 +275,8 @@ def _vote(
         )
     if alpha.min() < 0 or alpha.sum() > 1 + 1e-9:
         raise AssumptionError(
-            f"The vote must lie in the convex hull: weights not negative and together at most 1; "
-            f"got minimum {alpha.min():.3g}, sum {alpha.sum():.6g}. Divide f and the margin by it."
+            "The vote must lie in the convex hull: weights must be non-negative and sum to at "
+            f"most 1; got minimum {alpha.min():.3g}, sum {alpha.sum():.6g}. Divide f and the "
+            "margin by it."
         )
     return rho, alpha, R / bound, math.log(len(alpha))

@@ -54,7 +54,7 @@ class Commands(TyperGroup):
 app = typer.Typer(
     name="multikernel",
     cls=Commands,
-    help="Learn which kernels to trust. Start with: multikernel demo",
+    help="Learn how to combine kernels. Start with: multikernel demo",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -72,14 +72,13 @@ def _version(value: bool) -> None:
 @app.callback()
 def common(
     version: bool = typer.Option(
-        False, "--version", callback=_version, is_eager=True, help="Say the version and stop."
+        False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
-    """Learn which kernels to trust. Start with: [bold]multikernel demo[/]
+    """Learn how to combine kernels. Start with: [bold]multikernel demo[/]
 
-    Results go to the standard output, remarks and progress to the standard error. Exit codes:
-    0 all went well, 1 it could not be done (the message says why), 2 the command was not
-    understood, 130 it was interrupted, 143 it was terminated.
+    Results go to standard output, notes and progress to standard error. Exit codes: 0 success, 1
+    failure (the message says why), 2 invalid command or option, 130 interrupted, 143 terminated.
     """
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .._places import write_atomically
 from . import options as o
 from .common import Out, check_places, command
 
@@ -22,7 +23,7 @@ def bank(
     kernels: o.Kernels = None,
     views: o.Views = None,
     picture: Annotated[
-        Path | None, typer.Option("--picture", help="Write the alignments as an SVG picture.")
+        Path | None, typer.Option("--picture", help="Write the alignments to an SVG file.")
     ] = None,
     task: o.Task = o.TaskName.auto,
     impute: o.Impute = None,
@@ -34,13 +35,14 @@ def bank(
     format: o.Format = None,
     encoding: o.Encoding = None,
     jobs: o.Jobs = 1,
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
-    """Show which kernels would be used, and how much they are alike.
+    """Show which kernels would be used, and how similar they are.
 
-    Two kernels that are aligned 1.00 say the same about the data; with --target it is told how
-    well each goes with the target.
+    Two kernels with an alignment of 1.00 carry the same information; with --target, the alignment
+    of each kernel with the target is shown as well.
 
     [bold]Example[/]
 
@@ -53,7 +55,7 @@ def bank(
     if picture is not None and picture.suffix.lower() != ".svg":
         raise ValueError(f"Pictures are written as SVG; got {picture.name!r}.")
     say = Out(quiet, as_json)
-    check_places(picture)
+    check_places(picture, force=force)
     problem = load_problem(
         say,
         data,
@@ -79,11 +81,11 @@ def bank(
     say.text(str(plan))
     say.show(_table(names, A, with_target, say.console.width))
     if picture is not None:
-        picture.write_text(svg(names, A), encoding="utf-8")
+        write_atomically(picture, svg(names, A))
         say.note(f"Picture: {picture}")
     degenerate = [name for name, own in zip(names, np.diag(A), strict=True) if own == 0]
     if degenerate:
-        say.note(f"Constant on these data, of no use: {', '.join(degenerate)}")
+        say.note(f"Constant on these data, so of no use: {', '.join(degenerate)}")
     say.result(
         {
             "kernels": names,

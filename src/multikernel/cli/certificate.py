@@ -15,10 +15,13 @@ def certificate(
     model: o.Model,
     data: o.Data,
     delta: Annotated[
-        float, typer.Option("--delta", help="All bounds hold at once but for this probability.")
+        float,
+        typer.Option(
+            "--delta", help="Probability with which the bounds, taken together, may fail."
+        ),
     ] = 0.05,
     details: Annotated[
-        bool, typer.Option("--details", help="Every bound, also where none says anything.")
+        bool, typer.Option("--details", help="Print every bound, including vacuous ones.")
     ] = False,
     target: o.TargetColumn = None,
     format: o.Format = None,
@@ -27,7 +30,7 @@ def certificate(
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
-    """Tell what theory proves about a model, on the data it was fitted to.
+    """Show what theory proves about a model, on the data it was fitted to.
 
     The data must be the training data, in the same order; that is checked.
 
@@ -66,7 +69,7 @@ def certificate(
     if details or not found.vacuous:
         say.text(f"\n{found}")
     else:
-        say.note("Every bound, and what each assumes: --details.")
+        say.note("Use --details to see every bound and what it assumes.")
     say.result(found.to_dict())
 
 

@@ -62,7 +62,7 @@ def load_chunks(
         used = {name for view in chosen for name in view.columns or ()}
         features = Frame({n: v for n, v in features.columns.items() if n in used})
     texts = [view.columns[0] for view in chosen if view.reads_text and view.columns]
-    with out.progress(f"Looking at {data.name}"):
+    with out.progress(f"Reading {data.name}"):
         rows = open_rows(
             files,
             target,
@@ -119,7 +119,7 @@ def make_chunked_estimator(
     classifies = problem.rows.task == "classification"
     unused, name = (alpha, "--alpha") if classifies else (cost, "--C")
     if unused is not None:
-        raise ValueError(f"{name} is not for {problem.rows.task}.")
+        raise ValueError(f"{name} does not apply to {problem.rows.task}.")
     if len(rules) > 1:
         raise ValueError(
             "--chunks takes one --weighting: cross-validation between several needs all rows in "

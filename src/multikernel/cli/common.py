@@ -14,6 +14,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -125,7 +126,10 @@ class Out:
                 while not done.wait(0.5):
                     passed = time.monotonic() - started
                     part = min(passed / seconds, 0.99)
-                    state = f"about {part:.0%}" if passed < seconds else "longer than estimated"
+                    left = timedelta(seconds=round(seconds - passed))  # moves every second
+                    state = f"about {part:.0%}, {left} left"
+                    if passed >= seconds:
+                        state = "taking longer than estimated"
                     bar.update(task, completed=part * seconds, state=state)
 
             follower = threading.Thread(target=follow, daemon=True)
@@ -242,8 +246,17 @@ def _show_warning(
         out.note(f"Note: {message}")
 
 
-def check_places(*files: Path | None, tables: Path | None = None) -> None:
-    """Refuse places that cannot be written before anything is computed; ``tables`` by format."""
+class WouldReplaceError(FileExistsError):
+    """A file is where a command would write."""
+
+    options = ("--force",)
+
+
+def check_places(*files: Path | None, force: bool, tables: Path | None = None) -> None:
+    """Refuse places that cannot be written before anything is computed; ``tables`` by format.
+
+    Files that exist are refused without ``force``; pipes and devices are written to.
+    """
     from .._places import check_place
     from ..tables.writing import check_writable
 
@@ -252,6 +265,12 @@ def check_places(*files: Path | None, tables: Path | None = None) -> None:
             check_place(path)
     if tables is not None:
         check_writable(tables)
+    there = [str(path) for path in (*files, tables) if path is not None and path.is_file()]
+    if there and not force:
+        raise WouldReplaceError(
+            f"{' and '.join(there)} exist{'s' if len(there) == 1 else ''} already, and would be "
+            "replaced. Name another file, or add --force."
+        )
 
 
 def write_report(

@@ -25,7 +25,8 @@ def compare(
         ),
     ] = None,
     baselines: Annotated[
-        bool, typer.Option("--baselines/--no-baselines", help="With scikit-learn's models.")
+        bool,
+        typer.Option("--baselines/--no-baselines", help="Also compare with scikit-learn models."),
     ] = True,
     views: o.Views = None,
     task: o.Task = o.TaskName.auto,
@@ -37,18 +38,24 @@ def compare(
     sample: o.Sample = None,
     folds: o.Folds = 5,
     repeats: Annotated[
-        int, typer.Option("--repeats", min=1, help="How often the folds are drawn anew.")
+        int,
+        typer.Option(
+            "--repeats",
+            min=1,
+            help="Number of times to repeat the cross-validation with new folds.",
+        ),
     ] = 3,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the scores of all splits to a file.")
+        Path | None,
+        typer.Option("--out", "-o", help="Write the scores of all splits to this file."),
     ] = None,
     report: o.Report = None,
     test: Annotated[
         o.TestName,
         typer.Option(
             "--test",
-            help="Test of differences: corrected for training parts that overlap (Nadeau and "
-            "Bengio), or the plain one of the papers.",
+            help="Significance test: corrected for overlapping training sets (Nadeau and "
+            "Bengio), or the uncorrected test of the papers.",
         ),
     ] = o.TestName.corrected,
     format: o.Format = None,
@@ -56,14 +63,15 @@ def compare(
     seed: o.Seed = 0,
     jobs: o.Jobs = 1,
     resume: o.Resume = False,
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
-    """Compare weightings with each other and with what else you would use.
+    """Compare weightings with each other and with common alternatives.
 
-    Repeated (stratified) cross-validation on the same splits; parameters are chosen on training
-    parts only. Differences from the uniform combination and from the best single kernel are tested
-    at p = 0.05 and 0.1, with a t-test corrected for training parts that overlap.
+    Runs repeated (stratified) cross-validation on the same splits; parameters are chosen on the
+    training sets only. Differences from the uniform combination and from the best single kernel are
+    tested at p = 0.05 and 0.1, with a t-test corrected for overlapping training sets.
 
     [bold]Examples[/]
 
@@ -77,8 +85,8 @@ def compare(
     from .problem import load_problem
 
     say = Out(quiet, as_json)
-    check_places(report, tables=out)
-    checkpoint = checkpoint_beside(say, out or report, resume)
+    check_places(report, tables=out, force=force)
+    checkpoint = checkpoint_beside(say, out or report, resume, force)
     problem = load_problem(
         say,
         data,
@@ -98,7 +106,7 @@ def compare(
     rules: list[Any] = [evaluate_weighting(rule) for rule in weighting or leaderboard.RULES]
     methods = leaderboard.weightings(problem, rules, seed, jobs)
     if baselines and any(view.reads_text for view in problem.views):
-        say.note("Texts are among the columns: scikit-learn's models are left out.")
+        say.note("Some columns hold text, so the scikit-learn models are left out.")
     elif baselines:
         methods += leaderboard.baselines(problem, seed, jobs)
     parts = {

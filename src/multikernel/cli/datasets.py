@@ -15,17 +15,21 @@ from .common import Out, check_places, command
 @command
 def datasets(
     name: Annotated[
-        str | None, typer.Argument(help="A data set to describe.", show_default=False)
+        str | None, typer.Argument(help="Data set to describe.", show_default=False)
     ] = None,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Write the set to this file, target in 'y'.")
+        Path | None,
+        typer.Option(
+            "--out", "-o", help="Write the data set to this file, with the target in column 'y'."
+        ),
     ] = None,
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
-    """List the data sets of the literature, describe one, or write it to a file.
+    """List the data sets from the literature, describe one, or write it to a file.
 
-    Works in a source checkout of multikernel only, like [bold]reproduce[/].
+    Works only in a source checkout of multikernel, like [bold]reproduce[/].
 
     [bold]Examples[/]
 
@@ -45,7 +49,7 @@ def datasets(
         say.text("\n".join(library.names()))
         say.result({"datasets": library.names(), "folder": place})
         return
-    check_places(tables=out)
+    check_places(tables=out, force=force)
     with say.progress(f"Loading {name}"):
         bunch = library.load(name)
     say.text(bunch.DESCR)
@@ -53,7 +57,9 @@ def datasets(
         from ..tables import write_columns
 
         if hasattr(bunch.data, "tocsr"):
-            raise ValueError(f"{name} is sparse; use it from Python, mk.datasets.load({name!r}).")
+            raise ValueError(
+                f"{name} is sparse; load it in Python with mk.datasets.load({name!r})."
+            )
         if hasattr(bunch.data, "columns"):
             columns = {str(column): bunch.data[column].tolist() for column in bunch.data.columns}
         else:

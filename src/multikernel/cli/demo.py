@@ -17,6 +17,7 @@ def demo(
     out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the report.")] = Path(
         "multikernel-demo.html"
     ),
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
@@ -37,7 +38,7 @@ def demo(
     from .views import View
 
     say = Out(quiet, as_json)
-    check_places(out)
+    check_places(out, force=force)
     data = load_breast_cancer()
     X, y = data.data, np.asarray(data.target_names)[data.target]
     say.note(f"Breast cancer: {X.shape[0]} tumours, {X.shape[1]} measurements, {len(set(y))} kinds")
@@ -51,11 +52,11 @@ def demo(
 
     # The same data as the other commands see them.
     frame = Frame.of(dict(zip(data.feature_names, X.T, strict=True)))
-    target = TargetColumn("kind", y, "classification", "the data's own classes")
+    target = TargetColumn("kind", y, "classification", "the classes of the data")
     problem = TableProblem(frame, target, [View("", None, ("default",))], (), None)
     methods = leaderboard.weightings(problem, ["loo", "best", "uniform", "align", "alignf"], 0, 1)
     methods += leaderboard.baselines(problem, 0, 1)
-    with say.progress("Comparing with what else one would use", 5 * len(methods)) as advance:
+    with say.progress("Comparing with other methods", 5 * len(methods)) as advance:
         board = leaderboard.run(problem, methods, folds=5, repeats=1, seed=0, advance=advance)
     if say.chatty:
         say.show(board.table())

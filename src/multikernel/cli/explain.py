@@ -19,19 +19,20 @@ def explain(
     model: o.Model,
     data: o.Data,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="File for the shares of all rows.")
+        Path | None, typer.Option("--out", "-o", help="Write the shares of all rows to this file.")
     ] = None,
-    rows: Annotated[int, typer.Option("--rows", min=1, help="Rows to show.")] = 10,
+    rows: Annotated[int, typer.Option("--rows", min=1, help="Number of rows to show.")] = 10,
     target: o.TargetColumn = None,
     format: o.Format = None,
     encoding: o.Encoding = None,
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
     """Show each kernel's and each view's share of every prediction.
 
-    Shares add up: together with the intercept they are the prediction, or the decision value of
-    the predicted class.
+    Shares and the intercept add up to the prediction, or to the decision value of the predicted
+    class.
 
     [bold]Example[/]
 
@@ -41,7 +42,7 @@ def explain(
     from .problem import as_table_model, load_model
 
     say = Out(quiet, as_json)
-    check_places(tables=out)
+    check_places(tables=out, force=force)
     with say.progress(f"Reading {model.name} and {data.name}"):
         loaded = load_model(model)
         frame = read_frame(data, format=format, encoding=encoding)
@@ -105,7 +106,9 @@ class Shares:
         column = np.zeros(n, dtype=int)
         if split.shape[2] > 1:
             if not hasattr(estimator, "classes_"):
-                raise ValueError("Models with several outputs are not explained; fit one each.")
+                raise ValueError(
+                    "Models with several outputs cannot be explained; fit one model per output."
+                )
             column = np.searchsorted(estimator.classes_, answers)
         parts = split[np.arange(n), :, column]
         if hasattr(estimator, "offset_"):

@@ -141,8 +141,8 @@ def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
                     raise ValueError(f"{expression!r}: the exponent {right:g} is too large.")
             return _SIGNS[type(node.op)](left, right)
         raise ValueError(
-            f"{expression!r}: {ast.unparse(node)!r} is not understood. Write names with plain "
-            "values, such as 'gaussians([0.1, 1])', and combine kernels with + and *."
+            f"{expression!r}: {ast.unparse(node)!r} is not a valid expression. Write names with "
+            "plain values, such as 'gaussians([0.1, 1])', and combine kernels with + and *."
         )
 
     def look_up(name: str) -> Any:
@@ -156,7 +156,7 @@ def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
 
     def _call(function: Any, values: Any, keywords: dict[str, Any]) -> Any:
         if "columns" in keywords:
-            raise ValueError(f"{expression!r}: columns are chosen in a views file, not here.")
+            raise ValueError(f"{expression!r}: columns are selected in a views file, not here.")
         try:
             inspect.signature(function).bind(*values, **keywords)
         except TypeError as error:
@@ -165,7 +165,7 @@ def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
 
     def _number(value: Any) -> float:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise ValueError(f"{expression!r}: a number was expected, not {value!r}.")
+            raise ValueError(f"{expression!r}: expected a number, got {value!r}.")
         return value
 
     return visit(_parse(expression).body)
@@ -176,6 +176,6 @@ def _parse(expression: str) -> ast.Expression:
         return ast.parse(expression.strip(), mode="eval")
     except (SyntaxError, ValueError):
         raise ValueError(
-            f"{expression!r} is not understood. Write it like 'Gaussian(gamma=0.5)' or "
+            f"{expression!r} is not a valid expression. Write it like 'Gaussian(gamma=0.5)' or "
             "'gaussians([0.1, 1, 10])'."
         ) from None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def fit(
     data: o.Data,
     target: o.TargetColumn = None,
-    out: Annotated[Path, typer.Option("--out", "-o", help="Where to write the model.")] = Path(
+    out: Annotated[Path, typer.Option("--out", "-o", help="Write the model to this file.")] = Path(
         "model.skops"
     ),
     kernels: o.Kernels = None,
@@ -36,14 +36,14 @@ def fit(
     ] = None,
     alpha: Annotated[
         float | None,
-        typer.Option("--alpha", help="Ridge (regression). [default: cross-validation]"),
+        typer.Option("--alpha", help="Ridge penalty (regression). [default: cross-validation]"),
     ] = None,
     scoring: Annotated[
         str | None,
         typer.Option(
             "--scoring",
-            help="What cross-validation maximises, by scikit-learn's names: balanced_accuracy, "
-            "roc_auc, f1, neg_log_loss, ... [default: accuracy or R²]",
+            help="Score that cross-validation maximises, by its scikit-learn name: "
+            "balanced_accuracy, roc_auc, f1, neg_log_loss, ... [default: accuracy or R²]",
             show_default=False,
         ),
     ] = None,
@@ -51,8 +51,8 @@ def fit(
         list[str] | None,
         typer.Option(
             "--class-weight",
-            help="balanced: rare classes count more. Or the weight of a class, such as yes=5 "
-            "(repeatable).",
+            help="balanced gives rare classes more weight. Or set the weight of a class, such as "
+            "yes=5 (repeatable).",
         ),
     ] = None,
     impute: o.Impute = None,
@@ -74,10 +74,11 @@ def fit(
     loss: o.Loss = None,
     report: o.Report = None,
     resume: o.Resume = False,
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
-    """Learn which kernels to trust, and a predictor, from a data file.
+    """Learn kernel weights and a predictor from a data file.
 
     [bold]Examples[/]
 
@@ -99,16 +100,18 @@ def fit(
     from .telling import tell
 
     say = Out(quiet, as_json)
-    check_places(out, report)
-    checkpoint = checkpoint_beside(say, out, resume)
+    check_places(out, report, force=force)
+    checkpoint = checkpoint_beside(say, out, resume, force)
     if chunks or scheduler is not None or data.is_dir():
         if categories != o.CategoriesName.onehot:
-            raise ValueError("--categories kernel is not for --chunks; give views instead.")
+            raise ValueError(
+                "--categories kernel cannot be used with --chunks; use --views instead."
+            )
         if resume:
-            raise ValueError("--resume is not for --chunks, whose fits keep no checkpoint.")
+            raise ValueError("--resume cannot be used with --chunks, which writes no checkpoint.")
         if device is not None:
             raise ValueError(
-                "--device is not for --chunks. In Python, device= of an estimator with "
+                "--device cannot be used with --chunks. In Python, device= of an estimator with "
                 "approximation= multiplies features on the device."
             )
         fit_chunks(
@@ -132,7 +135,7 @@ def fit(
         return
     for value, name in ((approximation, "--approximation"), (loss, "--loss")):
         if value is not None:
-            raise ValueError(f"{name} is for --chunks. Without it kernels are exact.")
+            raise ValueError(f"{name} needs --chunks. Without --chunks, kernels are exact.")
     problem = load_problem(
         say,
         data,
@@ -256,7 +259,7 @@ def next_steps(
     """What to run next, by what was found."""
     if found is not None and found.verdict == "nothing":
         line = command_of("compare", data, *words)
-        return [f"Next, see whether anything else learns more: {line}"]
+        return [f"Next, check whether another method predicts better: {line}"]
     steps = [command_of("predict", out, "new.csv", "--out", "predictions.csv")]
     if report is None:
         steps.append(command_of("report", out, data, "--out", out.with_suffix(".html")))
@@ -326,9 +329,9 @@ def make_estimator(
     classifies = problem.target.task == "classification"
     unused, name = (alpha, "--alpha") if classifies else (cost, "--C")
     if unused is not None:
-        raise ValueError(f"{name} is not for {problem.target.task}.")
+        raise ValueError(f"{name} does not apply to {problem.target.task}.")
     if class_weight and not classifies:
-        raise ValueError("--class-weight is not for regression.")
+        raise ValueError("--class-weight does not apply to regression.")
     check_scoring_name(scoring)
     chosen: Any = [evaluate_weighting(rule) for rule in rules]
     value = cost if classifies else alpha

@@ -21,7 +21,7 @@ from .problem import TableProblem
 #: Levels of the one-sided paired t-test.
 LEVELS = (0.05, 0.1)
 #: The test behind verdicts: corrected for training parts that overlap, or as in the papers.
-TESTS = {"corrected": "t-test corrected for overlapping training parts", "paper": "paired t-test"}
+TESTS = {"corrected": "t-test corrected for overlapping training sets", "paper": "paired t-test"}
 #: What every method is held against.
 REFERENCE = "uniform"
 
@@ -131,8 +131,9 @@ class Leaderboard:
         if best is not chosen:
             p = self.p_value(best, chosen, corrected=self.test == "corrected")
             said.append(
-                f"{best.name} has the best mean of the weightings, but no difference from "
-                f"{chosen.name} is shown (p = {p:.2f}): {chosen.name} is as good a choice."
+                f"{best.name} has the best mean score of the weightings, but it does not differ "
+                f"significantly from {chosen.name} (p = {p:.2f}): {chosen.name} is as good a "
+                "choice."
             )
         elif self.verdict(best).startswith("better"):
             said.append(f"{best.name} is better than {REFERENCE}.")
@@ -144,7 +145,7 @@ class Leaderboard:
             elif verdict == "worse":
                 said.append(f"{chosen.name} is better than {rival.name}, the best other model.")
             else:
-                said.append(f"No difference from {rival.name}, the best other model, is shown.")
+                said.append(f"No significant difference from {rival.name}, the best other model.")
         return said
 
     def mark(self, row: LeaderboardRow, reference: str = REFERENCE) -> str:

@@ -50,11 +50,11 @@ DATA_HELP = "Data file: .csv .tsv .xlsx .parquet .arrow .feather .npz .libsvm (t
 
 Data = Annotated[Path, typer.Argument(help=DATA_HELP, show_default=False)]
 Model = Annotated[
-    Path, typer.Argument(help="Model file that fit or mk.save has written.", show_default=False)
+    Path, typer.Argument(help="Model file written by fit or mk.save.", show_default=False)
 ]
 Format = Annotated[
     FormatName | None,
-    typer.Option("--format", help="Format of the data, where the file's name does not say it."),
+    typer.Option("--format", help="Format of the data, if the file name does not tell."),
 ]
 Encoding = Annotated[
     str | None,
@@ -67,30 +67,32 @@ Dates = Annotated[
 ]
 Sample = Annotated[
     int | None,
-    typer.Option("--sample", min=10, help="Use this many rows only, drawn at random."),
+    typer.Option("--sample", min=10, help="Use only this many rows, drawn at random."),
 ]
 Groups = Annotated[
     str | None,
     typer.Option(
         "--groups",
-        help="Column that names groups, such as patients: rows of a group stay in one fold. It is "
-        "not learned from.",
+        help="Column that names groups, such as patients: rows of a group stay in the same fold. "
+        "The column is not used as a feature.",
     ),
 ]
 TargetColumn = Annotated[
     str | None,
-    typer.Option("--target", "-y", help="Column to predict. LIBSVM files name it themselves."),
+    typer.Option("--target", "-y", help="Column to predict. Not needed for LIBSVM files."),
 ]
 Task = Annotated[
     TaskName,
-    typer.Option("--task", help="What kind of problem it is; auto decides and says which."),
+    typer.Option(
+        "--task", help="Kind of problem; auto decides from the target and reports its choice."
+    ),
 ]
 Kernels = Annotated[
     list[str] | None,
     typer.Option(
         "--kernels",
         "-k",
-        help="What to combine, several times if you like: default, 'gaussians([0.1, 1])', "
+        help="Kernels to combine (repeatable): default, 'gaussians([0.1, 1])', "
         "'Polynomial(degree=2)', 'Linear() + Gaussian(gamma=0.5)'.",
     ),
 ]
@@ -99,81 +101,83 @@ Weighting = Annotated[
     typer.Option(
         "--weighting",
         "-w",
-        help="uniform, best, align, alignf, correlation, lp, l1, l2-ball, or such as "
-        "'LpNorm(p=1.5)'. Of several, cross-validation chooses. [default: loo]",
+        help="loo, uniform, best, align, alignf, correlation, lp, l1, l2-ball, or an expression "
+        "such as 'LpNorm(p=1.5)'. If several are given, cross-validation chooses. [default: "
+        "loo]",
         show_default=False,
     ),
 ]
 Views = Annotated[
     Path | None,
-    typer.Option(
-        "--views", help="TOML file: which columns make up which view, with which kernels."
-    ),
+    typer.Option("--views", help="TOML file that lists the views: their columns and kernels."),
 ]
 Impute = Annotated[
     ImputeName | None,
     typer.Option(
         "--impute",
-        help="median: fill missing numbers with the median, missing categories with the most "
-        "frequent. Without it missing values are refused.",
+        help="median: fill missing numbers with the median and missing categories with the most "
+        "frequent one. By default missing values are an error.",
     ),
 ]
 Categories = Annotated[
     CategoriesName,
     typer.Option(
         "--categories",
-        help="onehot: categories are columns of zeros and ones like others. kernel: each gets a "
-        "kernel of its own.",
+        help="onehot: encode categories as columns of zeros and ones. kernel: give each category "
+        "column its own kernel.",
     ),
 ]
 Categorical = Annotated[
     list[str] | None,
-    typer.Option("--categorical", help="Column of numbers that is a category (repeatable)."),
+    typer.Option("--categorical", help="Column of numbers to treat as a category (repeatable)."),
 ]
 Drop = Annotated[list[str] | None, typer.Option("--drop", help="Column to leave out (repeatable).")]
-Folds = Annotated[int, typer.Option("--folds", min=2, help="Folds of the cross-validation.")]
+Folds = Annotated[int, typer.Option("--folds", min=2, help="Number of cross-validation folds.")]
 Resume = Annotated[
     bool,
     typer.Option(
         "--resume",
-        help="Go on where an earlier run of the same command was stopped; its checkpoint lies "
-        "beside the output.",
+        help="Continue an interrupted run of the same command from its checkpoint, which lies next "
+        "to the output.",
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Seed of everything that is random.")]
-Jobs = Annotated[int, typer.Option("--jobs", help="Threads; -1 for all cores.")]
+Seed = Annotated[int, typer.Option("--seed", help="Seed for everything random.")]
+Jobs = Annotated[int, typer.Option("--jobs", help="Number of threads; -1 for all cores.")]
 Device = Annotated[
     str | None,
-    typer.Option("--device", help="Where to compute: cuda, cuda:1, or cpu with the code of GPUs."),
+    typer.Option(
+        "--device", help="Where to compute: cuda, cuda:1, or cpu (the GPU code on the processor)."
+    ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No remarks, no progress.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print no notes and no progress.")]
 Json = Annotated[
-    bool, typer.Option("--json", help="One JSON object on the standard output, nothing else.")
+    bool, typer.Option("--json", help="Print one JSON object to standard output and nothing else.")
 ]
+Force = Annotated[bool, typer.Option("--force", help="Replace files that exist already.")]
 Report = Annotated[
-    Path | None, typer.Option("--report", help="Also write a report, one HTML page, to this file.")
+    Path | None, typer.Option("--report", help="Also write an HTML report to this file.")
 ]
 Chunks = Annotated[
     bool,
     typer.Option(
         "--chunks",
-        help="Read the rows in chunks and learn from features of the kernels: any number of rows, "
-        "in bounded memory. DATA may be a folder of files.",
+        help="Read the rows in chunks and approximate the kernels by features: any number of "
+        "rows in bounded memory. DATA may be a folder of files.",
     ),
 ]
 Scheduler = Annotated[
     str | None,
     typer.Option(
         "--scheduler",
-        help="Make the passes over the chunks on a dask cluster; the address of its scheduler, "
-        "such as tcp://host:8786. Every worker must see the data under the same path.",
+        help="Process the chunks on a dask cluster: the address of its scheduler, such as "
+        "tcp://host:8786. Every worker must see the data under the same path.",
     ),
 ]
 Approximation = Annotated[
     str | None,
     typer.Option(
         "--approximation",
-        help="With --chunks: the features, such as 'Nystroem(rank=500)' or "
+        help="With --chunks: the kind of features, such as 'Nystroem(rank=500)' or "
         "'RandomFeatures(n_features=200)'. [default: Nystroem()]",
         show_default=False,
     ),
@@ -182,8 +186,8 @@ Loss = Annotated[
     LossName | None,
     typer.Option(
         "--loss",
-        help="With --chunks: squared takes one pass over the rows; hinge and logistic (for "
-        "classes) take several. [default: squared]",
+        help="With --chunks: squared needs one pass over the rows; hinge and logistic "
+        "(classification only) need several. [default: squared]",
         show_default=False,
     ),
 ]

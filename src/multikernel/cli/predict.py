@@ -17,7 +17,11 @@ def predict(
     data: o.Data,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="File for the predictions: .csv .tsv .parquet .npz .json"),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Write the predictions to this file: .csv .tsv .parquet .npz .json",
+        ),
     ] = None,
     decision: Annotated[
         bool, typer.Option("--decision", help="Also write the decision values of a classifier.")
@@ -26,21 +30,22 @@ def predict(
         float | None,
         typer.Option(
             "--coverage",
-            help="Also write the ends of intervals that hold the outputs of a regression with "
+            help="Also write prediction intervals (regression) that contain the true output with "
             "this probability, such as 0.9.",
         ),
     ] = None,
     target: o.TargetColumn = None,
     format: o.Format = None,
     encoding: o.Encoding = None,
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
     """Predict with a model file.
 
-    Classes come with their probabilities. Without --out the predictions are printed as CSV. Where
-    the data hold the target as well, the score is told. Rows are read, predicted and written in
-    chunks, so that files of any length, and folders of files, take little memory.
+    Classifiers also return probabilities. Without --out the predictions are printed as CSV. If the
+    data contain the target, the score is printed as well. Rows are read, predicted and written in
+    chunks, so files of any length, and folders of files, need little memory.
 
     [bold]Example[/]
 
@@ -51,7 +56,7 @@ def predict(
     from .streams import PredictionFile, Score
 
     say = Out(quiet, as_json)
-    check_places(tables=out)
+    check_places(tables=out, force=force)
     with say.progress(f"Reading {model.name}"):
         table, chunks, n_rows = open_new_rows(load_model(model), data, format, target, encoding)
     score, done = Score(table), 0
@@ -68,13 +73,13 @@ def predict(
     if not done:
         raise DataError(f"{data.name} holds no rows.")
     if table.task == "classification" and not any(c.startswith("probab") for c in columns):
-        say.note("This model file holds no probabilities; fit the model again to get them.")
+        say.note("This model file has no probabilities; fit the model again to get them.")
     if out is not None:
         say.note(f"{done} predictions: {out}")
     found = score.result()
     if found is not None:
         name, value = found
-        say.note(f"{name} on the target {table.target!r} in the data: {value:.4f}")
+        say.note(f"{name} on the target {table.target!r} of these data: {value:.4f}")
     say.result(
         {
             "rows": done,
@@ -107,7 +112,7 @@ def predictions(
         if not hasattr(estimator, "predict_interval"):
             raise ValueError(
                 f"--coverage is for regression; this model is a {type(estimator).__name__}. "
-                "Classes come with probabilities instead."
+                "Classifiers return probabilities instead."
             )
         lower, upper = estimator.predict_interval(X, coverage)
         columns |= by_output("lower", lower) | by_output("upper", upper)

@@ -114,7 +114,7 @@ def load_problem(
     given = len(frame)
     frame = frame.without(drop or ())
     if drop:
-        notes.append(f"Left out, as asked: {_some(list(dict.fromkeys(drop)))}.")
+        notes.append(f"Left out as requested: {_some(list(dict.fromkeys(drop)))}.")
     rows = np.arange(given)
     found = None
     if needs_target or target is not None or frame.sparse is not None:
@@ -122,7 +122,7 @@ def load_problem(
         notes += said
     if sample is not None and sample < len(frame):
         chosen = draw_rows(frame, target, task, sample, seed)
-        notes.append(f"{sample:,} of {len(frame):,} rows are used, drawn at random (--sample).")
+        notes.append(f"{sample:,} of {len(frame):,} rows are used, chosen at random (--sample).")
         frame, rows = frame.take(chosen), rows[chosen]
     if needs_target or target is not None or frame.sparse is not None:
         found = find_target(frame, target, task)
@@ -146,7 +146,7 @@ def load_problem(
         problem = _with_category_kernels(problem, tuple(kernels or ("default",)))
     notes += what_was_filled(frame, impute)
     notes += [
-        f"{name!r} counts the rows (1, 2, 3, ...). If it is an identifier, leave it out: --drop "
+        f"{name!r} numbers the rows (1, 2, 3, ...). If it is an identifier, leave it out: --drop "
         f"{name}."
         for name, values in frame.columns.items()
         if counts_rows(values)
@@ -204,7 +204,7 @@ def what_was_filled(frame: Frame, impute: str | None) -> list[str]:
     if not filled:
         return []
     shown = _some(filled, quote=False)
-    return [f"Missing values filled with medians or the most frequent category: {shown}."]
+    return [f"Missing values were filled with the median or the most frequent category: {shown}."]
 
 
 def usable(frame: Frame, wrong: list[Complaint]) -> list[Complaint]:
@@ -283,7 +283,7 @@ def as_table_model(model: Any, frame: Frame, target: str | None) -> TableModel:
     if not model._predicts_targets:
         raise DataError(
             f"The file holds a {type(model).__name__}, which predicts no target. Use it in Python: "
-            "mk.load(path).transform(X), or labels_ and predict(X) of a clustering."
+            "mk.load(path).transform(X), or, for a clustering, labels_ and predict(X)."
         )
     task = "classification" if hasattr(model, "classes_") else "regression"
     width = int(model.n_features_in_)
@@ -293,7 +293,7 @@ def as_table_model(model: Any, frame: Frame, target: str | None) -> TableModel:
     names = list(getattr(model, "feature_names_in_", [n for n in frame.names if n != target]))
     if len(names) != width:
         raise DataError(
-            f"The model reads {width} columns without names, the data have {len(names)}"
+            f"The model reads {width} unnamed columns, but the data have {len(names)}"
             + (f" beside {target!r}." if target else ". Name the target with --target.")
         )
     kinds = {name: "text" if is_text(frame.columns[name]) else "number" for name in names

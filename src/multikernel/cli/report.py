@@ -18,18 +18,23 @@ def report(
     data: o.Data,
     out: Annotated[
         Path | None,
-        typer.Option("--out", "-o", help="Where to write the page. [default: MODEL with .html]"),
+        typer.Option(
+            "--out",
+            "-o",
+            help="Write the page to this file. [default: MODEL with the suffix .html]",
+        ),
     ] = None,
     target: o.TargetColumn = None,
     format: o.Format = None,
     encoding: o.Encoding = None,
+    force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
-    """Write a report, one HTML page, about a model file.
+    """Write an HTML report about a model file.
 
-    DATA are the rows that the model was fitted to, target included. With other rows the page shows
-    how well the model predicts them.
+    DATA are the rows that the model was fitted to, including the target. With other rows, the page
+    shows how well the model predicts them.
 
     [bold]Example[/]
 
@@ -42,7 +47,7 @@ def report(
 
     say = Out(quiet, as_json)
     out = out or model.with_suffix(".html")
-    check_places(out)
+    check_places(out, force=force)
     with say.progress(f"Reading {model.name} and {data.name}"):
         loaded = load_model(model)
         frame = read_frame(data, format=format, encoding=encoding)

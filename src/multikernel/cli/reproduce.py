@@ -24,27 +24,29 @@ from .common import EXPECTED, Out, command
 @command
 def reproduce(
     table: Annotated[
-        str | None, typer.Argument(help="Which experiment to run.", show_default=False)
+        str | None, typer.Argument(help="Experiment to run.", show_default=False)
     ] = None,
     everything: Annotated[
-        bool, typer.Option("--all", help="Run all of them, one after the other.")
+        bool, typer.Option("--all", help="Run all experiments, one after the other.")
     ] = False,
     quick: Annotated[
-        bool, typer.Option("--quick", help="A small version: minutes instead of hours.")
+        bool, typer.Option("--quick", help="Run a small version: minutes instead of hours.")
     ] = False,
     out: Annotated[
         Path,
-        typer.Option("--out", "-o", help="Folder for results; an interrupted run goes on there."),
+        typer.Option(
+            "--out", "-o", help="Folder for results; an interrupted run resumes from there."
+        ),
     ] = Path("results"),
     seed: o.Seed = 0,
     jobs: o.Jobs = -1,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
-    """List the tables of the papers that can be computed again, or compute them.
+    """List the tables of the papers that can be recomputed, or recompute them.
 
-    Each is printed beside what the paper prints, and saved as CSV, Markdown and PNG. Works in a
-    source checkout of multikernel only.
+    Each table is printed next to the published one, and saved as CSV, Markdown and PNG. Works only
+    in a source checkout of multikernel.
 
     [bold]Examples[/]
 

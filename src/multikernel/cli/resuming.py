@@ -1,4 +1,4 @@
-"""Long commands that were stopped go on: the checkpoint beside the output."""
+"""Interrupted commands continue from a checkpoint next to their output."""
 
 from __future__ import annotations
 
@@ -9,33 +9,35 @@ from pathlib import Path
 from .common import Out
 
 
-def checkpoint_beside(say: Out, output: Path | None, resume: bool) -> Path | None:
-    """Where a command keeps what it has done; one that is there is not used or lost unasked."""
+def checkpoint_beside(say: Out, output: Path | None, resume: bool, force: bool) -> Path | None:
+    """Where a command writes its checkpoint; an existing one is used or deleted only on request."""
     if output is None:
         if resume:
             raise ValueError(
-                "--resume needs the place of the output, beside which the checkpoint lies: give "
-                "--out or --report, as in the run that was stopped."
+                "--resume looks for the checkpoint next to the output: give --out or --report as "
+                "in the interrupted run."
             )
         return None
     path = output.with_name(output.name + ".checkpoint")
     if resume and not path.exists():
-        say.note(f"There is no checkpoint {path}: this run begins at the beginning.")
+        say.note(f"There is no checkpoint {path}, so this run starts from the beginning.")
     if not resume and path.exists():
-        raise FileExistsError(
-            f"{path} is there, of a run that was stopped. Go on with --resume, or delete it to "
-            "begin anew."
-        )
+        if not force:
+            raise FileExistsError(
+                f"{path} exists: an earlier run was interrupted. Continue it with --resume, or "
+                "start again with --force."
+            )
+        path.unlink()
     return path
 
 
 @contextmanager
 def telling_of(say: Out, checkpoint: Path | None) -> Iterator[None]:
-    """Whoever stops the work is told how to go on."""
+    """If the work is interrupted, say how to continue it."""
     try:
         yield
     except BaseException as error:
-        stopped = not isinstance(error, Exception)
-        if stopped and checkpoint is not None and checkpoint.exists():
-            say.note(f"What was done is kept in {checkpoint}: the same with --resume goes on.")
+        interrupted = not isinstance(error, Exception)
+        if interrupted and checkpoint is not None and checkpoint.exists():
+            say.note(f"Progress is saved in {checkpoint}; add --resume to continue.")
         raise

@@ -17,13 +17,13 @@ MIN_ROWS_TO_ESTIMATE = 5_000
 #: Rows of the two small fits from which it is estimated.
 PILOT_ROWS = (300, 600)
 PILOT_FOLDS = 2
-#: A fit is long, in seconds, if --sample is proposed.
+#: Fits estimated to take longer than this, in seconds, come with advice on how to shorten them.
 LONG_FIT = 120.0
 SAMPLE = 10_000
 
 
 def announce(say: Out, estimator: Any, X: Any, y: Any) -> float | None:
-    """Say how long a large fit will take, in about; None for a small one."""
+    """Say roughly how long a large fit will take and how to shorten it; None for a small one."""
     n = X.shape[0]
     if n < MIN_ROWS_TO_ESTIMATE or not say.chatty:
         return None
@@ -33,11 +33,15 @@ def announce(say: Out, estimator: Any, X: Any, y: Any) -> float | None:
     if seconds is None:
         return None
     jobs = estimator.n_jobs if estimator.n_jobs and estimator.n_jobs > 0 else os.cpu_count()
-    said = f"The fit takes about {duration(seconds)} on {jobs} core{'s' if jobs != 1 else ''}."
+    said = f"The fit will take about {duration(seconds)} on {jobs} core{'s' if jobs != 1 else ''}."
     if seconds > LONG_FIT and n > SAMPLE:
-        said += f" --sample {SAMPLE} fits {SAMPLE:,} of the rows instead."
+        ways = [
+            f"--sample {SAMPLE} (use {SAMPLE:,} of the rows)",
+            "--chunks (use all rows, with an approximation of the kernels by features)",
+        ]
         if jobs == 1 and (os.cpu_count() or 1) > 1:
-            said += " --jobs -1 uses all cores."
+            ways.append("--jobs -1 (use all cores)")
+        said += f" To shorten it, add {', '.join(ways[:-1])} or {ways[-1]}."
     say.note(said)
     return seconds
 
@@ -92,8 +96,8 @@ def note_duplicates(say: Out, X: Any, y: Any, groups: Any = None) -> int:
     copies = int(len(rows) - len(np.unique(rows, axis=0)))
     if copies:
         say.note(
-            f"Note: {copies:,} of {len(rows):,} rows are copies of others, target included. A "
-            "sample and its copy may be in different folds, which makes the score too good: "
-            "remove copies, or keep them together with --groups."
+            f"Note: {copies:,} of {len(rows):,} rows are copies of others, target included. A row "
+            "and its copy may end up in different folds, which makes the score too optimistic: "
+            "remove the copies, or keep them together with --groups."
         )
     return copies

@@ -13,7 +13,7 @@ import numpy as np
 from ..tables import TableWriter, write_columns
 from ..tables.frame import is_text, missing
 from ..tables.model import TableModel
-from ..tables.writing import GROWING, check_writable
+from ..tables.writing import GROWING, check_writable, without_formula
 from .common import Out
 
 
@@ -115,6 +115,7 @@ def as_csv(columns: dict[str, Any], header: bool = True) -> str:
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     if header:
-        writer.writerow(columns)
-    writer.writerows(zip(*(values.tolist() for values in columns.values()), strict=True))
+        writer.writerow(map(without_formula, columns))
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    writer.writerows(map(without_formula, row) for row in rows)
     return file.getvalue().rstrip("\n")

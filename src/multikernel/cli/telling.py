@@ -121,7 +121,7 @@ def summary_line(estimator: Any, seconds: float) -> str:
     solved = "solved to optimality" if gap < 1e-3 else f"relative duality gap {gap:.0e}"
     made = getattr(estimator, "approximation_", None)
     if made is not None:
-        vectors = f"{made.n_features} features stand for the samples; "
+        vectors = f"{made.n_features} features approximate the kernels; "
     elif hasattr(estimator, "classes_"):
         vectors = f"{all_or} {n} samples are support vectors; "
     else:
@@ -147,7 +147,7 @@ def choice_line(estimator: Any) -> str:
     if len(rules) > 1:
         among = f"weighting {estimator.weighting_} among {', '.join(rules)}"
         if estimator.selection == "one-standard-error":
-            among += " (the first within one standard error of the best)"
+            among += " (the first one within one standard error of the best)"
         parts.append(among)
     if not parts:
         return ""

@@ -107,10 +107,10 @@ def find_text_column(frame: Frame, kernel: str) -> str:
         if len(found) == 1:
             return found[0]
     if not texts:
-        raise DataError(f"{kernel} reads a column of texts, and the data have none.")
+        raise DataError(f"{kernel} reads a text column, but the data have none.")
     raise DataError(
-        f"{kernel} reads one column of texts, and the data have {len(texts)}: {_some(texts)}. "
-        "Leave the others out with --drop, or say in a views file which kernel reads which column."
+        f"{kernel} reads one text column, but the data have {len(texts)}: {_some(texts)}. Leave "
+        "the others out with --drop, or use a views file to say which kernel reads which column."
     )
 
 
@@ -128,7 +128,9 @@ def read_views(path: Path, frame: Frame, kernels: tuple[str, ...]) -> list[View]
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path.name} is not TOML: {error}.") from None
     if not content:
-        raise DataError(f"{path.name} names no views. A view is a table: [name], columns = [...].")
+        raise DataError(
+            f"{path.name} defines no views. A view is a table: [name], columns = [...]."
+        )
     return [_view(path, name, entry, frame, kernels) for name, entry in content.items()]
 
 
@@ -140,7 +142,7 @@ def _view(path: Path, name: str, entry: Any, frame: Frame, default: tuple[str, .
     if unknown:
         raise DataError(f"{where}: unknown key {unknown[0]!r}. Known: columns, range, kernels.")
     if ("columns" in entry) == ("range" in entry):
-        raise DataError(f"{where} needs columns = [...] or range = [first, last + 1], one of them.")
+        raise DataError(f"{where} needs either columns = [...] or range = [first, last + 1].")
     names = _source_names(frame)
     if "range" in entry:
         columns = _in_range(where, entry["range"], names)
@@ -149,12 +151,12 @@ def _view(path: Path, name: str, entry: Any, frame: Frame, default: tuple[str, .
     kernels = entry.get("kernels", default)
     kernels = (kernels,) if isinstance(kernels, str) else tuple(kernels)
     if not kernels or not all(isinstance(kernel, str) for kernel in kernels):
-        raise DataError(f"{where}: kernels must be a text or a list of texts; got {kernels!r}.")
+        raise DataError(f"{where}: kernels must be a string or a list of strings; got {kernels!r}.")
     view = View(name, columns, kernels)
     if view.reads_text and (len(columns) != 1 or not all(map(reads_text, kernels))):
         raise DataError(
-            f"{where}: kernels on sequences read one column of texts; it has {len(columns)} "
-            "columns, or kernels on numbers as well. Make views of their own."
+            f"{where}: sequence kernels read one text column; this view has {len(columns)} "
+            "columns, or also has kernels for numbers. Put them in separate views."
         )
     return view
 

@@ -14,12 +14,12 @@ from .common import Out, command
 
 @command
 def warm_up(quiet: o.Quiet = False, as_json: o.Json = False) -> None:
-    """Compile the loops for large samples now, and keep them on disk.
+    """Compile the loops for large samples now, and store them on disk.
 
     Fits on up to 2,000 samples need nothing compiled. Beyond that the first fit of a new
-    installation compiles what it needs; this command does so beforehand, once, for instance while
-    a container image is built. NUMBA_CACHE_DIR names the folder for the compiled files, if not the
-    one of the package itself.
+    installation compiles what it needs; this command does so in advance, once, for instance while
+    building a container image. Set NUMBA_CACHE_DIR to store the compiled files in another folder
+    than that of the package.
 
     [bold]Example[/]
 
@@ -36,7 +36,7 @@ def warm_up(quiet: o.Quiet = False, as_json: o.Json = False) -> None:
             step(name)
     folder, seconds = kept_in(), time.process_time() - begun
     if folder is None:
-        say.text("Compiled code cannot be kept here: let NUMBA_CACHE_DIR name a folder for it.")
+        say.text("Compiled code cannot be stored here: set NUMBA_CACHE_DIR to a writable folder.")
         raise typer.Exit(1)
     say.text(f"Compiled code is in {folder} ({seconds:.0f} s of processor time).")
     say.result({"folder": folder, "seconds": seconds})

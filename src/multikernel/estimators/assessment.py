@@ -105,12 +105,14 @@ class Assessment:
         if self.verdict == "nothing":
             return "nothing was learned."
         if self.verdict == "unclear":
-            return "not clearly better than that. More data, or --folds 10, may tell."
+            return "not clearly better than the baseline. More data, or --folds 10, may settle it."
         first = self.measured[0]
         if first.p_value >= LEVEL and len(self.measured) > 1:
             other = min(self.measured[1:], key=lambda one: one.p_value)
-            return f"no better than that, but {other.name} shows that something was learned."
-        return "better than that."
+            return (
+                f"no better than the baseline, but {other.name} shows that something was learned."
+            )
+        return "better than the baseline."
 
     @property
     def remarks(self) -> list[str]:
@@ -124,7 +126,7 @@ class Assessment:
             more = f" and {len(self.never) - 5} more" if len(self.never) > 5 else ""
             said.append(
                 f"{listed}{more} {'is' if len(self.never) == 1 else 'are'} never predicted for a "
-                "held-out sample; --class-weight balanced makes rare classes count more."
+                "held-out sample; --class-weight balanced gives rare classes more weight."
             )
         return said
 

@@ -124,8 +124,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
         """Validated X (and y): float arrays, CSR matrices, tables, or (n, n, p) kernel arrays."""
         if self._ignores_missing and (self._is_precomputed or reads_sequences(self.kernels)):
             raise ValueError(
-                f"missing={self.missing!r} is for kernels on columns of numbers, in which NaN "
-                f"marks missing values; got kernels={self.kernels!r}. Use missing='error'."
+                f"missing={self.missing!r} needs kernels on numeric columns, in which NaN marks "
+                f"missing values; got kernels={self.kernels!r}. Use missing='error'."
             )
         if reads_sequences(self.kernels):
             return check_table(self, X, y, reset, **y_options)
@@ -177,8 +177,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
         """kernels="precomputed": X holds kernel values, kernel axis last."""
         if self.normalize == "spherical":
             raise ValueError(
-                "normalize='spherical' needs K(x, x) of new points, which kernels='precomputed' "
-                "has no place for. Use mk.precomputed(matrices) with X = mk.sample_ids(N), or "
+                "normalize='spherical' needs K(x, x) of new samples, which kernels='precomputed' "
+                "cannot supply. Use mk.precomputed(matrices) with X = mk.sample_ids(N), or "
                 "another normalisation."
             )
         X = X[:, :, None] if X.ndim == 2 else X
@@ -243,7 +243,6 @@ class MultiKernelEstimator(  # type: ignore[misc]
 
         ``target`` is for kernels that are learned from it.
         """
-        self._drop_model()
         engine = self._engine_name
         budget = find_budget(engine, self.memory_budget)
         rows: np.ndarray | None = None
@@ -268,7 +267,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
             self.grams_ = self._make_plan(self.bank_, X, budget)
         self._keep_for_importance(complete, weights)
         self.engine_ = describe(self.grams_)
-        return build(
+        grams = build(
             self.grams_,
             X,
             budget=budget,
@@ -279,6 +278,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
             symmetric=self._needs_symmetric_kernels,
             few_passes=self._makes_few_passes,
         )
+        self._drop_model()
+        return grams
 
     def _default_bank(
         self, X: Any, weights: np.ndarray | None, target: Target | None, budget: MemoryBudget
@@ -332,7 +333,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
 
     @property
     def plan_(self) -> Plan:
-        """Which implementation served which kernels; `grams_` is the same object."""
+        """Which implementation computed which kernels; `grams_` is the same object."""
         return self.grams_
 
     def _as_weighting(self, weighting: Any) -> Weighting:
@@ -414,7 +415,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         X, y
             The training sample.
         delta : float, default=0.05
-            All that is called proven holds with probability at least ``1 - delta``.
+            Everything called proven holds with probability at least ``1 - delta``.
 
         Returns
         -------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,8 +18,8 @@ from ..kernels.sequences.table import Table
 
 ENCODE = (
     "Encode text and categories first, for example with TableCodes or "
-    "sklearn.preprocessing.OneHotEncoder, or give text to kernels on sequences such as "
-    "Spectrum(3, columns=...)."
+    "sklearn.preprocessing.OneHotEncoder, or use sequence kernels such as Spectrum(3, "
+    "columns=...) on text."
 )
 
 
@@ -49,14 +50,21 @@ def refuse_matrices(X: Any, precomputed: bool, fitting: bool = False) -> None:
 
 def refuse_text(X: Any) -> None:
     """Name the columns that are not numbers, before a conversion fails without naming them."""
-    if isinstance(X, dict):
+    views = X if isinstance(X, dict) else getattr(X, "mod", None)
+    if isinstance(views, Mapping):
+        kind = "a dict with keys" if views is X else f"{type(X).__name__} with the views"
         raise TypeError(
-            f"X must be one table with a row per sample; got a dict with keys {[*X]!r}. If they "
-            "are views: X, columns = mk.join_views(views), and kernels=mk.per_view(columns)."
+            f"X must be one table with a row per sample; got {kind} {[*views]!r}. If they are "
+            "views: X, columns = mk.join_views(views), and kernels=mk.per_view(columns)."
+        )
+    if hasattr(X, "obs_names") and hasattr(X, "X"):
+        raise TypeError(
+            f"X must be one table with a row per sample; got {type(X).__name__}. Use its matrix, "
+            "X.X, or its table, X.to_df()."
         )
     if isinstance(X, (list, tuple)) and len(X) > 0 and all(isinstance(row, str) for row in X):
         raise ValueError(
-            f"X must be numeric, but its samples are texts, such as {X[0]!r}. {ENCODE}"
+            f"X must be numeric, but its samples are strings, such as {X[0]!r}. {ENCODE}"
         )
     if isinstance(X, np.ndarray) and X.dtype.kind in "USO" and X.ndim == 2:
         for j in range(X.shape[1]):
@@ -136,9 +144,8 @@ def refuse_huge(name: str, values: Any) -> None:
     largest = float(np.fmax.reduce(np.abs(numbers), axis=None))
     if LARGEST_NUMBER < largest < np.inf:
         raise ValueError(
-            f"{name} holds numbers up to {largest:.3g}, whose squares are beyond the range of "
-            f"floating point (numbers up to {LARGEST_NUMBER:g} are not). Use other units, or leave "
-            "out what marks missing values."
+            f"{name} holds numbers up to {largest:.3g}, whose squares overflow (the limit is "
+            f"{LARGEST_NUMBER:g}). Use other units, or replace codes that mark missing values."
         )
 
 
@@ -148,7 +155,7 @@ def as_numbers(y: Any) -> np.ndarray:
         numbers = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"y must be numeric for regression; got objects that are no numbers ({error})."
+            f"y must be numeric for regression; got objects that are not numbers ({error})."
         ) from None
     if not np.isfinite(numbers).all():
         raise ValueError("y holds missing or infinite values. Leave these samples out.")

@@ -167,20 +167,20 @@ def class_index(decisions: np.ndarray) -> np.ndarray:
 class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore[misc]
     """Support vector machine on a learned combination of kernels.
 
-    First ``weighting`` finds the kernel weights; then a support vector machine is trained on
-    ``K = sum_k mu_k K_k``. (Joint rules such as ``"lp"`` find both at once.) With more than two
-    classes all machines share the weights, and one machine per class is trained against the rest.
+    First ``weighting`` finds the kernel weights; then a support vector machine is trained on ``K =
+    sum_k mu_k K_k``. (Joint rules such as ``"lp"`` find both at once.) With more than two classes,
+    one classifier per class is trained against the rest, and all share the weights.
 
-    The default weights have the smallest leave-one-out error, over a bank of kernels that suits
+    By default, the weights minimise the leave-one-out error over a bank of kernels that suits
     tables of numbers.
 
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
-        What to combine. None takes :func:`multikernel.default_bank`, for leave-one-out weights on
-        400 samples or more :func:`multikernel.learned_scales`, and for a data frame with categories
-        kernels of numbers, of categories and of both. With ``"precomputed"``, X is
-        an array of shape (n_samples, n_samples, n_kernels).
+        The kernels to combine. None takes :func:`multikernel.default_bank`; with leave-one-out
+        weights and at least 400 samples it takes :func:`multikernel.learned_scales`, and for a data
+        frame with categories it takes kernels on numbers, on categories and on both. With
+        ``"precomputed"``, X is an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="loo"
         How the kernel weights are found: ``"loo"`` (smallest leave-one-out error,
         :class:`multikernel.LeaveOneOut`), ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``,
@@ -188,49 +188,49 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         ``"statis"``, ``"full-neighbours"`` or ``"sparse-neighbours"``; or an object with
         parameters, such as ``mk.Align(q=2)``.
     C : float or "loo", default=1.0
-        Cost of the loss. ``"loo"`` takes one over the ridge constant with the smallest
-        leave-one-out error of least squares on the labels (two-stage weightings). With
-        ``weighting="loo"`` the weights include it, and 1.0 is that value.
+        Cost of the loss. ``"loo"`` uses one over the ridge constant with the smallest leave-one-out
+        error of least squares on the labels (two-stage weightings only). With ``weighting="loo"``
+        the weights already include this choice, so 1.0 is the right value.
     loss : {"hinge", "logistic", "squared"}, default="hinge"
         A support vector machine, logistic regression, or least squares on labels -1 and +1, with
         the learned kernel.
     multiclass : {"shared", "per_class"}, default="shared"
-        With more than two classes: the same kernel weights for all, or weights of its own for each
-        class against the rest.
+        With more than two classes: the same kernel weights for all classes, or separate weights for
+        each class against the rest.
     fit_intercept : bool, default=True
-        Whether the intercept is free, or zero.
+        Whether to fit an intercept; otherwise it is zero.
     center : bool, default=True
         Centre the kernels in feature space.
     normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
-        How kernels are brought to the same size, after centring. The default,
-        ``"multiplicative"``, gives each unit variance in feature space, so that C means what it
-        means for one kernel on standardised data; ``"trace"`` (trace one) is the same up to the
-        factor ``n_samples``. ``"trace-first"`` divides by the trace before centring, so that
-        kernels which centring shrinks stay small.
+        How kernels are scaled to the same size, after centring. The default, ``"multiplicative"``,
+        gives each kernel unit variance in feature space, so that C has the same meaning as for one
+        kernel on standardised data; ``"trace"`` (trace one) is the same up to the factor
+        ``n_samples``. ``"trace-first"`` divides by the trace before centring, so kernels that
+        centring shrinks stay small.
     class_weight : dict, "balanced" or None, default=None
         Factors of C per class.
     calibration : {"auto", "sigmoid", "isotonic", "temperature"}, default="auto"
         How `predict_proba` maps decision values to probabilities; it never changes decisions. The
-        map is fitted to the decision values of training samples that are left out, with the
-        kernel weights of the whole sample. ``"auto"`` is Platt's ``"sigmoid"``, except for two
-        classes and the logistic loss, which has a sigmoid of its own.
+        map is fitted to decision values of held-out training samples, with the kernel weights of
+        the whole sample. ``"auto"`` is Platt's ``"sigmoid"``, except for two classes and the
+        logistic loss, which has its own sigmoid.
     tol : float, default=1e-3
         Tolerance of the SVM solver.
     max_iter : int, default=-1
         Limit on the SVM solver's iterations, -1 for none.
     missing : {"error", "ignore", "complete", "absent"}, default="error"
-        What NaN in X means. ``"error"`` refuses it. With ``"ignore"`` a sample takes part through
-        the kernels whose columns it has: for a kernel whose columns are all NaN it is at the
-        centre of the samples that have them, and single values are filled with column means.
-        All kernel matrices are then held in memory. With ``"complete"`` it is where kernels on
-        other columns predict it to be. ``"absent"`` does the same, and measures the
-        margin of every sample in the views that it has (:class:`ObservedMargins`): for the hinge
-        loss and a weighting of that class, :class:`LpNorm` or ``"uniform"`` (with ``"loo"`` it is
-        the default ``ObservedMargins()``); every class has weights of its own.
+        How to treat NaN in X. ``"error"`` raises an error. With ``"ignore"`` a sample contributes
+        through the kernels whose columns it has: in a kernel whose columns are all NaN, the sample
+        is placed at the centre of the samples that have them; single values are filled with column
+        means. All kernel matrices are then held in memory. With ``"complete"`` the sample is placed
+        where kernels on other columns predict it to be. ``"absent"`` does the same, and measures
+        the margin of every sample in the views that it has (:class:`ObservedMargins`); it needs the
+        hinge loss and a weighting of that class, :class:`LpNorm` or ``"uniform"`` (``"loo"``
+        becomes the default ``ObservedMargins()``), and every class has separate weights.
     approximation : Nystroem, RandomFeatures, "auto" or None, default=None
-        None is exact. :class:`multikernel.Nystroem` and :class:`multikernel.RandomFeatures`
-        replace every kernel by features and learn from sums over samples, in time proportional to
-        their number; ``approximation_`` states the error. ``"auto"`` is exact as long as the
+        None is exact. :class:`multikernel.Nystroem` and :class:`multikernel.RandomFeatures` replace
+        every kernel by features and learn from sums over samples, in time proportional to the
+        number of samples; ``approximation_`` reports the error. ``"auto"`` is exact as long as the
         kernel matrix fits into the memory budget.
     dtype : {"float32", "float64"} or None, default=None
         Precision of Gram entries; None follows X. Sums are float64 in any case.
@@ -239,11 +239,11 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
     n_jobs : int or None, default=None
         Threads for passes over the kernels; -1 for all cores.
     random_state : int, RandomState or None, default=None
-        For weightings given by name that draw samples or folds (``"loo"``, ``"best"``). None is a
-        fixed seed.
+        Seed for weightings given by name that draw samples or folds (``"loo"``, ``"best"``). None
+        uses a fixed seed.
     warm_start : bool, default=False
-        Let a joint weighting begin near the weights of the last fit; and let an interrupted fit
-        leave the best certified iterate in the estimator.
+        Start a joint weighting near the weights of the last fit, and keep the best certified
+        iterate if a fit is interrupted.
     engine : str, default="cpu"
         The engine that evaluates the kernels. Other packages may register their own
         (:func:`multikernel.grams.engines.register`); ``"cpu"`` and ``"torch"`` are the library's.
@@ -252,13 +252,12 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         code on the processor, both by the engine ``"torch"``. None leaves it to ``engine`` and, for
         tensors of torch or CuPy, to the device that X is on.
     checkpoint : path or None, default=None
-        A file in which a long fit keeps what it has done so far, about every half a minute. If it
-        is there when `fit` begins, the fit goes on from it, with the same result as without a
-        stop; a checkpoint of other data or parameters is refused. It is removed when the fit is
-        done.
+        File in which a long fit saves its progress, about every 30 seconds. If the file exists when
+        `fit` starts, the fit continues from it and gives the same result as an uninterrupted one;
+        a checkpoint of other data or parameters is refused. The file is deleted when the fit is
+        complete.
     verbose : int, default=0
-        Say what is done; a joint weighting shows iteration, gap, active kernels and support
-        vectors as it goes.
+        Print progress; a joint weighting shows iteration, gap, active kernels and support vectors.
 
     Attributes
     ----------
@@ -277,30 +276,29 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
     dual_coef_ : array of shape (n_support, n_machines)
         Signed coefficients.
     support_ : array of shape (n_support,)
-        Indices of the training points with a coefficient.
+        Indices of the training samples with a coefficient.
     intercept_ : array of shape (n_machines,)
     objective_ : float
-        The SVM's primal objective, summed over machines.
+        The SVM's primal objective, summed over classifiers.
     duality_gap_ : float
-        Relative duality gap of the SVM, the largest over machines.
+        Relative duality gap of the SVM, the largest over classifiers.
     loo_predictions_ : array of shape (n_samples,) or (n_samples, n_machines)
-        With ``weighting="loo"`` or ``C="loo"`` and squared loss: the answer for every training
-        point by the machine trained without it, as ``decision_function`` would return them.
+        With ``weighting="loo"`` or ``C="loo"`` and squared loss: the prediction for every training
+        sample by the model trained without it, in the form that ``decision_function`` returns.
     loo_score_ : float
         Their accuracy.
     column_importance_ : array of shape (n_features,)
         The share of each column in how much the predictions change: the mean squared derivative
-        over the training samples times the variance of the column. Computed when it is first asked
-        for.
+        over the training samples times the variance of the column. Computed on first access.
     n_iter_ : int
     history_ : list of dict
     engine_ : str
-        What computed the kernels, and on which device.
+        The engine that computed the kernels, and on which device.
     approximation_ : ApproximationReport
         With ``approximation``: the features, the error of every kernel, and how far the objective
         may be from that of the exact problem. Print it. No support vectors are kept then.
     plan_ : Plan
-        Which implementation served which kernels; print it. ``grams_`` is another name for it.
+        Which implementation computed which kernels; print it. ``grams_`` is an alias.
     bank_ : KernelBank or None
         The bank that was used; None for ``kernels="precomputed"``.
     classes_ : array of shape (n_classes,)
@@ -310,7 +308,7 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
     view_presence_ : dict
         The same by the names of views (:func:`multikernel.per_view`).
     codes_ : TableCodes
-        How the columns of a data frame with categories are read; there if X was one.
+        How the columns of a data frame with categories are encoded; set only if X was one.
     n_features_in_ : int
     feature_names_in_ : array of str
         When X has column names.
@@ -404,7 +402,7 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
             ``approximation=...``.
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
-            How often each point counts, in the weights of the kernels and in the loss.
+            How often each sample counts, in the kernel weights and in the loss.
 
         Returns
         -------
@@ -437,9 +435,9 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
     ) -> MultiKernelClassifier:
         """Add rows of a stream, and learn from all rows so far.
 
-        Bank and features are chosen with the first rows, which should be a few thousand and typical
-        of the stream. It needs ``approximation`` and ``loss="squared"``: the sums of features and
-        targets are all that is kept.
+        The bank and the features are chosen from the first rows, which should be a few thousand and
+        typical of the stream. It needs ``approximation`` and ``loss="squared"``: only sums of
+        features and targets are kept.
 
         Parameters
         ----------
@@ -447,7 +445,8 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
         classes : array of shape (n_classes,), optional
-            All classes of the stream; needed in the first call if its rows do not have them all.
+            All classes of the stream; required in the first call if its rows do not contain all of
+            them.
 
         Returns
         -------
@@ -459,8 +458,8 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
 
         if isinstance(self.class_weight, str):
             raise ValueError(
-                "class_weight='balanced' needs the number of samples of each class, which a stream "
-                "does not tell in advance. Give a dict with a weight for each class."
+                "class_weight='balanced' needs the number of samples of each class, which is not "
+                "known in advance for a stream. Pass a dict with a weight for each class."
             )
         return self._partial_fit(X, y, sample_weight, prepare)  # type: ignore[no-any-return]
 

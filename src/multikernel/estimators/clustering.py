@@ -37,9 +37,9 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
     A rule finds the weights of ``K = sum_k mu_k K_k`` as in :class:`ConsensusKernel`.
     ``method="kmeans"`` then minimises the distances of the samples to the means of their clusters
     in the feature space of K (kernel k-means, Lloyd's iteration, no approximation).
-    ``method="spectral"`` cuts the graph in which each sample meets its nearest neighbours under K,
-    by :class:`sklearn.cluster.SpectralClustering`; the entries of the graph are 0 and 1, so that
-    negative values of the kernel do no harm.
+    ``method="spectral"`` cuts the graph that connects each sample with its nearest neighbours under
+    K, using :class:`sklearn.cluster.SpectralClustering`; the entries of the graph are 0 and 1, so
+    negative kernel values do no harm.
 
     Parameters
     ----------
@@ -60,9 +60,9 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
     random_state : int, RandomState or None, default=None
         For the starts.
     missing : {"error", "ignore", "complete"}, default="error"
-        What NaN in X means, as in :class:`MultiKernelClassifier`: samples that lack a view are at
-        its centre with ``"ignore"``, and where their other views predict them to be with
-        ``"complete"``.
+        How to treat NaN in X, as in :class:`MultiKernelClassifier`: with ``"ignore"``, samples that
+        lack a view are placed at its centre; with ``"complete"``, where their other views predict
+        them to be.
     dtype, memory_budget, n_jobs, engine, device, verbose
         As in :class:`MultiKernelClassifier`.
 

@@ -21,34 +21,34 @@ MISSING = -2.0
 
 
 class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Turn a data frame into numbers and codes of categories, for kernels on named columns.
+    """Encode a data frame as numbers and category codes, for kernels on named columns.
 
-    Columns of numbers (nullable ones and booleans included) keep their values. Columns of texts,
-    and those of a categorical type whatever they hold, become codes 0, 1, 2, ..., of which only
-    equality matters: they are for :class:`Overlap`. An ordered categorical column of pandas becomes
-    the place of each entry in the order, a number like others. At prediction a level that the
-    training sample does not have is -1, and so are all other such levels of the column. A missing
-    entry of a category is -2, a level of its own; missing numbers are refused.
+    Numeric columns (including nullable and boolean ones) keep their values. Text columns, and all
+    columns of a categorical type, become codes 0, 1, 2, ..., which are compared only for equality,
+    by :class:`Overlap`. An ordered categorical column of pandas becomes the position of each entry
+    in the order, an ordinary number. At prediction, all levels that did not occur in the training
+    sample get the code -1. A missing category gets the code -2, a level of its own; missing numbers
+    are an error.
 
-    Estimators read frames with categories in the same way, without this class, unless they are
-    given kernels on sequences; what they learned is their attribute ``codes_``.
+    Estimators read data frames with categories in the same way, without this class, unless they
+    have sequence kernels; the encoding is in their attribute ``codes_``.
 
-    A column of one level says nothing: kernels do not see a difference in it between training
+    A column with a single level has no effect: kernels see no difference in it between training
     samples.
 
     Parameters
     ----------
     categories : sequence of str, default=()
-        Columns of numbers that are categories, such as postcodes.
+        Numeric columns to treat as categories, such as postcodes.
 
     Attributes
     ----------
     levels_ : dict of str to tuple of str
-        The levels of each column of categories, in the order of their codes.
+        The levels of each category column, in the order of their codes.
     numeric_columns_ : list of int
-        Where the numbers are, ordered categories included.
+        Positions of the numeric columns, including ordered categories.
     categorical_columns_ : list of int
-        Where the codes are.
+        Positions of the category columns.
     feature_names_in_ : array of str
     n_features_in_ : int
 
@@ -96,12 +96,13 @@ class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("TableCodes: X must have at least one column and one row.")
         if isinstance(self.categories, str):
             raise TypeError(
-                f"TableCodes: categories must be a list of names; got the text {self.categories!r}."
+                "TableCodes: categories must be a list of names; got the string "
+                f"{self.categories!r}."
             )
         names = [column.name for column in found]
         unknown = [str(name) for name in self.categories if str(name) not in names]
         if unknown:
-            raise ValueError(f"TableCodes: categories names columns that X lacks: {unknown}.")
+            raise ValueError(f"TableCodes: categories names columns that are not in X: {unknown}.")
         declared = {str(name) for name in self.categories}
         self.levels_, self._orders = {}, {}
         for column in found:
@@ -136,8 +137,8 @@ class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def inverse_transform(self, X: np.ndarray) -> Any:
         """Turn codes back into a pandas data frame.
 
-        Categories are texts of a categorical type. Levels that the training sample did not have
-        are all called ``"unseen"``; NaN stands for what is missing, in columns of numbers too.
+        Categories become strings of a categorical type. Levels that did not occur in the training
+        sample are all called ``"unseen"``; missing values are NaN, also in numeric columns.
 
         Parameters
         ----------
@@ -194,7 +195,7 @@ class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.feature_names_in_
 
     def bank(self) -> KernelBank:
-        """Kernels for the columns that were found: of numbers, of categories, and of both.
+        """Kernels for the columns: on numbers, on categories, and on both.
 
         Widths and scales are learned from the training sample when a model is fitted.
         """
@@ -221,9 +222,10 @@ class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"TableCodes: column {column.name!r} is empty. Leave it out.")
         if len(levels) > MAX_LEVELS or len(levels) > max(rows / 2, 2):
             raise ValueError(
-                f"TableCodes: column {column.name!r} holds {len(levels)} different texts in {rows} "
-                f"rows, such as {levels[0][:40]!r}: too many for a category. Leave it out, give it "
-                "to a kernel on sequences, or, if it is one, give the column the type 'category'."
+                f"TableCodes: column {column.name!r} holds {len(levels)} distinct strings in "
+                f"{rows} rows, such as {levels[0][:40]!r}: too many for a category. Leave it out, "
+                "use a sequence kernel on it, or, if it really is a category, convert the column "
+                "to the type 'category'."
             )
         return levels
 
@@ -262,8 +264,8 @@ def refuse_gaps(numbers: np.ndarray, names: list[str]) -> None:
     if gaps:
         raise ValueError(
             f"TableCodes: missing values in columns of numbers: {', '.join(gaps[:20])}. Fill them, "
-            "for example with sklearn.impute.SimpleImputer, or leave the columns out. (In columns "
-            "of categories they are a level of their own.)"
+            "for example with sklearn.impute.SimpleImputer, or leave the columns out. (In "
+            "category columns, missing values form a level of their own.)"
         )
 
 
@@ -282,8 +284,8 @@ def read_columns(X: Any) -> list[FrameColumn]:
     """The columns of a data frame of pandas, polars, or anything with the same few methods."""
     if not is_frame(X):
         raise TypeError(
-            "TableCodes reads data frames, whose columns have names and types; got "
-            f"{type(X).__name__}. Estimators take arrays of numbers as they are."
+            "TableCodes needs a data frame, whose columns have names and types; got "
+            f"{type(X).__name__}. Numeric arrays can go straight to an estimator."
         )
     names = [str(name) for name in X.columns]
     twice = sorted({name for name in names if names.count(name) > 1})
@@ -298,7 +300,7 @@ def read_columns(X: Any) -> list[FrameColumn]:
         ):
             raise ValueError(
                 f"TableCodes: column {names[j]!r} is of type {text}, which is neither a number nor "
-                "a category. Make numbers of it, or leave it out."
+                "a category. Convert it to numbers, or leave it out."
             )
         ordered = bool(getattr(kind, "ordered", False))
         declared = is_category(kind)
@@ -315,7 +317,7 @@ def _cells(name: str, values: list[Any]) -> np.ndarray:
     for i, value in enumerate(values):
         if isinstance(value, (list, tuple, dict, set, np.ndarray)):
             raise ValueError(
-                f"TableCodes: column {name!r} holds {value!r}; a cell must be a number or a text."
+                f"TableCodes: column {name!r} holds {value!r}; a cell must be a number or a string."
             )
         out[i] = value
     return out
@@ -353,8 +355,9 @@ def _places(column: FrameColumn, order: tuple[str, ...]) -> np.ndarray:
     strange = sorted({word for word in words if word is not None and word not in place})
     if strange:
         raise ValueError(
-            f"TableCodes: the ordered column {column.name!r} holds {_listed(strange)}, without a "
-            f"place in the order of the training sample: {', '.join(map(repr, order))}."
+            f"TableCodes: the ordered column {column.name!r} holds {_listed(strange)}, which the "
+            "order learned from the training sample does not include: "
+            f"{', '.join(map(repr, order))}."
         )
     return np.array([np.nan if word is None else place[word] for word in words])
 

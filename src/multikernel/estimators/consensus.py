@@ -66,11 +66,11 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
     n_components : int or None, default=2
         Principal components; None for all with a positive eigenvalue.
     normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
-        How kernels are brought to the same size, to which the weights refer.
+        How kernels are scaled to the same size; the weights refer to the scaled kernels.
     missing : {"error", "ignore", "complete"}, default="error"
-        What NaN in X means, as in :class:`MultiKernelClassifier`: samples that lack a view are at
-        its centre with ``"ignore"``, and where their other views predict them to be with
-        ``"complete"``.
+        How to treat NaN in X, as in :class:`MultiKernelClassifier`: with ``"ignore"``, samples that
+        lack a view are placed at its centre; with ``"complete"``, where their other views predict
+        them to be.
     dtype, memory_budget, n_jobs, engine, device, verbose
         As in :class:`MultiKernelClassifier`.
 
@@ -163,7 +163,7 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
         if self.n_components is not None and self.n_components > n:
             raise ValueError(
                 f"n_components={self.n_components} must not exceed the number of samples, "
-                f"n_samples = {n}. Use fewer components, or None for all that there are."
+                f"n_samples = {n}. Use fewer components, or None for all of them."
             )
         grams, gram = self._learn_weights(X)
         found = principal_components(gram, self.n_components)

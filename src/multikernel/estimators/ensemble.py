@@ -146,20 +146,21 @@ class EnsembleMixin(MultiKernelEstimator):
     def certificate(self, X: Any, y: Any = None, delta: float = 0.05) -> NoReturn:
         """Not offered: the bounds are about one learned kernel, not about ensembles."""
         raise NotImplementedError(
-            f"{type(self).__name__} has no certificate: the bounds of multikernel.bounds are about "
-            "one learned kernel. `weights_gap_` and `duality_gap_` say how well it was solved."
+            f"{type(self).__name__} has no certificate: the bounds of multikernel.bounds apply to "
+            "a single learned kernel. `weights_gap_` and `duality_gap_` show how accurately it "
+            "was solved."
         )
 
 
 class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
-    """A support vector machine per kernel, and a learned vote among them.
+    """One support vector machine per kernel, combined by learned weights.
 
     Kernel learning forces all kernels to share their coefficients. An ensemble does not: ``h =
     sum_k mu_k h_k`` with ``h_k`` trained on kernel k alone (Cortes, Mohri & Rostamizadeh 2012,
     section 3.3). With two stages the weights mu minimise the hinge loss of the vote on predictions
-    of *held-out* points, so that no hypothesis is trusted for what it learned by heart; then every
-    hypothesis is trained again on all points. With one stage, weights and hypotheses come from one
-    convex problem, which is that of :class:`LpNorm` with ``p`` the exponent of ``norm``.
+    of *held-out* samples, so that no hypothesis gets credit for overfitting; then every hypothesis
+    is trained again on all samples. With one stage, weights and hypotheses come from one convex
+    problem, the one that :class:`LpNorm` solves with ``p`` the exponent of ``norm``.
 
     Parameters
     ----------
@@ -170,16 +171,16 @@ class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
     C : float, default=1.0
         Cost of the loss in the first stage.
     signed : bool, default=False
-        Whether a hypothesis may vote with a negative weight. No difference with one stage, where
-        hypotheses can change sign themselves.
+        Whether a hypothesis may have a negative weight. It makes no difference with one stage,
+        where hypotheses can change sign themselves.
     stages : {1, 2}, default=2
     radius : float, default=1.0
-        Of the ball. With one stage it scales the weights only.
+        Radius of the ball. With one stage it only scales the weights.
     fit_intercept : bool, default=True
         Whether hypotheses and vote have free intercepts.
     cv : int, splitter or iterable of splits, default=None
-        Folds for held-out predictions; every point in exactly one. None for 5, stratified and
-        shuffled by ``random_state``.
+        Folds for held-out predictions; every sample must be in exactly one. None for 5, stratified
+        and shuffled by ``random_state``.
     center, normalize, class_weight, calibration, tol, max_iter, dtype, memory_budget, n_jobs, \
     engine, device, verbose
         As in :class:`MultiKernelClassifier`.
@@ -189,25 +190,25 @@ class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
     Attributes
     ----------
     kernel_weights_ : array of shape (n_kernels,)
-        What multiplies each hypothesis, shared by all classes.
+        The factor of each hypothesis, shared by all classes.
     kernel_names_ : list of str
     kernel_scores_ : array of shape (n_kernels,)
         Held-out accuracy of each hypothesis (two stages).
     out_of_fold_ : array of shape (n_samples, n_kernels, n_machines)
-        Held-out decision values (two stages), for the points of positive weight.
+        Held-out decision values (two stages), for the samples of positive weight.
     intercept_ : array of shape (n_machines,)
     weights_gap_ : float
-        Proven: no weights in the ball have a loss lower by more than this part of the loss without
-        hypotheses. With one stage, the duality gap of the joint problem.
+        Proven bound: no weights in the ball reduce the loss further by more than this share of the
+        loss without hypotheses. With one stage, the duality gap of the joint problem.
     duality_gap_ : float
-        Relative duality gap of the machines, the largest.
+        Relative duality gap, the largest over the hypotheses.
     objective_ : float
         Held-out loss of the vote; with one stage the joint primal objective.
     n_iter_ : int
     engine_ : str
-        What computed the kernels, and on which device.
+        The engine that computed the kernels, and on which device.
     plan_ : Plan
-        Which implementation served which kernels; ``grams_`` is another name for it.
+        Which implementation computed which kernels; ``grams_`` is an alias.
     bank_ : KernelBank or None
     classes_ : array of shape (n_classes,)
     n_features_in_ : int
@@ -287,7 +288,7 @@ class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
         X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
-            How often each point counts, in both stages.
+            How often each sample counts, in both stages.
 
         Returns
         -------
@@ -305,18 +306,18 @@ class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
         part = target.take(train)
         if len(np.unique(part.labels)) < 2:
             raise ValueError(
-                f"The training part of fold {fold} holds one class only ({y[train][0]!r}); every "
-                "fold needs two. Use stratified or shuffled folds."
+                f"The training part of fold {fold} contains only one class ({y[train][0]!r}); "
+                "every fold needs two. Use stratified or shuffled folds."
             )
         # Balanced weights count the classes of the training part, nothing else.
         return replace(part, costs=self._class_costs(y[train], part.sample_weight))
 
 
 class KernelEnsembleRegressor(EnsembleMixin, RegressorCommon):
-    """Ridge regression per kernel, and a learned combination of the answers.
+    """One ridge regression per kernel, combined by learned weights.
 
-    As :class:`KernelEnsembleClassifier`, with ridge regressions for hypotheses and the squared
-    error of held-out predictions for the second stage. Several outputs share the weights.
+    Like :class:`KernelEnsembleClassifier`, with ridge regressions as hypotheses and the squared
+    error of held-out predictions in the second stage. Several outputs share the weights.
 
     Parameters
     ----------
@@ -325,17 +326,17 @@ class KernelEnsembleRegressor(EnsembleMixin, RegressorCommon):
     norm : {"l1", "l2"}, default="l1"
         The ball that weights lie in, ``||mu||_q <= radius``; l1 makes most of them zero.
     alpha : float, default=1.0
-        The ridge of the first stage.
+        The ridge penalty of the first stage.
     signed : bool, default=False
-        Whether a hypothesis may get a negative weight. No difference with one stage.
+        Whether a hypothesis may have a negative weight. It makes no difference with one stage.
     stages : {1, 2}, default=2
         One convex problem for weights and hypotheses, or weights from held-out predictions.
     radius : float, default=1.0
-        Of the ball. With one stage it scales the weights only.
+        Radius of the ball. With one stage it only scales the weights.
     fit_intercept : bool, default=True
         Whether hypotheses and combination have free intercepts.
     cv : int, splitter or iterable of splits, default=None
-        Folds for held-out predictions; every point in exactly one. None for 5, shuffled by
+        Folds for held-out predictions; every sample must be in exactly one. None for 5, shuffled by
         ``random_state``.
     center, normalize, solver, tol, max_iter, dtype, memory_budget, n_jobs, engine, device, verbose
         As in :class:`MultiKernelRegressor`.
@@ -345,12 +346,12 @@ class KernelEnsembleRegressor(EnsembleMixin, RegressorCommon):
     Attributes
     ----------
     kernel_weights_ : array of shape (n_kernels,)
-        What multiplies each hypothesis, shared by all outputs.
+        The factor of each hypothesis, shared by all outputs.
     kernel_names_ : list of str
     kernel_scores_ : array of shape (n_kernels,)
         Minus the held-out mean squared error of each hypothesis (two stages).
     out_of_fold_ : array of shape (n_samples, n_kernels, n_outputs)
-        Held-out predictions (two stages), for the points of positive weight.
+        Held-out predictions (two stages), for the samples of positive weight.
     intercept_ : float, or array of shape (n_outputs,)
     weights_gap_, duality_gap_, objective_, n_iter_, plan_, bank_
         As in :class:`KernelEnsembleClassifier`.
@@ -430,7 +431,7 @@ class KernelEnsembleRegressor(EnsembleMixin, RegressorCommon):
         X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
         y : array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array of shape (n_samples,), optional
-            How often each point counts, in both stages.
+            How often each sample counts, in both stages.
 
         Returns
         -------

@@ -42,7 +42,7 @@ class KernelFeatures(KernelTransformer):
     estimator : estimator of this library with one learned kernel, or None, default=None
         A copy of it is fitted. None takes ``ConsensusKernel()``, which reads no labels.
     n_components : int, default=100
-        At most so many features; fewer if K has a lower rank.
+        Maximum number of features; fewer if K has a lower rank.
     method : {"auto", "eigen", "landmarks"}, default="auto"
         ``"eigen"``: the leading eigenvectors of the kernel matrix, the best approximation of a
         given rank. ``"landmarks"``: the leading components of the Nystrom approximation from twice
@@ -122,10 +122,10 @@ class KernelFeatures(KernelTransformer):
         return tags
 
     def certificate(self, X: Any, y: Any = None, delta: float = 0.05) -> Any:
-        """Not for this class; its ``estimator_`` may have one."""
+        """Not available for this class; its ``estimator_`` may have one."""
         raise TypeError(
-            "The bounds of certificate() are about predictions, and KernelFeatures makes none. Ask "
-            "its estimator_."
+            "The bounds of certificate() apply to predictions, and KernelFeatures makes none. "
+            "Call certificate on its estimator_."
         )
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

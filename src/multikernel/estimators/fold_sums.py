@@ -145,19 +145,20 @@ class FoldSumsMixin(LargeSampleMixin):
         if this.loss != "squared":
             raise ValueError(
                 f"{kind} with approximation=... scores all folds from the sums of one pass, which "
-                f"needs loss='squared'; got loss={this.loss!r}. Set it, or give {name[0]} to the "
-                "estimator without CV."
+                f"works only with loss='squared'; got loss={this.loss!r}. Set it, or pass "
+                f"{name}=... to the estimator without CV."
             )
         if self.scoring is not None:
             raise ValueError(
-                f"{kind} with approximation=... knows squared errors of folds only (scoring=None: "
-                f"R^2, of labels -1 and +1 for classes); got scoring={self.scoring!r}."
+                f"{kind} with approximation=... can only score folds by squared error "
+                "(scoring=None: R^2, of the labels -1 and +1 for classification); got "
+                f"scoring={self.scoring!r}."
             )
         folds = DEFAULT_FOLDS if self.cv is None else self.cv
         if not isinstance(folds, Integral) or folds < 2:
             raise ValueError(
-                f"{kind} with approximation=... draws its folds itself: cv must be a number of "
-                f"folds, at least 2, or None for {DEFAULT_FOLDS}; got {self.cv!r}."
+                f"{kind} with approximation=... draws its own folds: cv must be a number of folds, "
+                f"at least 2, or None for {DEFAULT_FOLDS}; got {self.cv!r}."
             )
         return int(folds)
 
@@ -199,8 +200,8 @@ class FoldSumsMixin(LargeSampleMixin):
     def _refuse_groups(self, groups: Any) -> None:
         if groups is not None:
             raise ValueError(
-                f"{type(self).__name__} with approximation=... draws its folds itself and has no "
-                "place for groups. Use approximation=None."
+                f"{type(self).__name__} with approximation=... draws its own folds and does not "
+                "support groups. Use approximation=None."
             )
 
     def _learner_with(self, value: float) -> Any:

@@ -42,13 +42,13 @@ def _check_groups(groups: Any, n_samples: int, cv: Any, explicit: bool) -> np.nd
     groups = column_or_1d(groups)
     if len(groups) != n_samples:
         raise ValueError(
-            f"groups must name one group per sample; got {len(groups)} for {n_samples} samples."
+            f"groups must have one entry per sample; got {len(groups)} for {n_samples} samples."
         )
     if explicit or cv is None or isinstance(cv, Integral):
         given = "explicit splits" if explicit else f"cv={cv!r}"
         raise ValueError(
-            f"groups came with {given}, which would not keep groups together. Use a splitter that "
-            "does, such as cv=sklearn.model_selection.GroupKFold(5)."
+            f"groups was passed with {given}, which does not keep groups together. Use a splitter "
+            "that does, such as cv=sklearn.model_selection.GroupKFold(5)."
         )
     return groups
 
@@ -108,6 +108,6 @@ def score_fold(scoring: Any, fold: Any, y: np.ndarray, weights: np.ndarray | Non
         if "sample_weight" not in str(error):
             raise
         raise TypeError(
-            f"scoring={scoring!r} takes no sample_weight, but fit was given one. Let the function "
-            "take (estimator, X, y, sample_weight), or use sklearn.metrics.make_scorer."
+            f"scoring={scoring!r} does not accept sample_weight, but fit received one. Write the "
+            "function as (estimator, X, y, sample_weight), or use sklearn.metrics.make_scorer."
         ) from error

@@ -56,8 +56,9 @@ class FrameMixin:
         elif not is_frame(X):
             raise ValueError(
                 f"{type(self).__name__} was fitted to a data frame with categories: X must be a "
-                f"frame with the columns {_named(self.codes_, range(len(self.feature_names_in_)))};"
-                f" got {type(X).__name__}."
+                "data frame with the columns "
+                f"{_named(self.codes_, range(len(self.feature_names_in_)))}; got "
+                f"{type(X).__name__}."
             )
         else:
             columns = self.codes_._find(X)
@@ -102,10 +103,9 @@ def check_kernels(kernels: Any, codes: TableCodes) -> None:
                 continue
             if read:
                 raise ValueError(
-                    f"X has columns of categories ({_named(codes, sorted(read))}), which "
-                    f"{leaf!r} would take for numbers. Name the columns of numbers with "
-                    "columns=..., use mk.Overlap for the others, or leave kernels=None, which "
-                    "has kernels for both."
+                    f"X has category columns ({_named(codes, sorted(read))}), which {leaf!r} would "
+                    "treat as numbers. Select the numeric columns with columns=..., use "
+                    "mk.Overlap for the others, or use kernels=None, which has kernels for both."
                 )
 
 

@@ -260,5 +260,5 @@ def check_grid(name: str, values: Any) -> list[float]:
     except (TypeError, ValueError):
         grid = []
     if not grid or not all(0 < value < np.inf for value in grid):
-        raise ValueError(f"{name} must be positive finite numbers, at least one; got {values!r}.")
+        raise ValueError(f"{name} must be one or more positive finite numbers; got {values!r}.")
     return list(grid)

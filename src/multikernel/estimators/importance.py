@@ -45,13 +45,13 @@ class ColumnImportance:
         The mean squared derivative of the decision function (or of the predicted outputs) in the
         column, over the training samples, times the variance of the column, so that units do not
         matter; summed over classes or outputs, and divided by the total. All zero if the function
-        is constant. Of large training samples 1,000 samples, evenly spaced, are averaged over. It
-        is computed when it is first asked for.
+        is constant. The average is over at most 1,000 evenly spaced training samples. It is
+        computed on first access.
 
-        If a kernel reads codes of categories (:class:`Overlap`), which have no derivatives, it is
-        for all columns half the mean squared change of the function when a sample gets the value
-        of another sample in that column: the same number for a linear function. At most 500
-        samples, evenly spaced, are averaged over.
+        If a kernel reads category codes (:class:`Overlap`), which have no derivatives, the
+        importance of every column is half the mean squared change of the function when a sample
+        gets the value of another sample in that column: the same number for a linear function. The
+        average is over at most 500 evenly spaced samples.
         """
         check_is_fitted(self)
         if "_column_importance" not in self.__dict__:
@@ -65,20 +65,20 @@ class ColumnImportance:
                 raise AttributeError(
                     f"{name} has no column_importance_: X holds "
                     + ("kernel values" if part.kind == "given" else "sequences")
-                    + ", not columns of numbers."
+                    + ", not numeric columns."
                 )
             without = next((k for k in part.kernels if not sees_columns(k)), None)
             if without is not None:
                 raise AttributeError(
-                    f"{name} has no column_importance_: the kernel {without!r} is no function of "
-                    "columns of numbers."
+                    f"{name} has no column_importance_: the kernel {without!r} is not a function "
+                    "of numeric columns."
                 )
         kept = self.__dict__.get("_importance_sample")
         if kept is None:
             raise AttributeError(
-                f"This {name} has no column_importance_: it comes from a model file that does not "
-                "hold it, or this kind of estimator does not keep what it needs. Ask for it before "
-                "the model is saved, and the file holds it."
+                f"This {name} has no column_importance_: it was loaded from a model file without "
+                "it, or this kind of estimator does not keep the data it needs. Access "
+                "column_importance_ before saving the model to include it in the file."
             )
         X, sample_weight = kept
         if self._reads_codes():

@@ -119,29 +119,29 @@ class IntervalMixin:
         coverage : float, default=0.9
             The probability, above 0 and below 1.
         method : {"auto", "jackknife+", "cv+", "split"}, default="auto"
-            What intervals are made of, and what is proven if samples are exchangeable:
+            How intervals are computed, and what is proven if samples are exchangeable:
 
             ``"jackknife+"``
                 Functions without each sample, in closed form (ridge regression with one learned
                 kernel, up to 4,000 samples). Coverage is at least ``1 - 2 (1 - coverage)`` and
-                close to ``coverage`` as a rule, for kernel weights that do not depend on the
-                sample. The weights are those of the whole sample, so that the proof holds but
-                for their influence.
+                close to ``coverage`` in practice, for kernel weights that do not depend on the
+                sample. The weights are learned from the whole sample, and the proof does not cover
+                their influence.
             ``"cv+"``
-                Ten functions, each trained without a tenth of the sample, kernel weights and all.
-                Coverage is at least ``1 - 2 (1 - coverage) - sqrt(2 / n_samples)``, and close to
-                ``coverage`` as a rule. The first call fits ten models.
+                Ten functions, each trained without a tenth of the sample, including the kernel
+                weights. Coverage is at least ``1 - 2 (1 - coverage) - sqrt(2 / n_samples)``, and
+                close to ``coverage`` in practice. The first call fits ten models.
             ``"split"``
                 A function trained on one half of the sample, and its errors on the other. Coverage
                 is at least ``coverage``; intervals are wider. The first call fits one model.
 
-            ``"auto"`` is ``"jackknife+"`` where it can be had, else ``"cv+"``.
+            ``"auto"`` is ``"jackknife+"`` where available, and ``"cv+"`` otherwise.
 
         Returns
         -------
         lower, upper : arrays of shape (n_new,) or (n_new, n_outputs)
-            With several outputs, the coverage is that of each of them. Ends are infinite if the
-            sample is too small for the coverage.
+            With several outputs, the coverage holds for each output separately. The ends are
+            infinite if the sample is too small for the coverage.
         """
         sample = self._training_sample()
         coverage = check_coverage(coverage)
@@ -166,8 +166,8 @@ class IntervalMixin:
         if self._has_jackknife(sample):
             if sample.has_kernel_values:
                 raise ValueError(
-                    "return_std=True needs K(x, x) of new samples, which kernels='precomputed' has "
-                    "no place for. Use mk.precomputed(matrices) with X = mk.sample_ids(N), or "
+                    "return_std=True needs K(x, x) of new samples, which kernels='precomputed' "
+                    "cannot supply. Use mk.precomputed(matrices) with X = mk.sample_ids(N), or "
                     "predict_interval."
                 )
             known = self._jackknife(sample)
@@ -220,11 +220,11 @@ class IntervalMixin:
         sample: TrainingSample | None = getattr(self, "_training", None)
         if sample is None or sample.X is None:
             raise NotFittedError(
-                f"This {type(self).__name__} does not have its training sample, which intervals "
-                "and standard deviations are computed from: it comes from a file of an earlier "
-                "version, it was fitted to rows in chunks or to a stream, or it was given kernel "
-                "values, which are not stored or copied with a "
-                "model. Fit it again to get them; predict works as before."
+                f"This {type(self).__name__} does not hold its training sample, from which "
+                "intervals and standard deviations are computed: it was loaded from a file of an "
+                "earlier version, it was fitted to rows in chunks or to a stream, or it was "
+                "fitted to kernel values, which are not stored or copied with a model. Fit it "
+                "again to get them; predict works as before."
             )
         return sample
 
@@ -498,7 +498,7 @@ def check_coverage(coverage: Any) -> float:
     is_number = isinstance(coverage, Real) and not isinstance(coverage, (bool, np.bool_))
     if not is_number or not 0.0 < float(coverage) < 1.0:
         raise ValueError(
-            "coverage is the probability that an interval holds the output: a number above 0 and "
-            f"below 1, such as 0.9. Got {coverage!r}."
+            "coverage is the probability that an interval contains the output: a number above 0 "
+            f"and below 1, such as 0.9. Got {coverage!r}."
         )
     return float(coverage)

@@ -74,7 +74,8 @@ class LargeSampleMixin(SumLearner):
         warnings.warn(
             f"approximation='auto': an exact fit to {n} samples needs {readable(needed)}, more "
             f"than the memory budget of {readable(budget.bytes)}; {chosen!r} is used instead, and "
-            "approximation_ states its error. Name it to be rid of this warning.",
+            f"approximation_ reports its error. Pass approximation={chosen!r} to silence this "
+            "warning.",
             UserWarning,
             stacklevel=4,
         )
@@ -95,24 +96,24 @@ class LargeSampleMixin(SumLearner):
         this: Any = self
         if getattr(this, "checkpoint", None) is not None:
             raise ValueError(
-                f"checkpoint={this.checkpoint!r} keeps the steps of exact fits; approximation=... "
-                "learns from sums over rows. Use checkpoint=None, or approximation=None."
+                f"checkpoint={this.checkpoint!r} works only for exact fits; approximation=... "
+                "learns from sums over rows. Use checkpoint=None or approximation=None."
             )
         if this._is_precomputed:
             raise ValueError(
-                "kernels='precomputed' holds kernel values and no inputs, from which features "
-                "could be made. Use approximation=None, or kernels that are functions of X."
+                "kernels='precomputed' holds kernel values but no inputs to compute features "
+                "from. Use approximation=None, or kernels that are functions of X."
             )
         if this.normalize == "spherical":
             raise ValueError(
                 "normalize='spherical' divides by the length of every sample in the centred "
-                "feature space, which sums over samples do not know. Use another normalisation "
-                "with approximation=..., or approximation=None."
+                "feature space, which cannot be computed from sums over samples. Use another "
+                "normalisation with approximation=..., or approximation=None."
             )
         if getattr(this, "missing", "error") != "error":
             raise ValueError(
-                "missing='ignore' holds all kernel matrices in memory and has no features. Fill "
-                "the gaps first, or use approximation=None."
+                "missing='ignore' keeps all kernel matrices in memory and cannot be approximated "
+                "by features. Fill the missing values first, or use approximation=None."
             )
 
     def _open(self, X: Any, y: Any, sample_weight: Any) -> Rows:
@@ -121,8 +122,8 @@ class LargeSampleMixin(SumLearner):
         if isinstance(X, Rows):
             if y is not None or sample_weight is not None:
                 raise ValueError(
-                    "Rows bring their targets and weights with them: give target= and "
-                    "sample_weight= to open_rows, and no y to fit."
+                    "Rows carry their own targets and weights: pass target= and sample_weight= to "
+                    "open_rows, and no y to fit."
                 )
             this.n_features_in_ = X.n_columns
             this.__dict__.pop("codes_", None)  # of an earlier fit
@@ -144,7 +145,7 @@ class LargeSampleMixin(SumLearner):
         size = min(max(MIN_HELD_ROWS, ROWS_PER_LANDMARK * count), MAX_HELD_ROWS)
         size = max(min(size, MAX_HELD_BYTES // (8 * max(rows.n_columns, 1))), count, 100)
         survey: RowSurvey = self._reduce(
-            rows, SurveyOfChunk(size, this._is_classification), "looking at the rows"
+            rows, SurveyOfChunk(size, this._is_classification), "reading the rows"
         )
         if survey.n < 2:
             raise ValueError(
@@ -212,7 +213,7 @@ class LargeSampleMixin(SumLearner):
             raise ValueError(NEEDS_SQUARED.format(this.loss))
         if self.approximation is None:
             raise ValueError(
-                "partial_fit adds up products of features: set approximation='auto', "
+                "partial_fit sums products of features: set approximation='auto', "
                 "mk.Nystroem(rank=...) or mk.RandomFeatures(n_features=...)."
             )
         self._check_for_rows()
@@ -238,7 +239,7 @@ class LargeSampleMixin(SumLearner):
         if isinstance(X, Rows):
             if X.n_columns != this.n_features_in_:
                 raise ValueError(
-                    f"These rows have {X.n_columns} columns, the first ones had "
+                    f"These rows have {X.n_columns} columns, but the first ones had "
                     f"{this.n_features_in_}. All chunks need the same columns."
                 )
             return X
@@ -252,9 +253,9 @@ class LargeSampleMixin(SumLearner):
     def refit(self) -> Any:
         """Learn again from the sums of the last fit, with the parameters as they are now.
 
-        For other rules and constants (``weighting``, ``alpha`` or ``C``, ``multiclass``) without
+        Tries other rules and constants (``weighting``, ``alpha`` or ``C``, ``multiclass``) without
         another pass over the rows; it needs ``loss="squared"`` and a fit with ``approximation`` in
-        this session. Kernels and features stay those of the fit.
+        this session. The kernels and features of that fit are kept.
 
         Returns
         -------
@@ -263,8 +264,8 @@ class LargeSampleMixin(SumLearner):
         this: Any = self
         if self._stream is None:
             raise ValueError(
-                "refit learns again from the sums of a fit with approximation=..., and there are "
-                "none: this estimator is exact, not fitted, or comes from a file. Call fit."
+                "refit reuses the sums of a fit with approximation=..., and there are none: this "
+                "estimator is exact, not fitted, or loaded from a file. Call fit."
             )
         if this.loss != "squared":
             raise ValueError(NEEDS_SQUARED.replace("partial_fit", "refit").format(this.loss))
@@ -274,11 +275,11 @@ class LargeSampleMixin(SumLearner):
     def certify_approximation(
         self, X: Any, y: Any, sample_weight: Any = None
     ) -> ApproximationCertificate:
-        """Bounds of the exact optimum, from one pass over the exact kernels.
+        """Bounds on the exact optimum, from one pass over the exact kernels.
 
         The exact problem is the same problem with the kernels themselves, multiplied by the
         factors that normalised their features. The pass takes time proportional to the square of
-        the number of samples; for a part of the samples fit a model on that part.
+        the number of samples; to save time, fit and certify a model on part of the samples.
 
         Parameters
         ----------
@@ -288,15 +289,15 @@ class LargeSampleMixin(SumLearner):
         Returns
         -------
         ApproximationCertificate
-            ``lower`` and ``upper`` bounds of the exact optimum, and the largest possible
+            ``lower`` and ``upper`` bounds on the exact optimum, and the largest possible
             ``distance`` of ``objective_`` from it.
         """
         this: Any = self
         stream = self._stream
         if stream is None:
             raise ValueError(
-                "certify_approximation is for estimators that were fitted with approximation=... "
-                "in this session; this one is exact, not fitted, or comes from a file."
+                "certify_approximation needs an estimator that was fitted with approximation=... "
+                "in this session; this one is exact, not fitted, or loaded from a file."
             )
         X = this._check_X(X, reset=False)
         if X.shape[0] != stream.sums.n and sample_weight is None:

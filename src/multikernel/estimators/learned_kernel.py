@@ -24,8 +24,9 @@ class LearnedKernel(GaussianProcessKernel):  # type: ignore[misc]
 
     The value is ``sum_k mu_k K_k(x, z)`` with the model's kernel weights, and every kernel centred
     and normalised as the model does it: with the means and sizes of the sample X that the model was
-    fitted to, whatever samples the function is evaluated at. So ``SVC(kernel=LearnedKernel(model,
-    X), C=model.C)``, trained on the same sample, is the same machine.
+    fitted to, for all samples that the function is evaluated at. So
+    ``SVC(kernel=LearnedKernel(model, X), C=model.C)``, trained on the same sample, is the same
+    classifier.
 
     It is also a kernel for :class:`sklearn.gaussian_process.GaussianProcessRegressor`, without
     parameters of its own: multiply it by a ``ConstantKernel`` and add a ``WhiteKernel`` to learn

@@ -46,27 +46,29 @@ class MissingMixin(FrameMixin):
     def view_presence_(self) -> dict[str, float]:
         """Share of the training samples that have each view, by name.
 
-        A kernel that belongs to no view of :func:`multikernel.per_view` stands by its own name.
+        A kernel that belongs to no view of :func:`multikernel.per_view` is listed under its own
+        name.
         """
         if "presence_" not in self.__dict__:
             raise AttributeError(
-                f"This {type(self).__name__} has no view_presence_: it is there after fit with "
-                "missing='ignore'."
+                f"This {type(self).__name__} has no view_presence_: fit with missing='ignore' sets "
+                "it."
             )
         return self._by_view(self.presence_)
 
     @property
     def view_completion_(self) -> dict[str, float]:
-        """How well the others predict each view that samples lack, with ``missing="complete"``.
+        """How well the other views predict each view that samples lack, with
+        ``missing="complete"``.
 
-        The part of the variance of the view's kernel that the other views predict in training
-        samples which have it, by leave-one-out: 1 is all of it, 0 none; a negative number says
-        that the mean of the others would have been better.
+        The share of the variance of the view's kernel that the other views predict in training
+        samples that have it, by leave-one-out: 1 is all of it, 0 none; a negative number means that
+        the mean of the other samples would have been better.
         """
         if self.missing != "complete" or "presence_" not in self.__dict__:
             raise AttributeError(
-                f"This {type(self).__name__} has no view_completion_: it is there after fit with "
-                "missing='complete'."
+                f"This {type(self).__name__} has no view_completion_: fit with missing='complete' "
+                "sets it."
             )
         known = [getattr(kernel, "completion", None) for kernel in self.bank_]
         scores = np.array([np.nan if one is None else one.explained for one in known])
@@ -84,7 +86,7 @@ class MissingMixin(FrameMixin):
         has = self.__dict__.pop("_has_kernels")
         if getattr(self, "loss", None) != "hinge" or isinstance(getattr(self, "C", None), str):
             raise ValueError(
-                "missing='absent' measures margins: it needs loss='hinge' and a number C; got "
+                "missing='absent' measures margins: it needs loss='hinge' and a number for C; got "
                 f"loss={self.__dict__.get('loss')!r}, C={self.__dict__.get('C')!r}. Use "
                 "missing='ignore' with other losses."
             )
@@ -132,7 +134,7 @@ class MissingMixin(FrameMixin):
         if len(without):
             raise ValueError(
                 f"{type(self).__name__}: {_count(len(without), 'sample')} of X without any view: "
-                f"every column that a kernel reads is NaN in row{'s' * (len(without) > 1)} "
+                f"all columns that the kernels read are NaN in row{'s' * (len(without) > 1)} "
                 f"{_some(keep[without])}. Drop these samples."
             )
         if self.missing == "complete":
@@ -171,8 +173,9 @@ def refuse_missing(estimator: Any, X: Any) -> None:
     advice = "Fill them in, for example with make_pipeline(SimpleImputer(), ...)."
     if "missing" in estimator.get_params(deep=False):
         advice = (
-            "Use missing='ignore', with which a sample takes part through the kernels whose "
-            f"columns it has; or fill them in with make_pipeline(SimpleImputer(), {owner}(...))."
+            "Use missing='ignore', so that each sample contributes through the kernels whose "
+            "columns it has; or fill the values in with make_pipeline(SimpleImputer(), "
+            f"{owner}(...))."
         )
     raise ValueError(f"{message} {advice}")
 

@@ -23,7 +23,7 @@ MARGIN_ROUNDING = 1e-9
 
 
 class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[misc]
-    """One-class machine on a learned combination of kernels: where do most samples lie?
+    """One-class SVM on a learned combination of kernels, to detect unusual samples.
 
     Two forms (Kloft 2011, section 2.3.4), with the block norm or other regulariser ``||w||`` that
     ``weighting`` names::
@@ -31,9 +31,9 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         nu    min_{w, rho}  1/2 ||w||^2 - rho + 1/(nu n) sum_i max(0, rho - f(x_i))
         C     min_w         1/2 ||w||^2 + C sum_i max(0, 1 - f(x_i))
 
-    ``nu`` says which part of the sample may lie outside. ``C`` says what a sample outside costs;
-    the offset is 1. With ``nu = sum(dual_coef_) / (n C)`` of a fit in the C form, the nu-form has
-    the same weights, and scores in proportion. There are no labels to align kernels with, so the
+    ``nu`` is the share of the sample that may lie outside. ``C`` is the cost of a sample outside;
+    the offset is then 1. With ``nu = sum(dual_coef_) / (n C)`` of a fit in the C form, the nu form
+    has the same weights and proportional scores. There are no labels to align kernels with, so the
     weighting is uniform, a consensus of the kernels, or joint.
 
     Parameters
@@ -43,17 +43,17 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
     weighting : str or weighting, default="lp"
         ``"uniform"``, ``"statis"``, ``"lp"``, ``"l1"``, or an object such as ``mk.LpNorm(p=2)``.
     nu : float in (0, 1], default=0.5
-        At most this part of the sample is left outside.
+        At most this share of the sample is left outside.
     C : float or None, default=None
-        Cost of the loss in the C form, which takes the place of the nu-form; ``nu`` then stays at
-        its default.
+        Cost of the loss in the C form, which replaces the nu form; leave ``nu`` at its default
+        then.
     center : bool, default=False
-        Centring moves the origin, from which the machine keeps the sample away, into its midst.
-        Rarely what one wants here.
+        The model separates the sample from the origin, and centring moves the origin into the
+        middle of the sample, which is rarely what you want.
     normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
-        How kernels are brought to the same size.
+        How kernels are scaled to the same size.
     tol : float, default=1e-3
-        Tolerance of the machine's solver, relative to the kernel's size.
+        Tolerance of the solver, relative to the size of the kernel.
     max_iter : int, default=-1
         Limit on the solver's steps, -1 for none.
     dtype, memory_budget, n_jobs, random_state, engine, device, checkpoint, verbose
@@ -66,7 +66,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
     kernel_weights_ : array of shape (n_kernels,)
     kernel_names_ : list of str
     dual_coef_ : array of shape (n_support, 1)
-        They sum to one in the nu-form, and are at most C in the C form.
+        They sum to one in the nu form, and are at most C in the C form.
     support_ : array of shape (n_support,)
     objective_ : float
     duality_gap_ : float
@@ -74,9 +74,9 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
     n_iter_ : int
     history_ : list of dict
     engine_ : str
-        What computed the kernels, and on which device.
+        The engine that computed the kernels, and on which device.
     plan_ : Plan
-        Which implementation served which kernels; ``grams_`` is another name for it.
+        Which implementation computed which kernels; ``grams_`` is an alias.
     bank_ : KernelBank or None
     n_features_in_ : int
     feature_names_in_ : array of str
@@ -151,7 +151,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
         y : ignored
         sample_weight : array of shape (n_samples,), optional
-            How often each point counts.
+            How often each sample counts.
 
         Returns
         -------
@@ -166,8 +166,8 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         fits = not rule.needs_target or isinstance(rule, JointWeighting)
         if not fits or isinstance(rule, AlignmentRegularized):
             raise ValueError(
-                f"weighting={self.weighting!r} needs targets to learn from; MultiKernelOneClass "
-                "has none. Use 'uniform', 'statis', or a joint rule such as mk.LpNorm(p=4/3)."
+                f"weighting={self.weighting!r} needs targets, and MultiKernelOneClass has none. "
+                "Use 'uniform', 'statis', or a joint rule such as mk.LpNorm(p=4/3)."
             )
         learner = self._learner()
         weights, keep = self._sample_weights(sample_weight, X)
@@ -183,8 +183,9 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
             return OneClassSVM(self.nu, tol=self.tol, max_iter=self.max_iter)
         if self.nu != DEFAULT_NU:
             raise ValueError(
-                f"MultiKernelOneClass: nu={self.nu!r} and C={self.C!r} belong to two forms of the "
-                f"problem. Give one of them: leave nu at {DEFAULT_NU}, or set C=None."
+                f"MultiKernelOneClass: nu={self.nu!r} and C={self.C!r} belong to two different "
+                f"forms of the problem. Set only one of them: leave nu at {DEFAULT_NU}, or set "
+                "C=None."
             )
         # max(0, 1 - f) is the hinge loss of samples that are all labelled +1. A free intercept
         # would make w = 0 with b = 1 optimal.

@@ -50,9 +50,9 @@ class ParzenClassifier(ParzenCommon, ClassifierCommon):
         g(x) = E[y' K_c(x, x')]      h(x) = g(x) / sqrt(E[K_c^2])      h_S(x) = h(x) / Var(y)
 
     with averages over the training sample (Cortes, Mohri & Rostamizadeh 2012, section 4.2). The
-    theorems of that section bound their errors by the alignment of the kernel: this is the reason
-    why aligned kernels are good kernels. There is nothing to train and nothing to tune, but a
-    support vector machine usually predicts better.
+    theorems of that section bound their errors by the alignment of the kernel, which explains why
+    well-aligned kernels predict well. There is nothing to train or tune, but a support vector
+    machine usually predicts better.
 
     Parameters
     ----------
@@ -63,9 +63,9 @@ class ParzenClassifier(ParzenCommon, ClassifierCommon):
         ``"correlation"``, ``"statis"``, ``"full-neighbours"``, ``"sparse-neighbours"``, or an
         object such as ``mk.Align(q=2)``.
     form : {"g", "h", "h_S"}, default="h"
-        The three differ by positive factors. For two classes they decide alike. For more,
-        each class is compared with the rest: ``"g"`` and ``"h"`` favour frequent classes, ``"h_S"``
-        hardly does.
+        The three differ by positive factors. With two classes they give the same decisions. With
+        more, each class is compared with the rest: ``"g"`` and ``"h"`` favour frequent classes,
+        ``"h_S"`` hardly does.
     normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
         As in :class:`MultiKernelClassifier`. Kernels are always centred.
     calibration : {"auto", "sigmoid", "isotonic", "temperature"}, default="auto"
@@ -184,8 +184,8 @@ class ParzenRegressor(ParzenCommon, RegressorCommon):
 
     with averages over the training sample (Cortes, Mohri & Rostamizadeh 2012, section 4.2). On
     targets with mean 0 and variance 1, the mean squared error of h is at most ``2 - 2 rho`` for a
-    kernel with alignment rho. There is nothing to train and nothing to tune, but ridge regression
-    usually predicts better.
+    kernel with alignment rho. There is nothing to train or tune, but ridge regression usually
+    predicts better.
 
     Parameters
     ----------

@@ -26,11 +26,11 @@ class ProbabilityMixin:
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probabilities of the classes.
 
-        They are fitted to decision values of training samples that are left out (see the parameter
+        They are fitted to decision values of held-out training samples (see the parameter
         ``calibration``) and never change decisions. The most probable class is the one that
-        `predict` returns: where the fitted probabilities say otherwise, close to the boundary, the
-        classes in question get equal ones. Class weights move decisions away from the most
-        probable class on purpose; with these, probabilities stay as fitted.
+        `predict` returns: where the fitted probabilities disagree, close to the boundary, the
+        classes in question get equal probabilities. Class weights deliberately move decisions away
+        from the most probable class; with class weights, probabilities stay as fitted.
 
         Parameters
         ----------
@@ -65,8 +65,8 @@ class ProbabilityMixin:
         calibration: Calibration | None = getattr(self, "_calibration", None)
         if calibration is None:
             raise NotFittedError(
-                f"This {type(self).__name__} has no probabilities: it comes from a model file of "
-                "a version without them, its fit was interrupted, or its learner has no method "
+                f"This {type(self).__name__} has no probabilities: it was loaded from a model file "
+                "of a version without them, its fit was interrupted, or its learner has no method "
                 "left_out. Fit it again to get them; decision_function and predict work as before."
             )
         return calibration

@@ -46,8 +46,8 @@ class RegressorCommon(IntervalMixin, RegressorMixin, MultiKernelEstimator):  # t
         if self.loss == "epsilon_insensitive":
             if isinstance(alpha, str):
                 raise ValueError(
-                    "alpha='loo' is for loss='squared', whose leave-one-out error has a closed "
-                    "form. Give a number, or use MultiKernelRegressorCV."
+                    "alpha='loo' needs loss='squared', whose leave-one-out error has a closed "
+                    "form. Pass a number, or use MultiKernelRegressorCV."
                 )
             return SVR(alpha, epsilon=self.epsilon, fit_intercept=self.fit_intercept)
         return Ridge(
@@ -71,8 +71,7 @@ class RegressorCommon(IntervalMixin, RegressorMixin, MultiKernelEstimator):  # t
         constant = np.ptp(Y, axis=0) == 0
         if np.all(constant):
             raise ValueError(
-                f"y is constant ({Y[0, 0]:g}): there is nothing to align kernels with or to "
-                "predict. Check the target."
+                f"y is constant ({Y[0, 0]:g}), so there is nothing to predict. Check the target."
             )
         return Target(Y, "regression", weights)
 
@@ -91,8 +90,8 @@ class RegressorCommon(IntervalMixin, RegressorMixin, MultiKernelEstimator):  # t
         self._single_output = survey.y.ndim == 1
         if np.all(survey.lowest == survey.highest):
             raise ValueError(
-                f"y is constant ({survey.lowest[0]:g}): there is nothing to align kernels with or "
-                "to predict. Check the target."
+                f"y is constant ({survey.lowest[0]:g}), so there is nothing to predict. Check the "
+                "target."
             )
         return OutputColumns(0 if self._single_output else survey.y.shape[1])
 
@@ -127,7 +126,7 @@ class RegressorCommon(IntervalMixin, RegressorMixin, MultiKernelEstimator):  # t
         """
         if split and return_std:
             raise ValueError(
-                "split=True and return_std=True exclude each other: shares of kernels have no "
+                "split=True and return_std=True cannot be combined: kernel shares have no "
                 "standard deviations. Call predict twice."
             )
         values = self._evaluate(X, split)
@@ -146,16 +145,16 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
     solved on ``K = sum_k mu_k K_k``. (Joint rules such as ``"lp"`` find both at once.) Several
     outputs share the weights.
 
-    The default weights have the smallest leave-one-out error, over a bank of kernels that suits
+    By default, the weights minimise the leave-one-out error over a bank of kernels that suits
     tables of numbers.
 
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
-        What to combine. None takes :func:`multikernel.default_bank`, for leave-one-out weights on
-        400 samples or more :func:`multikernel.learned_scales`, and for a data frame with categories
-        kernels of numbers, of categories and of both. With ``"precomputed"``, X is
-        an array of shape (n_samples, n_samples, n_kernels).
+        The kernels to combine. None takes :func:`multikernel.default_bank`; with leave-one-out
+        weights and at least 400 samples it takes :func:`multikernel.learned_scales`, and for a data
+        frame with categories it takes kernels on numbers, on categories and on both. With
+        ``"precomputed"``, X is an array of shape (n_samples, n_samples, n_kernels).
     weighting : str or weighting, default="loo"
         How the kernel weights are found: ``"loo"`` (smallest leave-one-out error,
         :class:`multikernel.LeaveOneOut`), ``"uniform"``, ``"best"``, ``"align"``, ``"alignf"``,
@@ -163,24 +162,25 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         ``"statis"``, ``"full-neighbours"`` or ``"sparse-neighbours"``; or an object with
         parameters, such as ``mk.Align(q=2)``.
     alpha : float or "loo", default=1.0
-        The ridge: what multiplies ``||f||^2`` beside the sum of squared errors. ``"loo"`` takes the
-        value with the smallest leave-one-out error (loss "squared" and two-stage weightings).
-        With ``weighting="loo"`` the weights include it, and 1.0 is that value.
+        The ridge penalty: the factor of ``||f||^2`` added to the sum of squared errors. ``"loo"``
+        uses the value with the smallest leave-one-out error (loss "squared" and two-stage
+        weightings only). With ``weighting="loo"`` the weights already include this choice, so 1.0
+        is the right value.
     loss : {"squared", "epsilon_insensitive"}, default="squared"
         Ridge regression, or support vector regression with the learned kernel: ``alpha/2 ||f||^2``
         plus the sum of ``max(0, |error| - epsilon)``.
     epsilon : float, default=0.1
         Errors up to this size cost nothing; for the epsilon-insensitive loss only.
     fit_intercept : bool, default=True
-        Whether the intercept is free, or zero.
+        Whether to fit an intercept; otherwise it is zero.
     center : bool, default=True
         Centre the kernels in feature space.
     normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
-        How kernels are brought to the same size, after centring. The default,
-        ``"multiplicative"``, gives each unit variance in feature space, so that alpha means what
-        it means for one kernel on standardised data; ``"trace"`` (trace one) is the same up to
-        the factor ``n_samples``. ``"trace-first"`` divides by the trace before centring, so that
-        kernels which centring shrinks stay small.
+        How kernels are scaled to the same size, after centring. The default, ``"multiplicative"``,
+        gives each kernel unit variance in feature space, so that alpha has the same meaning as for
+        one kernel on standardised data; ``"trace"`` (trace one) is the same up to the factor
+        ``n_samples``. ``"trace-first"`` divides by the trace before centring, so kernels that
+        centring shrinks stay small.
     solver : {"auto", "cholesky", "cg"}, default="auto"
         Factor the n x n matrix, or never form it and use conjugate gradients; ``"auto"`` factors
         whenever the memory budget allows.
@@ -191,16 +191,16 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
     max_iter : int, default=1000
         Limit on conjugate-gradient steps.
     missing : {"error", "ignore", "complete"}, default="error"
-        What NaN in X means. ``"error"`` refuses it. With ``"ignore"`` a sample takes part through
-        the kernels whose columns it has: for a kernel whose columns are all NaN it is at the
-        centre of the samples that have them, and single values are filled with column means.
-        All kernel matrices are then held in memory. With ``"complete"`` it is where kernels on
-        other columns predict it to be.
+        How to treat NaN in X. ``"error"`` raises an error. With ``"ignore"`` a sample contributes
+        through the kernels whose columns it has: in a kernel whose columns are all NaN, the sample
+        is placed at the centre of the samples that have them; single values are filled with column
+        means. All kernel matrices are then held in memory. With ``"complete"`` the sample is placed
+        where kernels on other columns predict it to be.
     approximation : Nystroem, RandomFeatures, "auto" or None, default=None
         None is exact. :class:`multikernel.Nystroem` and :class:`multikernel.RandomFeatures`
         replace every kernel by features and learn from sums over samples, in time proportional to
-        their number; ``approximation_`` states the error. ``"auto"`` is exact as long as the
-        kernel matrix fits into the memory budget.
+        the number of samples; ``approximation_`` reports the error. ``"auto"`` is exact as long as
+        the kernel matrix fits into the memory budget.
     dtype : {"float32", "float64"} or None, default=None
         Precision of Gram entries; None follows X. Sums are float64 in any case.
     memory_budget : int, str or None, default=None
@@ -208,11 +208,11 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
     n_jobs : int or None, default=None
         Threads for passes over the kernels; -1 for all cores.
     random_state : int, RandomState or None, default=None
-        For weightings given by name that draw samples or folds (``"loo"``, ``"best"``). None is a
-        fixed seed.
+        Seed for weightings given by name that draw samples or folds (``"loo"``, ``"best"``). None
+        uses a fixed seed.
     warm_start : bool, default=False
-        Let a joint weighting begin near the weights of the last fit; and let an interrupted fit
-        leave the best certified iterate in the estimator.
+        Start a joint weighting near the weights of the last fit, and keep the best certified
+        iterate if a fit is interrupted.
     engine : str, default="cpu"
         The engine that evaluates the kernels. Other packages may register their own
         (:func:`multikernel.grams.engines.register`); ``"cpu"`` and ``"torch"`` are the library's.
@@ -221,13 +221,12 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         code on the processor, both by the engine ``"torch"``. None leaves it to ``engine`` and, for
         tensors of torch or CuPy, to the device that X is on.
     checkpoint : path or None, default=None
-        A file in which a long fit keeps what it has done so far, about every half a minute. If it
-        is there when `fit` begins, the fit goes on from it, with the same result as without a
-        stop; a checkpoint of other data or parameters is refused. It is removed when the fit is
-        done.
+        File in which a long fit saves its progress, about every 30 seconds. If the file exists when
+        `fit` starts, the fit continues from it and gives the same result as an uninterrupted one;
+        a checkpoint of other data or parameters is refused. The file is deleted when the fit is
+        complete.
     verbose : int, default=0
-        Say what is done; a joint weighting shows iteration, gap, active kernels and support
-        vectors as it goes.
+        Print progress; a joint weighting shows iteration, gap, active kernels and support vectors.
 
     Attributes
     ----------
@@ -243,30 +242,29 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         Centred alignment of each kernel alone with the outputs.
     dual_coef_ : array of shape (n_support, n_outputs)
     support_ : array of shape (n_support,)
-        Indices of the training points with a coefficient.
+        Indices of the training samples with a coefficient.
     intercept_ : float, or array of shape (n_outputs,)
     objective_ : float
         Primal objective, summed over outputs.
     duality_gap_ : float
         Relative duality gap, the largest over outputs.
     loo_predictions_ : array of shape (n_samples,) or (n_samples, n_machines)
-        With ``weighting="loo"`` or ``alpha="loo"`` and squared loss: the answer for every training
-        point by the machine trained without it, as ``predict`` would return them.
+        With ``weighting="loo"`` or ``alpha="loo"`` and squared loss: the prediction for every
+        training sample by the model trained without it, in the form that ``predict`` returns.
     loo_score_ : float
         Their coefficient of determination.
     column_importance_ : array of shape (n_features,)
         The share of each column in how much the predictions change: the mean squared derivative
-        over the training samples times the variance of the column. Computed when it is first asked
-        for.
+        over the training samples times the variance of the column. Computed on first access.
     n_iter_ : int
     history_ : list of dict
     engine_ : str
-        What computed the kernels, and on which device.
+        The engine that computed the kernels, and on which device.
     approximation_ : ApproximationReport
         With ``approximation``: the features, the error of every kernel, and how far the objective
         may be from that of the exact problem. Print it. No support vectors are kept then.
     plan_ : Plan
-        Which implementation served which kernels; print it. ``grams_`` is another name for it.
+        Which implementation computed which kernels; print it. ``grams_`` is an alias.
     bank_ : KernelBank or None
         The bank that was used; None for ``kernels="precomputed"``.
     presence_ : array of shape (n_kernels,)
@@ -275,7 +273,7 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
     view_presence_ : dict
         The same by the names of views (:func:`multikernel.per_view`).
     codes_ : TableCodes
-        How the columns of a data frame with categories are read; there if X was one.
+        How the columns of a data frame with categories are encoded; set only if X was one.
     n_features_in_ : int
     feature_names_in_ : array of str
         When X has column names.
@@ -368,7 +366,7 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
             ``approximation=...``.
         y : array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array of shape (n_samples,), optional
-            How often each point counts, in the weights of the kernels and in the loss.
+            How often each sample counts, in the kernel weights and in the loss.
 
         Returns
         -------
@@ -397,9 +395,9 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> MultiKernelRegressor:
         """Add rows of a stream, and learn from all rows so far.
 
-        Bank and features are chosen with the first rows, which should be a few thousand and typical
-        of the stream. It needs ``approximation`` and ``loss="squared"``: the sums of features and
-        targets are all that is kept.
+        The bank and the features are chosen from the first rows, which should be a few thousand and
+        typical of the stream. It needs ``approximation`` and ``loss="squared"``: only sums of
+        features and targets are kept.
 
         Parameters
         ----------

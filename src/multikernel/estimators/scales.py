@@ -43,18 +43,19 @@ def learned_scales(
     random_state: Any = 0,
     verbose: int = 0,
 ) -> KernelBank:
-    """Kernels on columns that are scaled by how much the targets depend on them.
+    """Kernels on columns scaled by how much the targets depend on them.
 
-    Distances between samples add up all columns alike, also those that say nothing. A round fits
+    Distances between samples weight all columns equally, including irrelevant ones. Each round fits
     ridge regression, measures how much the fitted function changes with each column (the root of
-    its mean squared derivative over the training samples), and multiplies the columns by that. The
-    kernels of the last round are in the bank beside those of round 0, on the columns as they were;
-    ``weighting="loo"`` chooses among them.
+    its mean squared derivative over the training samples), and multiplies the columns by that
+    number. The kernels of the last round are in the bank beside those of round 0, on the columns as
+    they were; ``weighting="loo"`` chooses among them.
 
-    Scales that follow the targets may overfit them. Unless ``validate`` is False, the rescaled
+    Scales learned from the targets may overfit them. Unless ``validate`` is False, the rescaled
     kernels are kept only if they reduce the squared error on samples that took no part in choosing
-    the scales, by more than half a standard error. Otherwise the bank holds the kernels of round 0
-    alone. ``bank.names`` tells: the others have names that end with "learned scales".
+    the scales, by more than half a standard error. Otherwise the bank holds only the kernels of
+    round 0. You can see this in ``bank.names``: names of rescaled kernels end with "learned
+    scales".
 
     ``MultiKernelClassifier()`` and ``MultiKernelRegressor()`` do this by default, for dense tables
     of at least 400 samples and at most 100 columns.
@@ -80,8 +81,8 @@ def learned_scales(
     validate : bool, default=True
         Whether to return to round 0 if rescaled kernels do not predict better.
     task : {"auto", "classification", "regression"}, default="auto"
-        What y is. ``"auto"`` takes texts, truth values and up to 20 different whole numbers as
-        classes. Estimators know it themselves.
+        The kind of target. ``"auto"`` treats strings, booleans and up to 20 distinct whole numbers
+        as classes. Not needed inside an estimator, which knows its task.
     sample_weight : array of shape (n_samples,), optional
         How often each sample counts.
     max_samples : int, default=600
@@ -90,7 +91,7 @@ def learned_scales(
     random_state : int or None, default=0
         Seed for these samples and for folds.
     verbose : int, default=0
-        With 1, print what validation has found; it is logged in any case.
+        With 1, print the result of the validation; it is always logged.
 
     Returns
     -------
@@ -114,7 +115,7 @@ def learned_scales(
     how = LearnedScales(base, rounds, validate, max_samples, random_state, keep)
     if X is None and y is None:
         if sample_weight is not None:
-            raise ValueError("learned_scales: sample_weight belongs to X and y; give it to fit.")
+            raise ValueError("learned_scales: sample_weight goes with X and y; pass it to fit.")
         return KernelBank([how])
     if X is None or y is None:
         raise ValueError(

@@ -38,39 +38,39 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
     cv : int, splitter or iterable of splits, default=None
         Folds; None for 5, stratified.
     scoring : str, callable or None, default=None
-        What to maximise; accuracy by default.
+        The score to maximise; accuracy by default.
     selection : {"best", "one-standard-error"}, default="best"
-        Which candidate is taken: the one with the best mean score, or the first weighting of the
-        list whose best score is within one standard error of it. Of values of C with the same
-        score the middle one is taken.
+        Which candidate is chosen: the one with the best mean score, or the first weighting of the
+        list whose best score is within one standard error of it. If several values of C have the
+        same score, the middle one is chosen.
     loss, multiclass, fit_intercept, center, normalize, class_weight, calibration, tol, max_iter, \
     missing, dtype, memory_budget, n_jobs, random_state, engine, device, checkpoint, verbose
         As in :class:`MultiKernelClassifier`.
     approximation : Nystroem, RandomFeatures, "auto" or None, default=None
         As in :class:`MultiKernelClassifier`. All folds, rules and constants are then scored from
-        the sums of one pass: ``loss="squared"``, ``cv`` a number, and ``scoring`` None, which is
-        R^2 of the labels -1 and +1.
+        the sums of one pass. This needs ``loss="squared"``, a number for ``cv``, and
+        ``scoring=None``, which is R^2 of the labels -1 and +1.
 
     Attributes
     ----------
     C_ : float
     weighting_ : str or weighting
     best_score_ : float
-        Mean cross-validated score of the choice.
+        Mean cross-validated score of the chosen candidate.
     cv_results_ : dict
         One entry per (weighting, C): ``weighting``, ``C``, mean, standard deviation and rank of
         the scores, and the score of every split.
     n_splits_ : int
     cv_indices_ : list of (train, test)
-        The samples of every split, as row numbers of X; those of weight zero are in none.
+        The samples of every split, as row numbers of X; samples of weight zero are in none.
     cv_predictions_ : array of shape (n_samples,) or (n_samples, n_outputs)
-        What the choice predicted for each sample when it was held out: decision values (one column
-        per class if there are more than two), or outputs of a regression. NaN for samples that no
-        split holds out.
+        Predictions of the chosen candidate for each sample when it was held out: decision values
+        (one column per class if there are more than two), or outputs of a regression. NaN for
+        samples that no split holds out.
     best_index_ : int
 
-    All fitted attributes of :class:`MultiKernelClassifier` are there as well, from a last fit on
-    the whole sample.
+    All fitted attributes of :class:`MultiKernelClassifier` are set as well, by a final fit on the
+    whole sample.
 
     Examples
     --------
@@ -149,14 +149,14 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
     ) -> MultiKernelClassifierCV:
-        """Search, then fit the choice on the whole sample.
+        """Search, then fit the chosen candidate on the whole sample.
 
         Parameters
         ----------
         X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
         y : array of shape (n_samples,)
         sample_weight : array of shape (n_samples,), optional
-            How often each point counts, in fitting and in scoring.
+            How often each sample counts, in fitting and in scoring.
         groups : array of shape (n_samples,), optional
             Passed to ``cv``, which must be a splitter for groups such as
             ``sklearn.model_selection.GroupKFold``.
@@ -232,8 +232,8 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
         part = target.take(train)
         if len(np.unique(part.labels)) < 2:
             raise ValueError(
-                f"The training part of fold {fold} holds one class only "
-                f"({y[train][0]!r}); every fold needs two. Use stratified or shuffled folds."
+                f"The training part of fold {fold} contains only one class ({y[train][0]!r}); "
+                "every fold needs two. Use stratified or shuffled folds."
             )
         # Balanced weights count the classes of the training part, nothing else.
         return replace(part, costs=self._class_costs(y[train], part.sample_weight))
@@ -281,42 +281,42 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
     weighting : str, weighting, or list of them, default="loo"
         The rules to choose from, as in the estimator without search.
     alphas : sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
-        The ridges to choose from.
+        The ridge penalties to choose from.
     cv : int, splitter or iterable of splits, default=None
         Folds; None for 5.
     scoring : str, callable or None, default=None
-        What to maximise; R^2 by default.
+        The score to maximise; R^2 by default.
     selection : {"best", "one-standard-error"}, default="best"
-        Which candidate is taken: the one with the best mean score, or the first weighting of the
-        list whose best score is within one standard error of it. Of values of alpha with the same
-        score the middle one is taken.
+        Which candidate is chosen: the one with the best mean score, or the first weighting of the
+        list whose best score is within one standard error of it. If several values of alpha have
+        the same score, the middle one is chosen.
     loss, epsilon, fit_intercept, center, normalize, solver, tol, max_iter, missing, dtype, \
     memory_budget, n_jobs, random_state, engine, device, checkpoint, verbose
         As in :class:`MultiKernelRegressor`.
     approximation : Nystroem, RandomFeatures, "auto" or None, default=None
         As in :class:`MultiKernelRegressor`. All folds, rules and constants are then scored from the
-        sums of one pass: ``loss="squared"``, ``cv`` a number, and ``scoring`` None.
+        sums of one pass. This needs ``loss="squared"``, a number for ``cv``, and ``scoring=None``.
 
     Attributes
     ----------
     alpha_ : float
     weighting_ : str or weighting
     best_score_ : float
-        Mean cross-validated score of the choice.
+        Mean cross-validated score of the chosen candidate.
     cv_results_ : dict
         One entry per (weighting, alpha): ``weighting``, ``alpha``, mean, standard deviation and
         rank of the scores, and the score of every split.
     n_splits_ : int
     cv_indices_ : list of (train, test)
-        The samples of every split, as row numbers of X; those of weight zero are in none.
+        The samples of every split, as row numbers of X; samples of weight zero are in none.
     cv_predictions_ : array of shape (n_samples,) or (n_samples, n_outputs)
-        What the choice predicted for each sample when it was held out: decision values (one column
-        per class if there are more than two), or outputs of a regression. NaN for samples that no
-        split holds out.
+        Predictions of the chosen candidate for each sample when it was held out: decision values
+        (one column per class if there are more than two), or outputs of a regression. NaN for
+        samples that no split holds out.
     best_index_ : int
 
-    All fitted attributes of :class:`MultiKernelRegressor` are there as well, from a last fit on
-    the whole sample.
+    All fitted attributes of :class:`MultiKernelRegressor` are set as well, by a final fit on the
+    whole sample.
 
     Examples
     --------
@@ -396,14 +396,14 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
     def fit(
         self, X: Any, y: Any = None, sample_weight: Any = None, *, groups: Any = None
     ) -> MultiKernelRegressorCV:
-        """Search, then fit the choice on the whole sample.
+        """Search, then fit the chosen candidate on the whole sample.
 
         Parameters
         ----------
         X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
         y : array of shape (n_samples,) or (n_samples, n_outputs)
         sample_weight : array of shape (n_samples,), optional
-            How often each point counts, in fitting and in scoring.
+            How often each sample counts, in fitting and in scoring.
         groups : array of shape (n_samples,), optional
             Passed to ``cv``, which must be a splitter for groups such as
             ``sklearn.model_selection.GroupKFold``.

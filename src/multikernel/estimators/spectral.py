@@ -62,25 +62,27 @@ class Sample:
 
 
 class SpectralKernelClassifier(ClassifierCommon):
-    r"""The kernel matrix of given trace that separates the labelled points with the largest margin.
+    r"""Find the kernel matrix of given trace that separates the labelled samples with the largest
+    margin.
 
-    Bousquet and Herrmann choose a kernel matrix on labelled and unlabelled points together, from
-    one of four families, so as to make the bound :math:`\sqrt{\mathrm{tr} K}/(M n)` small: the
-    trace is fixed and the margin M maximised.
+    Bousquet and Herrmann choose a kernel matrix on labelled and unlabelled samples together, from
+    one of four families, to make the bound :math:`\sqrt{\mathrm{tr} K}/(M n)` small: the trace is
+    fixed and the margin M maximised.
 
     ``family="polynomial"``
         :math:`\sum_{s=1}^{\text{degree}} d_s K^s,\ d \ge 0`, powers of the matrix: the order of the
         eigenvalues is kept (5).
     ``family="spectral"``
-        The eigenvectors of K with any eigenvalues :math:`\ge 0` (4). The smallest bound of all, and
-        on real data it overfits: here to show why the order is worth keeping.
+        The eigenvectors of K with any eigenvalues :math:`\ge 0` (4). It has the smallest bound of
+        all but overfits on real data; it is included to show why keeping the order matters.
     ``family="convex"``
         :math:`\sum_k d_k K_k,\ d \ge 0`, of a bank of kernels (3): L1-norm multiple kernel learning
         with kernels of equal trace.
     ``family="linear"``
         :math:`\sum_k d_k K_k` with d of any sign, positive semidefinite on all points (2).
 
-    With more than two classes there is one kernel and machine for each class against the rest.
+    With more than two classes there is one kernel and one classifier for each class against the
+    rest.
 
     Parameters
     ----------
@@ -101,8 +103,8 @@ class SpectralKernelClassifier(ClassifierCommon):
         c, the trace of the learned kernel on all points; None for their number, so that K(x, x) is
         one on average.
     calibration : {"auto", "sigmoid", "isotonic", "temperature"}, default="auto"
-        As in :class:`MultiKernelClassifier`. Held-out values have the kernel of the whole sample:
-        a family that overfits (``"spectral"``) has probabilities that are too sure.
+        As in :class:`MultiKernelClassifier`. Held-out values use the kernel of the whole sample, so
+        a family that overfits (``"spectral"``) gives overconfident probabilities.
     solver : {"auto", "gradient", "cutting_plane", "lp", "conic"}, default="auto"
         All reach the same optimum. ``"gradient"`` is the paper's own algorithm (machine, gradient
         step, projection) for non-negative weights; ``"cutting_plane"`` that of
@@ -115,7 +117,7 @@ class SpectralKernelClassifier(ClassifierCommon):
     tol : float, default=1e-4
         Relative duality gap at which to stop.
     max_iter : int, default=1000
-        Limit on machines trained.
+        Limit on the number of classifiers trained.
     memory_budget : int, str or None, default=None
         Bytes, or text such as ``"4GB"``; None for 60 % of the free memory.
     n_jobs : int or None, default=None
@@ -128,20 +130,20 @@ class SpectralKernelClassifier(ClassifierCommon):
         code on the processor, both by the engine ``"torch"``. None leaves it to ``engine`` and, for
         tensors of torch or CuPy, to the device that X is on.
     verbose : int, default=0
-        Show the gap as it goes.
+        Show the gap during the fit.
 
     Attributes
     ----------
     transduction_ : array of shape (n_points,)
-        The label of every point of the fit: those given, and those found for the others.
+        The label of every sample of the fit: those given, and those found for unlabelled samples.
     kernel_weights_ : array of shape (n_members,), or (n_classes, n_members)
         d, the weights of the members of the family, each scaled to trace c.
     kernel_names_ : list of str
-        What they belong to: kernels, powers or eigenvectors.
+        What the weights belong to: kernels, powers or eigenvectors.
     eigenvalues_ : array of shape (rank,)
         Of the one kernel, scaled to trace c; families ``"polynomial"`` and ``"spectral"``.
     spectrum_ : array of shape (rank,), or (n_classes, rank)
-        What was learned in their place.
+        The eigenvalues that were learned in their place.
     margin_ : float, or array of shape (n_classes,)
         :math:`M = 1 / \|w\|`.
     bound_ : float, or array of shape (n_classes,)
@@ -164,9 +166,9 @@ class SpectralKernelClassifier(ClassifierCommon):
         One list for each machine where there are several.
     trace_ : float
     engine_ : str
-        What computed the kernels, and on which device.
+        The engine that computed the kernels, and on which device.
     plan_ : Plan
-        Which implementation served which kernels; ``grams_`` is another name for it.
+        Which implementation computed which kernels; ``grams_`` is an alias.
     bank_ : KernelBank
     classes_ : array of shape (n_classes,)
     n_features_in_ : int
@@ -201,7 +203,7 @@ class SpectralKernelClassifier(ClassifierCommon):
     def _importance(self) -> np.ndarray:
         raise AttributeError(
             f"{type(self).__name__} has no column_importance_: its kernel is learned for the given "
-            "samples, and at new samples it is an interpolation without useful derivatives. Use "
+            "samples, and new samples are interpolated, without useful derivatives. Use "
             "sklearn.inspection.permutation_importance, or MultiKernelClassifier."
         )
 
@@ -281,15 +283,15 @@ class SpectralKernelClassifier(ClassifierCommon):
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any) -> SpectralKernelClassifier:
-        """Learn the kernel matrix on all points and a machine on the labelled ones.
+        """Learn the kernel matrix on all samples and a classifier on the labelled ones.
 
         Parameters
         ----------
         X : array, sparse matrix or DataFrame of shape (n_points, n_features)
             Labelled and unlabelled points.
         y : array of shape (n_points,)
-            Labels; -1 marks a point without one, as in :mod:`sklearn.semi_supervised`. Without
-            any, all traces are over the training points: the inductive setting.
+            Labels; -1 marks an unlabelled sample, as in :mod:`sklearn.semi_supervised`. If all
+            samples are labelled, traces are over the training samples: the inductive setting.
 
         Returns
         -------
@@ -302,9 +304,9 @@ class SpectralKernelClassifier(ClassifierCommon):
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def transduce(self, X: Any, y: Any, X_unlabelled: Any) -> np.ndarray:
-        """Labels of points that are known in advance.
+        """Predict the labels of samples that are known in advance.
 
-        Here all of y are labels, -1 among them.
+        Here every entry of y is a label, including -1.
 
         Parameters
         ----------
@@ -321,8 +323,8 @@ class SpectralKernelClassifier(ClassifierCommon):
         others = self._check_X(X_unlabelled, reset=False)
         if isinstance(X, Table):
             raise ValueError(
-                "transduce takes numeric columns. For kernels on sequences give all points to fit, "
-                "with label -1 for those without one."
+                "transduce takes numeric columns. For sequence kernels, pass all samples to fit, "
+                "with the label -1 for unlabelled ones."
             )
         sparse = sp.issparse(X) or sp.issparse(others)
         points: Any = sp.vstack([X, others]).tocsr() if sparse else np.vstack([X, others])
@@ -332,14 +334,15 @@ class SpectralKernelClassifier(ClassifierCommon):
         return np.asarray(self.transduction_[len(y) :])
 
     def certificate(self, X: Any, y: Any = None, delta: float = 0.05) -> Any:
-        """Not for this class: its kernel is chosen after the sample, test points included.
+        """Not available for this class: its kernel is chosen after seeing the sample, including
+        test samples.
 
         ``bound_`` is the complexity that enters the paper's Corollary 1;
         :func:`multikernel.bounds.transductive_bound` adds the rest of it.
         """
         raise TypeError(
-            "The bounds of certificate() are about kernels named before the sample. "
-            "SpectralKernelClassifier chooses a matrix on the sample itself: take bound_, and "
+            "The bounds of certificate() assume kernels fixed before the sample is seen. "
+            "SpectralKernelClassifier chooses a matrix on the sample itself: use bound_ and "
             "multikernel.bounds.transductive_bound(risk, bound_, n, delta)."
         )
 
@@ -370,9 +373,9 @@ class SpectralKernelClassifier(ClassifierCommon):
         self.transduction_[unknown] = self.classes_[class_index(decisions)][unknown]
         if self.duality_gap_ > self.tol:
             warnings.warn(
-                f"{type(self).__name__} stopped after {self.n_iter_} machines at a relative "
-                f"duality gap of {self.duality_gap_:.1e}, above tol={self.tol:g}. Raise max_iter "
-                "or tol, or choose solver='cutting_plane'.",
+                f"{type(self).__name__} stopped after training {self.n_iter_} classifiers at a "
+                f"relative duality gap of {self.duality_gap_:.1e}, above tol={self.tol:g}. Raise "
+                "max_iter or tol, or choose solver='cutting_plane'.",
                 ConvergenceWarning,
                 stacklevel=4,
             )
@@ -403,14 +406,14 @@ class SpectralKernelClassifier(ClassifierCommon):
         grams = build(plan, X, budget=budget, dtype=X.dtype, n_jobs=n_jobs)
         if single and grams.p != 1:
             raise ValueError(
-                f"family={self.family!r} changes the spectrum of one kernel; got {grams.p}. Choose "
-                "one, add them up, or use family='convex' to learn their weights."
+                f"family={self.family!r} modifies the spectrum of a single kernel; got {grams.p}. "
+                "Choose one, add them up, or use family='convex' to learn their weights."
             )
         # the matrices on all points and on the labelled ones, eigenvectors, and room to combine
         budget.require(
             8.0 * grams.n**2 * (2 * grams.p + 3),
-            f"{type(self).__name__} on {grams.n} points, labelled or not,",
-            "It holds whole matrices: leave out some of the unlabelled points.",
+            f"{type(self).__name__} on {grams.n} samples, labelled or not,",
+            "It keeps whole matrices in memory: leave out some of the unlabelled samples.",
         )
         self.bank_, self.grams_ = bank, plan
         return grams.corrected(False, None)
@@ -425,7 +428,7 @@ class SpectralKernelClassifier(ClassifierCommon):
         for name, found in zip(grams.names, traces, strict=True):
             if not found > 0:
                 raise ValueError(
-                    f"Kernel {name!r} has trace {found:g} on these points; it cannot be scaled to "
+                    f"Kernel {name!r} has trace {found:g} on these samples and cannot be scaled to "
                     "a positive trace. Drop it."
                 )
         self._scales = self.trace_ / traces
@@ -574,11 +577,11 @@ def known_labels(y: np.ndarray, name: str) -> np.ndarray:
     classes = np.unique(y[known])
     if len(known) < len(y) and np.array_equal(classes, [1]):
         raise ValueError(
-            f"{name}: y holds -1 and 1 only. Here -1 marks a point without a label, as in "
-            "sklearn.semi_supervised, which leaves samples of only one class. If these are the "
-            "two classes, call transduce(X, y, X_unlabelled), where -1 is a label, or encode them "
-            "as 0 and 1."
+            f"{name}: y contains only -1 and 1. Here -1 marks an unlabelled sample, as in "
+            "sklearn.semi_supervised, which leaves only one class. If -1 and 1 are your two "
+            "classes, call transduce(X, y, X_unlabelled), where -1 is a label, or encode them as "
+            "0 and 1."
         )
     if len(known) == 0:
-        raise ValueError(f"{name}: all of y is -1, which marks points without a label.")
+        raise ValueError(f"{name}: all of y is -1, which marks unlabelled samples.")
     return known

@@ -32,9 +32,9 @@ class UnlabelledEstimator(MultiKernelEstimator):
     _predicts_targets = False
 
     def certificate(self, X: Any, y: Any = None, delta: float = 0.05) -> Any:
-        """Not for this class: without labels there is no error that a bound could be about."""
+        """Not available for this class: without labels there is no error to bound."""
         raise TypeError(
-            f"The bounds of certificate() are about predictions, and {type(self).__name__} makes "
+            f"The bounds of certificate() apply to predictions, and {type(self).__name__} makes "
             "none. Fit a classifier or regressor with the same kernels."
         )
 
@@ -50,8 +50,8 @@ class UnlabelledEstimator(MultiKernelEstimator):
         rule = self._as_weighting(self.weighting)
         if rule.needs_target:
             raise ValueError(
-                f"weighting={self.weighting!r} needs targets to learn from; {type(self).__name__} "
-                "has none. Use 'uniform', 'statis', 'full-neighbours' or 'sparse-neighbours'."
+                f"weighting={self.weighting!r} needs targets, and {type(self).__name__} has none. "
+                "Use 'uniform', 'statis', 'full-neighbours' or 'sparse-neighbours'."
             )
         return rule
 

@@ -147,7 +147,7 @@ class VotedCommon(ClassifierCommon):
             warnings.warn(
                 f"{type(self).__name__} stopped after {self.n_iter_} rounds at a relative duality "
                 f"gap of {self.duality_gap_:.1e}, above tol={self.tol:g}. Raise max_iter; or, if "
-                "the penalties are below the rounding errors of the kernels, raise "
+                "the penalties are smaller than the rounding errors of the kernels, raise "
                 "sparsity_penalty or complexity_penalty, or scale the kernels down.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -228,10 +228,10 @@ class VotedKernelClassifier(VotedCommon):
         code on the processor, both by the engine ``"torch"``. None leaves it to ``engine`` and, for
         tensors of torch or CuPy, to the device that X is on.
     checkpoint : path or None, default=None
-        A file in which a long fit keeps what it has done so far, about every half a minute. If it
-        is there when `fit` begins, the fit goes on from it, with the same result as without a
-        stop; a checkpoint of other data or parameters is refused. It is removed when the fit is
-        done.
+        File in which a long fit saves its progress, about every 30 seconds. If the file exists when
+        `fit` starts, the fit continues from it and gives the same result as an uninterrupted one;
+        a checkpoint of other data or parameters is refused. The file is deleted when the fit is
+        complete.
     verbose : int, default=0
         Show rounds, gap, kernels and support vectors.
 
@@ -265,9 +265,9 @@ class VotedKernelClassifier(VotedCommon):
     history_ : list of dict
         Objective, bound and gap after each round; with several classifiers, one list for each.
     engine_ : str
-        What computed the kernels, and on which device.
+        The engine that computed the kernels, and on which device.
     plan_ : Plan
-        Which implementation served which kernels; print it. ``grams_`` is another name for it.
+        Which implementation computed which kernels; print it. ``grams_`` is an alias.
     bank_ : KernelBank or None
     classes_ : array of shape (n_classes,)
     n_features_in_ : int

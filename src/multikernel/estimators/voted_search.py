@@ -76,8 +76,7 @@ class VotedKernelClassifierCV(VotedCommon):
         Position of the chosen setting in ``cv_results_``.
     n_splits_ : int
     cv_indices_ : list of (train, test)
-        The samples of every split, as row numbers of X; those of weight zero are in none.
-        Number of folds.
+        The samples of every split, as row numbers of X; samples of weight zero are in none.
 
     All fitted attributes of :class:`VotedKernelClassifier` are set as well, by a fit of the chosen
     setting to the whole sample.
@@ -353,7 +352,5 @@ def check_penalty_grid(name: str, values: Any) -> list[float]:
     except (TypeError, ValueError):
         grid = []
     if not grid or not all(0 <= value < np.inf for value in grid):
-        raise ValueError(
-            f"{name} must be finite numbers that are not negative, at least one; got {values!r}."
-        )
+        raise ValueError(f"{name} must be one or more finite non-negative numbers; got {values!r}.")
     return list(grid)

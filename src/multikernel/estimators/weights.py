@@ -136,12 +136,12 @@ class ViewWeights:
             it, the groups of a :class:`multikernel.HierarchicalNorm`, if the weights were learned
             with one, else the views of :func:`multikernel.per_view`.
         share : bool, default=True
-            Whether to return shares, which are parts of one, or sums of weights.
+            Whether to return shares, which sum to one, or sums of weights.
 
         Returns
         -------
         dict of str to float
-            Arrays of shape (n_classes,) where every class has weights of its own.
+            Arrays of shape (n_classes,) if every class has separate weights.
 
         Examples
         --------
@@ -155,7 +155,7 @@ class ViewWeights:
         """
         check_is_fitted(self)
         if not is_weighted(self):
-            raise AttributeError(f"{type(self).__name__} weights no kernels.")
+            raise AttributeError(f"{type(self).__name__} does not weight kernels.")
         weights = Weights.of(self)
         sizes = np.abs(weights.values)
         if share:
@@ -185,9 +185,9 @@ class ViewWeights:
             return [f"group {j}" for j in numbers] if listed else [str(label) for label in given]
         if not weights.has_views:
             raise ValueError(
-                "group_weights: the kernels belong to no views. Name groups of kernels, as in "
-                "model.group_weights({'smooth': '*Gaussian*', 'linear': [0, 1]}); kernel_names_ "
-                "has the names."
+                "group_weights: the kernels do not belong to views. Define groups of kernels, as "
+                "in model.group_weights({'smooth': '*Gaussian*', 'linear': [0, 1]}); "
+                "kernel_names_ lists the names."
             )
         return [view_of(name) or name for name in names]
 
@@ -195,21 +195,20 @@ class ViewWeights:
     def view_weights_(self) -> dict[str, Any]:
         """The share of each view in the sum of the kernel weights, in the order of the bank.
 
-        Shares are parts of one: the absolute weights of a view's kernels over those of all kernels.
-        Where every class has weights of its own, there is an array of shape (n_classes,) for each
-        view, whose entries are parts of the weights of that class. A kernel that belongs to no view
-        is listed under its own name.
+        Shares sum to one: the absolute weights of a view's kernels divided by those of all kernels.
+        If every class has separate weights, there is an array of shape (n_classes,) for each view,
+        with one share per class. A kernel that belongs to no view is listed under its own name.
         """
         check_is_fitted(self)
         if not is_weighted(self):
             raise AttributeError(
-                f"{type(self).__name__} has no view_weights_: it weights no kernels."
+                f"{type(self).__name__} has no view_weights_: it does not weight kernels."
             )
         weights = Weights.of(self)
         if not weights.has_views:
             raise AttributeError(
-                f"This {type(self).__name__} has no view_weights_: its kernels belong to no views. "
-                "Make the bank with mk.per_view({name: columns}), or give kernels names such as "
+                f"This {type(self).__name__} has no view_weights_: its kernels do not belong to "
+                "views. Make the bank with mk.per_view({name: columns}), or name the kernels "
                 "'view: kernel' in mk.KernelBank(kernels, names=...). kernel_weights_ has the "
                 "weights of single kernels."
             )
@@ -222,7 +221,7 @@ def labels_of(groups: Mapping[str, Any], names: list[str]) -> list[str]:
     """The group of every kernel, from names, patterns of names and numbers."""
     if not isinstance(groups, Mapping):
         raise TypeError(
-            "groups must map names of groups to kernels, such as {'smooth': '*Gaussian*'}; got "
+            "groups must map group names to kernels, such as {'smooth': '*Gaussian*'}; got "
             f"{type(groups).__name__}."
         )
     labels = [OTHERS] * len(names)

@@ -1,4 +1,4 @@
-"""A fit that is stopped or fails leaves no model: what is left of two would answer as neither."""
+"""An interrupted fit leaves no model: parts of two models would answer as neither."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 class WholeFits:
-    """Estimators whose `fit` leaves a whole model, or none."""
+    """Estimators whose `fit` leaves a complete model or none."""
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -20,12 +20,12 @@ class WholeFits:
         return "_expansion" in vars(self)
 
     def _drop_model(self) -> None:
-        """The model of an earlier fit, whose attributes go one by one from now on."""
+        """Drop the model of an earlier fit, whose attributes are replaced one by one."""
         self.__dict__.pop("_expansion", None)
 
 
 def whole_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """The same fit, which drops what it has made when it does not come to its end."""
+    """The same fit, which drops an incomplete model when it is interrupted or fails."""
 
     @wraps(fit)
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -33,8 +33,10 @@ def whole_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return fit(self, *args, **kwargs)
         except BaseException as error:
-            # An interrupt may leave a certified iterate, if that was asked for.
-            if vars(self).get("_expansion") is not before and not hasattr(error, "keeps_model"):
+            # A refused problem leaves an earlier model as it was. An interrupt may come between any
+            # two of its attributes; it may leave a certified iterate, if that was asked for.
+            changed = vars(self).get("_expansion") is not before
+            if (changed or not isinstance(error, Exception)) and not hasattr(error, "keeps_model"):
                 self._drop_model()
             raise
 

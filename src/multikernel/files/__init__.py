@@ -22,10 +22,10 @@ __all__ = ["FORMAT", "ModelFileError", "load", "register", "save"]
 def save(estimator: Any, path: str | Path) -> Path:
     """Write a fitted estimator to a file that :func:`load` reads.
 
-    What prediction needs is stored: the support vectors, and of all that the kernels know of the
-    data only what those with a weight need. The bank itself, a few numbers per kernel, is stored
-    whole, so that the loaded estimator can be printed, cloned and certified. The file appears at
-    once or not at all; one that is there already is replaced.
+    The file stores what prediction needs: the support vectors, and the data that kernels with a
+    non-zero weight need. The bank itself, a few numbers per kernel, is stored completely, so the
+    loaded estimator can be printed, cloned and certified. The file is written atomically, and an
+    existing file is replaced.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ def save(estimator: Any, path: str | Path) -> Path:
     Raises
     ------
     TypeError
-        When the estimator holds something that only code can describe: a kernel given as a
-        function, a scorer of your own.
+        When the estimator holds something that only code can describe: a kernel that is a Python
+        function, or a custom scorer.
 
     Examples
     --------
@@ -68,8 +68,8 @@ def save(estimator: Any, path: str | Path) -> Path:
 def load(path: str | Path) -> Any:
     """Read an estimator that :func:`save` has written.
 
-    Nothing in the file is run: its text names classes of an explicit list in the library, its
-    arrays fill in their attributes, and a file that asks for anything else is refused.
+    No code in the file is run: its text may name only classes from an explicit list in the library,
+    its arrays fill in their attributes, and a file that refers to anything else is rejected.
 
     Parameters
     ----------
@@ -85,8 +85,8 @@ def load(path: str | Path) -> Any:
     FileNotFoundError
         When there is no such file.
     ModelFileError
-        When it is damaged, not a model file, changed by others, or of a newer format. It is a
-        ``ValueError``, and its text says which.
+        When the file is damaged, not a model file, modified, or of a newer format. It is a
+        ``ValueError``, and its message says which.
 
     Examples
     --------
@@ -113,7 +113,7 @@ def load(path: str | Path) -> Any:
         ValueError,
     ) as error:
         raise ModelFileError(
-            f"{path} is whole but does not describe an estimator of this version "
+            f"{path} is intact but does not describe an estimator of this version "
             f"({type(error).__name__}: {error}). Save the model again with the version that wrote "
-            "it, or fit it anew."
+            "it, or fit it again."
         ) from error

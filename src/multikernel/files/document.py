@@ -108,7 +108,7 @@ class Writer:
             return {"scalar": self._place(np.asarray(value), value)}
         if value.dtype.hasobject:
             if value.dtype != object:
-                raise _refusal(where, value, "Only numbers and texts can be stored.")
+                raise _refusal(where, value, "Only numbers and strings can be stored.")
             flat = [self.describe(item, where) for item in value.ravel().tolist()]
             return {"items": [list(value.shape), flat]}
         if type(value) is not np.ndarray:
@@ -147,7 +147,7 @@ def _refusal(where: str, value: Any, advice: str) -> TypeError:
     shown = repr(value)
     shown = shown if len(shown) <= 60 else f"{shown[:57]}..."
     return TypeError(
-        f"{where} is {shown} of type {type(value).__name__}, which a model file cannot hold. "
+        f"{where} is {shown} of type {type(value).__name__}, which a model file cannot store. "
         f"{advice}"
     )
 
@@ -155,15 +155,18 @@ def _refusal(where: str, value: Any, advice: str) -> TypeError:
 def _advice(value: Any, where: str) -> str:
     if isinstance(value, Callable):
         return (
-            "A kernel given as a Python function is code, and loading a model must not run code. "
-            "Use one of the library's kernels, or compute the matrix and use mk.precomputed."
+            "A Python function is code, and loading a model must not run code. Use one of the "
+            "library's kernels, or compute the matrix and use mk.precomputed."
         )
     parameter = where.split(".")[1] if where.count(".") == 1 else None
     if parameter in ("scoring", "cv"):
-        return f"Prediction does not need it: estimator.set_params({parameter}=None) before saving."
+        return (
+            f"It is not needed for prediction: call estimator.set_params({parameter}=None) before "
+            "saving."
+        )
     return (
-        "Only the library's own kernels, weightings and estimators are stored, and classes that "
-        "multikernel.files.register has been told of."
+        "Only the library's own kernels, weightings and estimators can be stored, and classes "
+        "registered with multikernel.files.register."
     )
 
 
@@ -182,7 +185,7 @@ class Reader:
             return [self.build(item) for item in value]
         (kind, content), *more = value.items()
         if more or kind not in self._makers:
-            raise ModelFileError(f"its description holds {kind!r}, which is not known here.")
+            raise ModelFileError(f"its description contains {kind!r}, which is not known here.")
         return self._makers[kind](self, content)
 
     def _object(self, content: Any) -> Any:
@@ -190,9 +193,9 @@ class Reader:
         known = by_name(name)
         if known is None:
             raise ModelFileError(
-                f"it names the class {name!r}, which is not on the list of those that a model file "
-                "may hold. Import the package that registers the class, if there is one; nothing "
-                "of the file was run."
+                f"it names the class {name!r}, which is not among those that a model file may "
+                "contain. If a package registers the class, import it first; nothing in the file "
+                "was run."
             )
         number = len(self._built)
         self._built.append(_UNFINISHED)
@@ -204,7 +207,7 @@ class Reader:
             raise
         except ValueError as error:
             raise ModelFileError(
-                f"{name}: {error}. It was not written by mk.save, or changed since."
+                f"{name}: {error}. The file was not written by mk.save, or was changed afterwards."
             ) from None
         return self._built[number]
 

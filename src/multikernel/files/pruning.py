@@ -32,9 +32,9 @@ class Absent(Precomputed):
 
     def ids(self, X: Any) -> np.ndarray:
         raise ValueError(
-            f"The matrix of the kernel {self.label!r} is not part of the model file, which holds "
-            "what prediction needs. To fit again, or for a certificate, make the bank again with "
-            "mk.precomputed."
+            f"The matrix of the kernel {self.label!r} is not part of the model file, which stores "
+            "only what prediction needs. To fit again, or to compute a certificate, make the bank "
+            "again with mk.precomputed."
         )
 
 
@@ -45,8 +45,8 @@ def checked(estimator: Any) -> Any:
         return estimator
     if not isinstance(estimator, (MultiKernelEstimator, TableCodes)):
         raise TypeError(
-            f"mk.save stores fitted estimators of multikernel; got {type(estimator).__name__}. "
-            "Of a pipeline or a search, save the fitted estimator inside it."
+            f"mk.save stores fitted estimators of multikernel; got {type(estimator).__name__}. For "
+            "a pipeline or a search, save the fitted estimator inside it."
         )
     check_is_fitted(estimator)
     return estimator
@@ -64,6 +64,6 @@ def verify(estimator: Any) -> Any:
         return estimator
     if not isinstance(estimator._expansion, Expansion):
         raise ModelFileError(
-            "the sizes of its parts do not fit each other: there is no function to predict with."
+            "the sizes of its parts do not match: there is no function to predict with."
         )
     return estimator

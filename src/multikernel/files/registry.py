@@ -47,19 +47,19 @@ def register(
     state: Callable[[Any], State] | None = None,
     from_state: Callable[[State], Any] | None = None,
 ) -> type:
-    """Let model files hold objects of a class, such as the expansions of an engine.
+    """Allow model files to contain objects of a class, such as the expansions of an engine.
 
     Objects are stored by the attributes that ``cls.state(self)`` returns and rebuilt by
     ``cls.from_state(attributes)``; :class:`multikernel.grams.protocol.Expansion` has defaults for
-    both. Attributes may be numbers, texts, arrays, lists, tuples, dictionaries, kernels and objects
-    of registered classes. Register in the module that defines the class: whoever loads a file must
-    have imported it.
+    both. Attributes may be numbers, strings, arrays, lists, tuples, dictionaries, kernels and
+    objects of registered classes. Register in the module that defines the class, which must be
+    imported before a file is loaded.
 
     Parameters
     ----------
     cls : type
     name : str, optional
-        What files call the class, for ever; the name of the class by default.
+        The permanent name of the class in model files; by default the name of the class.
     state, from_state : callable, optional
         Used instead of the methods.
 
@@ -72,8 +72,8 @@ def register(
     known = _BY_NAME.get(name)
     if known is not None and not _is_new_version(cls, known.cls):
         raise ValueError(
-            f"Model files use the name {name!r} for {known.cls.__module__}."
-            f"{known.cls.__qualname__} already. Pass another name, such as "
+            f"Model files already use the name {name!r} for "
+            f"{known.cls.__module__}.{known.cls.__qualname__}. Pass another name, such as "
             f"name='{cls.__module__}.{cls.__qualname__}'."
         )
     default_state, default_rebuild = _methods(cls, name)
@@ -147,4 +147,4 @@ def _with_defaults(cls: Any, name: str, found: State) -> State:
 
 def _refuse_other_parts(name: str, odd: set[str]) -> None:
     if odd:
-        raise ModelFileError(f"{name} has other parts than it should ({', '.join(sorted(odd))}).")
+        raise ModelFileError(f"{name} has missing or unexpected parts ({', '.join(sorted(odd))}).")

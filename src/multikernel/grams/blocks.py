@@ -464,7 +464,7 @@ class BlockGrams(Grams):
         for k in np.flatnonzero(lowest < -1e3 * noise).tolist():
             raise ValueError(
                 f"Kernel {self.names[k]!r} has a diagonal entry of {lowest[k]:.3g} on the training "
-                "data, so it is not positive semidefinite and cannot be brought to 'spherical' "
+                "data, so it is not positive semidefinite and does not allow 'spherical' "
                 "normalisation. Drop the kernel, or repair its matrix."
             )
 

@@ -556,8 +556,8 @@ class DenseCross(RawCross):
             return np.stack([K[points, points] for K in source]).astype(np.float64)
         if self.kernels is None:
             raise ValueError(
-                "The spherical normalisation needs K(x, x) of new points, which an array of shape "
-                "(n_new, n_train, p) does not hold. Use mk.precomputed with mk.sample_ids, or "
+                "Spherical normalisation needs K(x, x) of new samples, which an array of shape "
+                "(n_new, n_train, p) does not contain. Use mk.precomputed with mk.sample_ids, or "
                 "another normalisation."
             )
         return np.stack([kernel.diag(points) for kernel in self.kernels]).astype(np.float64)

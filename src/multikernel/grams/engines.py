@@ -116,7 +116,7 @@ def register(
     serves: Callable[[Kernel], bool] | None = None,
     falls_back_to: str | None = None,
 ) -> None:
-    """Let an engine serve a kind of kernels; a builder of the same kind is replaced.
+    """Register an engine for a kind of kernels; a builder of the same kind is replaced.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def register(
         ``serves(kernel)`` says whether the engine serves a kernel of this kind; by default it
         serves all of them. Only the kinds "shared", "linear" and "dense" have kernels to ask about.
     falls_back_to : str, optional
-        The engine that serves every kernel that this one does not. Without it such kernels are an
+        The engine for all kernels that this one does not serve. Without it such kernels are an
         error.
     """
     one = _ENGINES.setdefault(engine, Engine(engine))
@@ -145,7 +145,7 @@ def register(
 
 
 def register_products(engine: str, products: Products) -> None:
-    """Let an engine compute the products of features that passes over rows add up.
+    """Register a function that computes the products of features summed in passes over rows.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def find_products(engine: str) -> Products:
         seen.append(one)
         one = None if one.falls_back_to is None else find_engine(one.falls_back_to)
     raise ValueError(
-        f"engine={engine!r} has no products of features, which approximation=... adds up over "
+        f"engine={engine!r} cannot compute products of features, which approximation=... sums over "
         f"rows. Use engine={DEFAULT_ENGINE!r}, or register_products({engine!r}, ...)."
     )
 
@@ -189,7 +189,7 @@ def find_engine(name: str) -> Engine:
         hint = f" Did you mean {close[0]!r}?" if close else ""
         raise ValueError(
             f"There is no engine {name!r}; known engines: {', '.join(map(repr, _ENGINES))}.{hint} "
-            "An engine of another package is known once that package is imported."
+            "Engines of other packages are available once those packages are imported."
         )
     return _ENGINES[name]
 
@@ -320,10 +320,10 @@ def _refuse_asymmetric(plan: Plan) -> None:
         for k, kernel in zip(part.positions, part.kernels, strict=False):
             if not kernel.is_symmetric:
                 raise ValueError(
-                    f"Kernel {plan.names[k]!r} was given with symmetric=False, and K(x, z) = "
-                    "K(z, x) is needed here: a combination of kernels is one inner product, whose "
-                    "matrix is symmetric. Only votes take other kernels: use "
-                    "VotedKernelClassifier, or give (K + K.T) / 2 to mk.precomputed."
+                    f"Kernel {plan.names[k]!r} was passed with symmetric=False, but K(x, z) = K(z, "
+                    "x) is needed here: a combination of kernels is an inner product, whose "
+                    "matrix is symmetric. Only votes accept other kernels: use "
+                    "VotedKernelClassifier, or pass (K + K.T) / 2 to mk.precomputed."
                 )
 
 
@@ -331,9 +331,9 @@ def _builder(part: Part) -> Builder:
     engine = find_engine(part.engine)
     if part.kind == "low-rank":
         raise ValueError(
-            "This model was fitted with approximation=..., and what is asked of it needs the exact "
-            "kernels on its training sample. Fit it with approximation=None for that; "
-            "certify_approximation bounds how far apart the two are."
+            "This model was fitted with approximation=..., but this operation needs the exact "
+            "kernels on the training sample. Fit with approximation=None instead; "
+            "certify_approximation bounds the difference between the two."
         )
     if part.kind not in engine.builders:
         raise ValueError(

@@ -24,4 +24,4 @@ class NgramExpansion(RankOneExpansion):
         return self.columns(X)  # type: ignore[operator]
 
     def gradients(self, X: Any, steps: np.ndarray) -> np.ndarray:
-        raise TypeError("Counts of n-grams are no functions of columns of numbers.")
+        raise TypeError("Counts of n-grams are not functions of numeric columns.")

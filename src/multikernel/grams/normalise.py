@@ -143,9 +143,9 @@ def scales(
         k = bad[0]
         raise ValueError(
             f"Kernel {names[k]!r} has {'trace' if how != 'frobenius' else 'norm'} {size[k]:.3g}, "
-            f"so it is not positive semidefinite and cannot be brought to {how!r} normalisation. "
-            "Drop the kernel, repair its matrix, or use normalize='frobenius' or None if other "
-            "kernels make up for it."
+            f"so it is not positive semidefinite and does not allow {how!r} normalisation. Drop "
+            "the kernel, repair its matrix, or use normalize='frobenius' or None if the "
+            "combination with the other kernels is positive semidefinite."
         )
     return np.where(degenerate, 0.0, 1.0 / np.where(degenerate, 1.0, size))
 
@@ -281,7 +281,7 @@ def value_centered_alignment(K: np.ndarray, L: np.ndarray) -> float:
 def unnormalized_alignment(K: np.ndarray, L: np.ndarray) -> float:
     """Unnormalised centred alignment ``<Kc, Lc> / n^2``, Cortes et al. 2012, definition 5.
 
-    It grows with the size of the kernels, so it compares kernels of equal size only. For K with
+    It grows with the size of the kernels, so it can only compare kernels of equal size. For K with
     ``K_c(x, x) <= R^2`` and the target kernel ``np.outer(y, y)`` with ``|y| <= M`` it lies between
     0 and ``M^2 R^2`` (Lemma 6, repaired).
 

@@ -163,7 +163,7 @@ class RankOneGrams(Grams):
             self.budget.require(
                 8.0 * V.shape[0] * self.p,
                 f"Writing out {V.shape[0]} x {self.p} sparse features",
-                "Raise memory_budget, or use a method that needs no dense features.",
+                "Raise memory_budget, or use a method that does not need dense features.",
             )
         if self.signs:
             return self._signs(V)

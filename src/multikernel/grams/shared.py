@@ -59,7 +59,7 @@ def scalar_function(kernel: VectorKernel) -> tuple[int, tuple[float, float, floa
         return _loops.POLY, (kernel.gamma, kernel.coef0, float(kernel.degree))
     if type(kernel) is Sigmoid:
         return _loops.TANH, (kernel.gamma, kernel.coef0, 1.0)
-    raise TypeError(f"{kernel!r} is not a scalar function of a distance or a dot product.")
+    raise TypeError(f"{kernel!r} is not a function of a distance or a dot product.")
 
 
 @dataclass(frozen=True)

@@ -136,10 +136,10 @@ class Power(Kernel):
             object.__setattr__(self, "exponent", int(self.exponent))
         elif not self.kernel.is_infinitely_divisible:
             raise ValueError(
-                f"{self.kernel!r} ** {self.exponent!r}: a power that is not whole keeps a kernel "
-                "positive semidefinite only if it is infinitely divisible, such as a Gaussian, a "
-                "Laplacian, an exponential chi-squared kernel, or products and multiples of these; "
-                "this kernel is not known to be. Use a whole exponent."
+                f"{self.kernel!r} ** {self.exponent!r}: a fractional power of a kernel is positive "
+                "semidefinite only if the kernel is infinitely divisible, such as a Gaussian, a "
+                "Laplacian, an exponential chi-squared kernel, or products and multiples of "
+                "these; this kernel is not known to be. Use an integer exponent."
             )
         else:
             object.__setattr__(self, "exponent", float(self.exponent))

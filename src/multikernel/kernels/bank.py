@@ -47,13 +47,14 @@ class PerFeature(Open):
 class KernelBank(Sequence[Kernel]):
     """An ordered list of kernels with names; banks add up with ``+``.
 
-    A bank is a value like its kernels: it is never changed, and cloning an estimator shares it.
+    Like its kernels, a bank is immutable, and cloning an estimator shares it.
 
     Parameters
     ----------
     kernels : iterable of kernels, or a bank
     names : sequence of str, optional
-        One per kernel. By default the kernels name themselves, and repeated names get a number.
+        One per kernel. By default each kernel is named after itself, and repeated names get a
+        number.
 
     Examples
     --------
@@ -96,7 +97,7 @@ class KernelBank(Sequence[Kernel]):
         if not self.entries:
             raise ValueError("A bank needs at least one kernel; got none.")
         if names is not None and len(names) != len(self.entries):
-            raise ValueError(f"{len(self.entries)} kernels came with {len(names)} names.")
+            raise ValueError(f"Got {len(names)} names for {len(self.entries)} kernels.")
         self._names: tuple[str, ...] | None = None
         if names is not None:
             self._names = tuple(str(name) for name in names)
@@ -105,15 +106,15 @@ class KernelBank(Sequence[Kernel]):
 
     @property
     def is_open(self) -> bool:
-        """Whether the number of kernels depends on the X still to come (``per_feature``)."""
+        """Whether the number of kernels depends on an X not seen yet (``per_feature``)."""
         return any(isinstance(entry, Open) for entry in self.entries)
 
     def _closed(self) -> tuple[Kernel, ...]:
         if self.is_open:
             raise TypeError(
-                "This bank has one kernel per column (or n-gram) of the data it will meet, which "
-                "bank.plan(X) shows; or it learns its kernels in fit, and the attribute bank_ of "
-                "the fitted model holds them."
+                "The kernels of this bank depend on data it has not seen yet: one per column (or "
+                "n-gram), which bank.plan(X) shows, or kernels learned in fit, which the "
+                "attribute bank_ of the fitted model holds."
             )
         return self.entries  # type: ignore[return-value]
 
@@ -185,7 +186,7 @@ class KernelBank(Sequence[Kernel]):
         sample_weight: np.ndarray | None = None,
         feature_names: Sequence[str] | None = None,
     ) -> KernelBank:
-        """The bank with everything learned that its kernels learn from a training sample.
+        """The bank with its kernels adapted to a training sample.
 
         ``feature_names`` are the names of the columns of X, if X itself does not have them.
         """

@@ -27,7 +27,7 @@ class Kernel:
 
     @property
     def name(self) -> str:
-        """What the kernel is called in a bank (its ``repr`` unless it was given a name)."""
+        """The kernel's name in a bank: its ``repr`` unless it was given a name."""
         return repr(self)
 
     @property
@@ -37,7 +37,7 @@ class Kernel:
 
     @property
     def is_symmetric(self) -> bool:
-        """False for a kernel that was declared to have ``K(x, z) != K(z, x)``: votes only."""
+        """False for a kernel declared to have ``K(x, z) != K(z, x)``; only votes accept it."""
         return True
 
     @property
@@ -85,9 +85,7 @@ class Kernel:
         from .algebra import Power
 
         if not is_number(exponent):
-            raise TypeError(
-                f"{self!r} ** {exponent!r}: a kernel can be raised to a positive number only."
-            )
+            raise TypeError(f"{self!r} ** {exponent!r}: the exponent of a kernel must be positive.")
         return Power(self, exponent)  # type: ignore[arg-type]
 
 

@@ -233,8 +233,8 @@ class Standardization:
         if sp.issparse(X):
             if self.mean is not None:
                 raise ValueError(
-                    "This kernel standardises columns with a mean, which would fill in a sparse X."
-                    " Build the bank on sparse data, or pass a dense X."
+                    "This kernel subtracts column means, which would make a sparse X dense. Build "
+                    "the bank on sparse data, or pass a dense X."
                 )
             return sp.csr_matrix(X.multiply(1.0 / scale))
         dtype = X.dtype if X.dtype in (np.float32, np.float64) else np.float64

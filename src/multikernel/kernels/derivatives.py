@@ -102,7 +102,7 @@ def weighted_gradient(
     if isinstance(kernel, VectorKernel) and not isinstance(kernel, Overlap):
         return central_differences(kernel, X, Z, A, steps)
     raise TypeError(
-        f"Kernel {kernel!r} is no function of columns of numbers: it has no derivatives."
+        f"Kernel {kernel!r} is not a function of numeric columns, so it has no derivatives."
     )
 
 

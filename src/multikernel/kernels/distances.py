@@ -19,8 +19,8 @@ SMOOTHNESS = (0.5, 1.5, 2.5)
 class Exponential(VectorKernel):
     """The exponential kernel ``K(x, z) = exp(-(||x - z|| / length) ** power)``.
 
-    Functions of this kernel need not be smooth, which suits tables of measurements better than
-    Gaussians do.
+    Functions of this kernel need not be smooth, so it often suits tables of measurements better
+    than a Gaussian.
 
     Parameters
     ----------
@@ -124,7 +124,7 @@ class Matern(VectorKernel):
 class RationalQuadratic(VectorKernel):
     """The kernel ``K(x, z) = (1 + ||x - z||^2 / (2 alpha length^2)) ** -alpha``.
 
-    A mixture of Gaussians of all widths, with longer tails the smaller alpha is; for large alpha
+    A mixture of Gaussians of all widths. The smaller alpha, the longer the tails; for large alpha
     it is ``Gaussian(gamma=0.5 / length**2)``.
 
     Parameters
@@ -174,15 +174,15 @@ class RationalQuadratic(VectorKernel):
 class Periodic(VectorKernel):
     """The kernel ``K(x, z) = exp(-2 sum_c sin^2(pi (x_c - z_c) / period) / length^2)``.
 
-    For hours, weekdays, angles and other columns that come round: values that differ by a multiple
-    of the period are equal. Give it these columns alone (``columns=``).
+    For hours, weekdays, angles and other cyclic columns: values that differ by a multiple of the
+    period are equal. Apply it to these columns alone (``columns=``).
 
     Parameters
     ----------
     period : float, default=1.0
         Positive, in the unit of the columns.
     length : float, default=1.0
-        Positive; the smaller, the faster functions may change within a period.
+        Positive; the smaller it is, the faster functions may change within a period.
     columns : str, int, sequence of them, slice or None
         The columns of X the kernel sees; all of them by default.
 

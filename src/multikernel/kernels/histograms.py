@@ -62,9 +62,9 @@ class AdditiveChiSquared(CountKernel):
     """The additive chi-squared kernel ``K(x, z) = sum_c 2 x_c z_c / (x_c + z_c)``.
 
     For histograms, counts and other columns without negative values. It is half of
-    ``sum_c x_c + sum_c z_c - d(x, z)`` with the chi-squared distance d, so that centring leaves
-    -1/2 times the distances, centred. (``sklearn.metrics.pairwise.additive_chi2_kernel`` returns
-    the distances with a minus sign, which is not positive semidefinite.)
+    ``sum_c x_c + sum_c z_c - d(x, z)`` with the chi-squared distance d, so centring leaves the
+    centred distances times -1/2. (``sklearn.metrics.pairwise.additive_chi2_kernel`` returns the
+    distances with a minus sign, which is not positive semidefinite.)
 
     Parameters
     ----------
@@ -132,9 +132,9 @@ def require_nonnegative(Z: Any, who: str, columns: Columns, n_features: int | No
     elif isinstance(columns, tuple):
         column = columns[place]
     raise ValueError(
-        f"Kernel {who} is for values that are not negative, such as counts and histograms; column "
-        f"{column!r} of X holds {float(entries.data[first]):g} (row {row}). Leave the column out "
-        "with columns=..., or shift or clip its values."
+        f"Kernel {who} needs non-negative values, such as counts and histograms; column {column!r} "
+        f"of X holds {float(entries.data[first]):g} (row {row}). Leave the column out with "
+        "columns=..., or shift or clip its values."
     )
 
 

@@ -55,21 +55,21 @@ class LearnedScales(Open):
             return
         if reads_sequences(self.base):
             raise ValueError(
-                "learned_scales: kernels on sequences have no columns to scale. Add them to the "
+                "learned_scales: sequence kernels have no columns to scale. Add them to the "
                 "result: mk.learned_scales() + [mk.Spectrum(3, columns=...)]."
             )
         if any(isinstance(entry, Open) for entry in self.base.entries):
             raise ValueError(
-                "learned_scales: kernels must not depend on the data they will meet; got "
-                f"{self.base!r}. List the kernels, or add the others to the result."
+                f"learned_scales: kernels must not depend on data not seen yet; got {self.base!r}. "
+                "List the kernels, or add the others to the result."
             )
 
     def adapt(self, X: Any, sample_weight: Any = None) -> Any:
         raise ValueError(
             "mk.learned_scales() learns column scales from the targets, which are not known here. "
-            "MultiKernelClassifier and MultiKernelRegressor learn them in fit. For other uses call "
-            "mk.learned_scales(X, y) with a training sample, which returns ordinary kernels; in a "
-            "cross-validation do so for every training part."
+            "MultiKernelClassifier and MultiKernelRegressor learn them in fit. Otherwise, call "
+            "mk.learned_scales(X, y) with a training sample, which returns ordinary kernels; in "
+            "cross-validation, call it for every training part."
         )
 
 

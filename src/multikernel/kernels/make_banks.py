@@ -16,8 +16,8 @@ def gaussians(
     """One Gaussian kernel per gamma.
 
     Widths refer to the columns as they are. With ``scaling="standard"`` (or ``"quantile"``) every
-    column is first brought to mean 0 and variance 1, with numbers learned from the training
-    sample; :func:`multikernel.at_distances` also chooses the widths.
+    column is first scaled to mean 0 and variance 1, using the training sample;
+    :func:`multikernel.at_distances` also chooses the widths.
 
     Examples
     --------

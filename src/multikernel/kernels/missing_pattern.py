@@ -15,9 +15,9 @@ class MissingPattern(VectorKernel):
     """The share of columns in which both samples have a value, or both lack it.
 
     ``K(x, z) = (1 + mean_j r_j(x) r_j(z)) / 2`` with ``r_j = 1`` where column j has a value and -1
-    where it is NaN: for data whose gaps tell something, such as tests that are made only when a
-    doctor suspects something. It needs ``missing="ignore"`` (or ``"complete"``) in the estimator,
-    and sits in a bank beside kernels of the values.
+    where it is NaN: for data whose missing values are informative, such as tests ordered only when
+    a doctor suspects something. It needs ``missing="ignore"`` (or ``"complete"``) in the estimator,
+    and is meant for a bank that also holds kernels on the values.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ class MissingPattern(VectorKernel):
         super().__post_init__()
         if self.scaling is not None:
             raise ValueError(
-                "MissingPattern reads which values are missing and not the values: scaling must be "
-                f"None; got {self.scaling!r}."
+                "MissingPattern reads only which values are missing, so scaling must be None; got "
+                f"{self.scaling!r}."
             )
 
     @property

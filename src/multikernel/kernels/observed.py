@@ -233,7 +233,7 @@ def columns_read(kernel: Any, n_features: int) -> set[int]:
         return columns_read(kernel.kernel, n_features)
     if not isinstance(kernel, VectorKernel):
         raise ValueError(
-            f"missing='ignore' is for kernels on columns of numbers, which may hold NaN; got "
+            "missing='ignore' needs kernels on numeric columns, which may contain NaN; got "
             f"{kernel!r}. Leave it out, or use missing='error' and complete data."
         )
     return set(range(n_features)) if kernel.columns is None else {int(c) for c in kernel.columns}  # type: ignore[union-attr, arg-type]
@@ -247,8 +247,8 @@ def _kernels(entry: Any, n_features: int, names: Sequence[str] | None) -> list[K
         return [dataclasses.replace(entry.kernel, columns=(c,)) for c in shown]
     if not isinstance(entry, Kernel):
         raise ValueError(
-            f"missing='ignore' is for kernels that are known before fit; got {entry!r}. Use "
-            "kernels such as mk.Gaussian or mk.at_distances, or complete data."
+            f"missing='ignore' needs kernels that are known before fit; got {entry!r}. Use kernels "
+            "such as mk.Gaussian or mk.at_distances, or complete data."
         )
     return [entry]
 
@@ -293,6 +293,6 @@ def _nobody_has(owner: str, columns: Sequence[int], names: Sequence[str] | None)
 
 def _empty_columns(owner: str, empty: np.ndarray, names: Sequence[str] | None) -> str:
     return (
-        f"{owner}: some of its columns hold nothing but NaN in the training sample: "
+        f"{owner}: some of its columns contain only NaN in the training sample: "
         f"{name_columns(empty.tolist(), names)}. Leave these columns out."
     )

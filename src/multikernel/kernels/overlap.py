@@ -47,23 +47,23 @@ class LevelCosts:
 class Overlap(VectorKernel):
     """The overlap kernel of categories, ``K(x, z) = exp(-gamma * mismatches)``.
 
-    ``mismatches`` is the number of the selected columns in which x and z differ. Columns hold codes
-    of categories: any numbers, of which only equality matters. The kernel is
-    ``Gaussian(gamma / 2)`` on the one-hot columns of the same categories.
+    ``mismatches`` is the number of the selected columns in which x and z differ. Columns hold
+    category codes: any numbers, compared only for equality. The kernel is ``Gaussian(gamma / 2)``
+    on the one-hot columns of the same categories.
 
     Parameters
     ----------
     gamma : float or None, default=None
         Positive cost of a mismatch. None learns it from the training sample: one over the mean
-        number (or cost) of mismatches of two samples that are drawn independently.
+        number (or cost) of mismatches between two samples drawn independently.
     weights : {"frequency"} or None, default=None
         None counts every mismatch as 1. With ``"frequency"`` a mismatch of the levels a and b of a
         column costs ``(log(1 / f_a) + log(1 / f_b)) / 2``, where f are their frequencies in the
-        training sample: to share a rare level means more than to share a common one. Levels that
-        the training sample does not have are as rare as the rarest that it has.
+        training sample: sharing a rare level means more than sharing a common one. Levels that do
+        not occur in the training sample count as rare as the rarest one that does.
     columns : str, int, sequence of them, slice or None
-        The columns of X the kernel sees; all of them by default. Name the columns of categories if
-        X has others: two measurements are hardly ever equal.
+        The columns of X the kernel sees; all of them by default. Select the category columns if X
+        has others, because two measurements are hardly ever equal.
 
     Examples
     --------
@@ -87,8 +87,8 @@ class Overlap(VectorKernel):
             raise ValueError(f"Overlap: weights must be 'frequency' or None; got {self.weights!r}.")
         if self.scaling is not None:
             raise ValueError(
-                "Overlap compares codes, of which only equality matters: scaling must be None; "
-                f"got {self.scaling!r}."
+                "Overlap compares codes only for equality, so scaling must be None; got "
+                f"{self.scaling!r}."
             )
 
     def __repr__(self) -> str:
@@ -150,24 +150,24 @@ class Overlap(VectorKernel):
         if sp.issparse(codes):
             if codes.shape[0] * codes.shape[1] > MAX_DENSE_ENTRIES:
                 raise ValueError(
-                    f"Kernel {self!r} compares categories, among which zero is one like any other, "
+                    f"Kernel {self!r} compares categories, where zero is a level like any other, "
                     f"and needs a dense array: the sparse X has {codes.shape[0]} samples and "
-                    f"{codes.shape[1]} columns, more than {MAX_DENSE_ENTRIES} entries. Name the "
-                    "columns of categories with columns=..."
+                    f"{codes.shape[1]} columns, more than {MAX_DENSE_ENTRIES} entries. Select the "
+                    "category columns with columns=..."
                 )
             codes = codes.toarray()
         if np.isnan(codes).any():
             raise ValueError(
-                f"Kernel {self!r}: the codes of categories must not be NaN. Give missing entries a "
-                "code of their own."
+                f"Kernel {self!r}: category codes must not be NaN. Give missing entries a code of "
+                "their own."
             )
         return codes
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         if self.gamma is None or isinstance(self.weights, str):
             raise ValueError(
-                f"{self!r} learns from a training sample. Write K = kernel.adapt(X_train), and "
-                "K(X, Z)."
+                f"{self!r} learns from a training sample. Use K = kernel.adapt(X_train), then K(X, "
+                "Z)."
             )
         return super().__call__(X, Z)
 

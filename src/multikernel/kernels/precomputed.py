@@ -120,11 +120,11 @@ def precomputed(
     ----------
     matrices : array of shape (p, N, N), or sequence of p arrays of shape (N, N)
     names : sequence of p str, optional
-        What to call them; ``precomputed[0]``, ... by default.
+        Names of the kernels; ``precomputed[0]``, ... by default.
     symmetric : bool, default=True
         False allows matrices that are not symmetric, with ``K(x_i, x_j)`` in row i and column j:
         a prediction for sample i reads row i at the columns of the training samples. Only
-        :class:`VotedKernelClassifier` and its ``CV`` form take such a bank.
+        :class:`VotedKernelClassifier` and its ``CV`` form accept such a bank.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def precomputed(
         raise ValueError("precomputed needs at least one matrix; got none.")
     labels = [f"precomputed[{k}]" for k in range(len(given))] if names is None else list(names)
     if len(labels) != len(given):
-        raise ValueError(f"{len(given)} matrices came with {len(labels)} names.")
+        raise ValueError(f"Got {len(labels)} names for {len(given)} matrices.")
     n = given[0].shape[0] if given[0].ndim else 0
     for K, label in zip(given, labels, strict=True):
         if K.ndim != 2 or K.shape != (n, n):
@@ -176,8 +176,8 @@ def check_kernel_matrix(K: np.ndarray, label: str, *, symmetric: bool = True) ->
     if symmetric and worst > 0 and worst > 1e4 * min(value_precision(K), 1e-7) * size:
         raise ValueError(
             f"Kernel {label!r} is not symmetric: |K[i, j] - K[j, i]| reaches {worst:.3g} with "
-            f"entries up to {size:.3g}. Symmetrise it with (K + K.T) / 2 if that is what you mean; "
-            "votes (VotedKernelClassifier) take mk.precomputed(matrices, symmetric=False)."
+            f"entries up to {size:.3g}. Symmetrise it with (K + K.T) / 2 if that is what you want; "
+            "votes (VotedKernelClassifier) accept mk.precomputed(matrices, symmetric=False)."
         )
 
 

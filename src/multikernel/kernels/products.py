@@ -29,8 +29,7 @@ def products(
     """Products of the kernels of a bank, of a given degree.
 
     Products that are kernels of the same family are written as such, ``Gaussian(1) * Gaussian(2)``
-    as ``Gaussian(3)``, so that they share a distance or dot-product matrix; those that coincide
-    are there once.
+    as ``Gaussian(3)``, so they share a distance or dot-product matrix; duplicates are dropped.
 
     Parameters
     ----------
@@ -60,7 +59,7 @@ def products(
     degree, p = int(degree), len(kernels)
     if not repeated and degree > p:
         raise ValueError(
-            f"products: {p} kernels have no product of {degree} different ones. Use "
+            f"products: {p} kernels cannot form a product of {degree} different ones. Use "
             "repeated=True, or a smaller degree."
         )
     degrees = range(1, degree + 1) if lower else [degree]
@@ -111,8 +110,8 @@ def _closed(bank: Any, name: str) -> list[Kernel]:
     bank = as_bank(bank)
     if bank.is_open:
         raise ValueError(
-            f"{name}: this bank has one kernel per column (or n-gram) of data still to come. Name "
-            "the kernels, as in [mk.Linear(columns=j) for j in range(5)]."
+            f"{name}: this bank has one kernel per column (or n-gram) of data it has not seen yet. "
+            "List the kernels, as in [mk.Linear(columns=j) for j in range(5)]."
         )
     return list(bank)
 

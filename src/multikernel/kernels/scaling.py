@@ -74,8 +74,8 @@ class QuantileScaling:
         """The map learned from the columns of a dense X."""
         if sp.issparse(X):
             raise ValueError(
-                "scaling='quantile' would fill in a sparse X. Use scaling='standard', or pass a "
-                "dense X."
+                "scaling='quantile' would make a sparse X dense. Use scaling='standard', or pass "
+                "a dense X."
             )
         X = np.asarray(X, dtype=np.float64)
         omega = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=np.float64)

@@ -69,8 +69,8 @@ class VectorKernel(Kernel):
         """The columns this kernel sees, scaled: an array or a CSR matrix."""
         if isinstance(self.scaling, str):
             raise ValueError(
-                f"{self!r} learns its scaling from a training sample. Write "
-                "K = kernel.adapt(X_train), and K(X, Z)."
+                f"{self!r} learns its scaling from a training sample. Use K = "
+                "kernel.adapt(X_train), then K(X, Z)."
             )
         X = take_columns(X, self.columns)
         if self.scaling is not None:
@@ -276,13 +276,13 @@ class Sigmoid(VectorKernel):
     """The sigmoid ``K(x, z) = tanh(gamma <x, z> + coef0)``: symmetric, not positive semidefinite.
 
     Estimators that need a positive semidefinite kernel accept it as long as the *learned
-    combination* is one on the training sample, and say how far it is from that otherwise. Votes
-    (:class:`multikernel.VotedKernelClassifier`) take it as it is.
+    combination* is positive semidefinite on the training sample, and otherwise report how far it is
+    from that. Votes (:class:`multikernel.VotedKernelClassifier`) accept it as it is.
 
     Parameters
     ----------
     gamma : float, default=1.0
-        Scale of the dot product, not 0. A negative one makes similar samples unlike each other.
+        Scale of the dot product, not 0. With a negative scale, similar samples get negative values.
     coef0 : float, default=0.0
         Offset.
     columns : str, int, sequence of them, slice or None
@@ -321,17 +321,17 @@ class Callable(VectorKernel):
     """Any function ``func(X, Z)`` that returns a matrix of shape (n_X, n_Z).
 
     Combinations of kernels need a symmetric one. Voted kernels
-    (:class:`multikernel.VotedKernelClassifier`) ask nothing of it: their functions are
-    ``x -> func(x, x_j)``, one for each training point ``x_j``.
+    (:class:`multikernel.VotedKernelClassifier`) accept any function: they combine ``x -> func(x,
+    x_j)``, one for each training sample ``x_j``.
 
     Parameters
     ----------
     func : callable
         Receives two arrays of shape (n_X, d) and (n_Z, d), the selected columns.
     label : str or None
-        What to call the kernel; the function's own name by default.
+        Name of the kernel; by default the name of the function.
     psd : bool, default=False
-        Promise that the kernel is positive semidefinite. Without it the learned combination is
+        Declare that the kernel is positive semidefinite. Otherwise the learned combination is
         checked on the training sample.
     columns : str, int, sequence of them, slice or None
         The columns of X the kernel sees; all of them by default.

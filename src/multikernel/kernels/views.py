@@ -96,8 +96,8 @@ def _view_kernels(view: str, value: Any) -> list[tuple[Kernel, str]]:
     for kernel in bank:
         if not hasattr(kernel, "columns") or kernel.columns is not None:
             raise ValueError(
-                f"View {view!r}: {kernel!r} cannot be given columns; use kernels on vectors "
-                "or sequences that do not select their own."
+                f"View {view!r}: {kernel!r} cannot be restricted to columns; use kernels on "
+                "vectors or sequences that do not select their own."
             )
         placed.append((replace(kernel, columns=columns), repr(kernel)))  # type: ignore[type-var]
     return placed

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from .bank import KernelBank
@@ -68,8 +69,8 @@ class AtDistance(VectorKernel):
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         raise ValueError(
-            f"{self!r} takes its width from a training sample. Write K = kernel.adapt(X_train), "
-            "and K(X, Z)."
+            f"{self!r} takes its width from a training sample. Use K = kernel.adapt(X_train), then "
+            "K(X, Z)."
         )
 
 
@@ -81,9 +82,10 @@ def median_distance(Z: Any, *, l1: bool, sample_weight: np.ndarray | None) -> fl
     if sp.issparse(Z):
         # scikit-learn's distances read indices of 32 bits; the sample is small.
         Z = sp.csr_matrix((Z.data, Z.indices.astype(np.int32), Z.indptr.astype(np.int32)), Z.shape)
-    distances = manhattan_distances(Z) if l1 else euclidean_distances(Z)
-    i, j = np.triu_indices(len(distances), k=1)
-    found = distances[i, j]
+    if l1 and not sp.issparse(Z):
+        found = pdist(Z, "cityblock")
+    else:
+        found = squareform(manhattan_distances(Z) if l1 else euclidean_distances(Z), checks=False)
     # Copies of a sample are at distance zero up to rounding.
     positive = found > 1e-6 * found.max(initial=0.0)
     if not np.any(positive):
@@ -92,6 +94,7 @@ def median_distance(Z: Any, *, l1: bool, sample_weight: np.ndarray | None) -> fl
         found = found[positive]
         middle = (len(found) - 1) // 2  # the lower median, as with weights of one
         return float(np.partition(found, middle)[middle])
+    i, j = np.triu_indices(Z.shape[0], k=1)
     counts = (sample_weight[i] * sample_weight[j])[positive]
     found = found[positive]
     order = np.argsort(found, kind="stable")
@@ -128,8 +131,8 @@ def at_distances(
         Its own width is replaced; a Laplacian uses distances of its own, ``||x - z||_1``.
     factors : sequence of float
     scaling : {"standard", "quantile"} or None, default="standard"
-        ``"standard"`` brings every column to mean 0 and variance 1, ``"quantile"`` to a normal
-        distribution by its ranks, None leaves the columns as they are.
+        ``"standard"`` scales every column to mean 0 and variance 1, ``"quantile"`` maps it to a
+        normal distribution by its ranks, None leaves the columns as they are.
     columns : names, indices, slice or None
         The columns that the kernels see; all of them by default.
 

@@ -58,7 +58,7 @@ class SignedDual:
         if not np.all(np.abs(sign) == 1.0):
             raise ValueError("sign must hold -1 and +1 only.")
         if not (np.all(np.isfinite(C)) and np.all(C >= 0.0) and np.all(np.isfinite(linear))):
-            raise ValueError("C must be finite and not negative, linear finite.")
+            raise ValueError("C must be finite and non-negative, and linear must be finite.")
         if m == n:
             lower, upper = np.where(sign > 0, 0.0, -C), np.where(sign > 0, C, 0.0)
             above = below = sign * linear
@@ -106,7 +106,7 @@ class SignedDual:
         missing = self.delta - float(s.sum())
         if abs(missing) > 1e-10 * (abs(self.delta) + float(np.abs(s).sum())):
             raise ValueError(
-                f"No point satisfies the constraints: the bounds do not allow a sum of "
+                "The constraints cannot be satisfied: the bounds do not allow a sum of "
                 f"{self.delta:g}. Raise C (or lower nu)."
             )
         return s

@@ -22,7 +22,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.linalg import LinAlgError
-from scipy.optimize import minimize_scalar
 
 from .. import _cholesky
 from .._mirror import mirror
@@ -34,8 +33,10 @@ from ..problem import Target
 SMALLEST_RIDGE, LARGEST_RIDGE = 1e-7, 1e4
 #: Row sums below this part of n times the mean diagonal are those of a centred kernel.
 CENTRED_SUM = 1e-6
-#: The search begins with at most this many samples.
-MAX_SEARCH_SAMPLES = 500
+#: The search begins with at most this many samples, and with these steps of the logarithm.
+MAX_SEARCH_SAMPLES, COARSE_STEP = 250, 2.0
+#: Steps of the logarithm on the whole sample; the minimum is interpolated between them.
+FINE_STEP = 0.5
 
 
 @dataclass(frozen=True)
@@ -176,44 +177,70 @@ def best_ridge(
     """The ridge constant with the smallest leave-one-out error, and the fit with it.
 
     The search is over the logarithm of the constant, relative to the mean diagonal of the kernel:
-    first on a part of the sample, then near the value found there. For a centred kernel it is that
-    with a free intercept: centred functions sum to zero over the sample, so that without one the
-    others would give every left-out target away.
+    first in large steps on a part of the sample, then in smaller ones near the value found there.
+    Where the error is evaluated depends on comparisons only, so that rounding and the order of the
+    samples do not move the result. For a centred kernel the error is that with a free intercept:
+    centred functions sum to zero over the sample, so that without one the others would give every
+    left-out target away.
     """
     if "dense" not in gram.offers:
         raise ValueError(
-            f"The leave-one-out error needs the {gram.n} x {gram.n} kernel matrix, for which there "
-            "is no room. Raise memory_budget, or give a number instead of 'loo'."
+            f"The leave-one-out error needs the {gram.n} x {gram.n} kernel matrix, which does not "
+            "fit in memory. Raise memory_budget, or pass a number instead of 'loo'."
         )
     K = gram.dense()
     unit = float(np.mean(gram.diagonal()))
     unit = unit if unit > 0 else 1.0
     centred = np.abs(K.sum(axis=1)).max() <= CENTRED_SUM * gram.n * unit
     problem = LeaveOneOutProblem.of(target, fit_intercept or bool(centred))
-    low, high = np.log(SMALLEST_RIDGE), np.log(LARGEST_RIDGE)
-    rows = np.arange(gram.n)
+    part, near = K / unit, problem
     if gram.n > MAX_SEARCH_SAMPLES:
         rows = np.random.default_rng(0).permutation(gram.n)[:MAX_SEARCH_SAMPLES]
-        part = LeaveOneOutProblem.of(target.take(rows), problem.fit_intercept)
-        near = _search(K[np.ix_(rows, rows)] / unit, part, low, high, 0.3)
-        low, high = max(low, near - 1.5), min(high, near + 1.5)
-    alpha = unit * float(np.exp(_search(K / unit, problem, low, high, 0.1)))
+        part = part[np.ix_(rows, rows)]
+        near = LeaveOneOutProblem.of(target.take(rows), problem.fit_intercept)
+    coarse = _RidgePath(part, near, COARSE_STEP)
+    begin = COARSE_STEP * min(coarse.places(), key=coarse.error)
+    log_ridge = _RidgePath(K / unit, problem, FINE_STEP).minimum_near(begin)
+    alpha = unit * float(np.exp(log_ridge))
     return alpha, leave_one_out(K / alpha, LeaveOneOutProblem.of(target, fit_intercept))
 
 
-def _search(
-    K: np.ndarray, problem: LeaveOneOutProblem, low: float, high: float, precision: float
-) -> float:
-    """The logarithm of the best ridge constant between two bounds."""
+class _RidgePath:
+    """The logarithm of the leave-one-out error at multiples of a step of the log ridge constant."""
 
-    def error(log_ridge: float) -> float:
-        try:
-            return float(np.log(max(leave_one_out(K * np.exp(-log_ridge), problem).error, 1e-300)))
-        except LinAlgError:
+    def __init__(self, K: np.ndarray, problem: LeaveOneOutProblem, step: float) -> None:
+        self.K, self.problem, self.step = K, problem, step
+        self.found: dict[int, float] = {}
+
+    def places(self) -> range:
+        low, high = np.log(SMALLEST_RIDGE), np.log(LARGEST_RIDGE)
+        return range(int(np.ceil(low / self.step)), int(np.floor(high / self.step)) + 1)
+
+    def error(self, place: int) -> float:
+        if place not in self.places():
             return np.inf
+        if place not in self.found:
+            try:
+                fit = leave_one_out(self.K * np.exp(-self.step * place), self.problem)
+                self.found[place] = float(np.log(max(fit.error, 1e-300)))
+            except LinAlgError:
+                self.found[place] = np.inf
+        return self.found[place]
 
-    options = {"xatol": precision}
-    return float(minimize_scalar(error, bounds=(low, high), method="bounded", options=options).x)
+    def minimum_near(self, begin: float) -> float:
+        """The log ridge constant of the minimum that is reached downhill from ``begin``."""
+        places = self.places()
+        here = min(max(round(begin / self.step), places[0]), places[-1])
+        while True:
+            best = min((here, here - 1, here + 1), key=self.error)
+            if best == here:
+                break
+            here = best
+        below, least, above = (self.error(here + side) for side in (-1, 0, 1))
+        # The lowest point of the parabola through the three; at an end there is none.
+        bend = below - 2.0 * least + above
+        shift = 0.5 * (below - above) / bend if np.isfinite(bend) and bend > 0 else 0.0
+        return self.step * (here + shift)
 
 
 def best_cost(gram: CombinedGram, target: Target, fit_intercept: bool) -> float:
@@ -225,7 +252,8 @@ def fixed_cost(C: float | str) -> float:
     """The cost, which must be a number here."""
     if isinstance(C, str):
         raise ValueError(
-            f"C={C!r} chooses the cost for one fixed kernel. A weighting that learns kernels and "
-            "predictor together needs a number; or use a two-stage weighting such as 'loo'."
+            f"C={C!r} chooses the cost for one fixed kernel. A weighting that learns kernel "
+            "weights and predictor together needs a number; or use a two-stage weighting such as "
+            "'loo'."
         )
     return C

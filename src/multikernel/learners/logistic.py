@@ -84,8 +84,8 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
             machine = certified(self, gram.matvec(coef), coef, target, steps)
         if not (np.isfinite(coef).all() and np.isfinite(machine.gap)):
             raise ValueError(
-                f"Logistic regression with C = {fixed_cost(self.C):g} goes beyond the range of "
-                "floating point: its coefficients are not finite. Lower C."
+                f"Logistic regression with C = {fixed_cost(self.C):g} overflows: its coefficients "
+                "are not finite. Lower C."
             )
         if machine.gap > max(self.tol, 1e-6):
             warnings.warn(

@@ -85,9 +85,9 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
     def _fixed_alpha(self) -> float:
         if isinstance(self.alpha, str):
             raise ValueError(
-                "alpha='loo' (C='loo' of a classifier) chooses the constant for one fixed kernel. "
-                "A weighting that learns kernels and predictor together needs a number; or use a "
-                "two-stage weighting such as 'loo' or 'alignf'."
+                "alpha='loo' (C='loo' for a classifier) chooses the constant for one fixed "
+                "kernel. A weighting that learns kernel weights and predictor together needs a "
+                "number; or use a two-stage weighting such as 'loo' or 'alignf'."
             )
         return self.alpha
 

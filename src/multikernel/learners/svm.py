@@ -126,7 +126,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
                 stopped = "ended"
                 advice = (
                     f"C = {fixed_cost(self.C):g} is so large for these kernels that rounding "
-                    "decides; lower it."
+                    "errors dominate; lower it."
                 )
             warnings.warn(
                 f"The SVM {stopped} with a relative duality gap of {machine.gap:.2g}, above "

@@ -107,8 +107,8 @@ class SVR(BaseEstimator):  # type: ignore[misc]
             if finished:
                 stopped = "ended"
                 advice = (
-                    f"alpha = {self.alpha:g} is so small for these kernels that rounding decides; "
-                    "raise it."
+                    f"alpha = {self.alpha:g} is so small for these kernels that rounding errors "
+                    "dominate; raise it."
                 )
             warnings.warn(
                 f"The SVR {stopped} with a relative duality gap of {machine.gap:.2g}, above "

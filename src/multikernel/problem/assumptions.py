@@ -20,7 +20,7 @@ PSD_TOLERANCE = 1e-8
 
 
 class AssumptionError(ValueError):
-    """An input for which a theorem says nothing."""
+    """Raised for an input to which a theorem does not apply."""
 
 
 # -- numbers --------------------------------------------------------------------------------------
@@ -87,7 +87,7 @@ def check_radius(name: str, value: float, why: str) -> float:
 
 def check_margin(margin: float) -> float:
     """A margin bound divides by the margin."""
-    return check_positive("margin", margin, "the bound divides by it: there is no bound at 0")
+    return check_positive("margin", margin, "the bound divides by it, so there is no bound at 0")
 
 
 def check_bounded(name: str, value: float) -> float:

@@ -8,7 +8,8 @@ from typing import Any
 #: An assumption of every bound that imputation breaks.
 IMPUTED = (
     "kernels fixed before the sample is seen; default kernels take their widths and scales from "
-    "it, and imputation its medians (name kernels with --kernels to have this met)"
+    "it, and imputation takes its medians from it (name the kernels with --kernels to meet this "
+    "assumption)"
 )
 
 

@@ -41,9 +41,9 @@ def sample_shares(
     output : class or int, optional
         The class (or the number of the output) whose function is drawn; by default the last one.
     order : {"value", "given"}, default="value"
-        Samples by their sums, or as they come.
+        Sort samples by their sums, or keep the given order.
     most : int, default=60
-        Samples to show; of more, so many evenly spaced ones.
+        Maximum number of samples to show; if there are more, evenly spaced ones are chosen.
 
     Returns
     -------
@@ -102,7 +102,7 @@ def _shares(estimator: Any, X: Any, output: Any) -> tuple[np.ndarray, str]:
     if shares.ndim == 2:
         if output is not None and classes is not None and output != classes[-1]:
             raise ValueError(
-                f"With two classes there is one function, that of {classes[-1]}: leave out "
+                f"With two classes there is only one function, of class {classes[-1]}: leave out "
                 f"output={output!r}."
             )
         name = "prediction" if classes is None else f"decision value of class {classes[-1]}"
@@ -136,7 +136,7 @@ def reliability(
 ) -> Any:
     """How often events of a given probability happen: predicted against observed.
 
-    Probabilities of all classes are put into bins that hold equally many of them. A dot is the
+    Probabilities of all classes are put into bins of equal size. A dot is the
     mean probability of a bin and how often its class was the true one, with the interval that
     holds 95 % of such frequencies if the probabilities are right. (Two classes count once.)
 
@@ -149,7 +149,7 @@ def reliability(
         Several models can be drawn into the same axes.
     n_bins : int, default=10
     label : str, optional
-        For the legend; the mean distance from the diagonal, weighted by bins, is added.
+        Legend entry; the mean distance from the diagonal, weighted by bins, is appended.
 
     Returns
     -------

@@ -30,7 +30,7 @@ def compare_weights(
     Parameters
     ----------
     models : mapping from label to fitted estimator, or to a list of them
-        All with the same kernels. Of a list the mean and the standard error are drawn.
+        All with the same kernels. For a list, the mean and the standard error are plotted.
     ax : matplotlib axes, optional
     most : int, default=20
         Kernels to show: those with the largest share in any of the models.
@@ -72,7 +72,7 @@ def block_norms(
     Parameters
     ----------
     fits : mapping from number to (fitted estimator, X), or to a list of such pairs
-        X is the sample that the estimator was fitted to. The numbers, sample sizes as a rule, are
+        X is the sample that the estimator was fitted to. The numbers, usually sample sizes, are on
         the horizontal axis.
     ax : matplotlib axes, optional
     most : int, default=10
@@ -151,7 +151,7 @@ def scores_by_norm(
     Parameters
     ----------
     scores : mapping from label to a mapping from p to scores
-        Labels are sample sizes as a rule. Scores are a number, or one for each repetition.
+        Labels are usually sample sizes. Scores are a number, or one for each repetition.
     ax : matplotlib axes, optional
     measure : str, default="score"
         What the numbers are; larger is better.
@@ -265,8 +265,8 @@ def same_names(names: Sequence[Sequence[str]]) -> list[str]:
             strange = next((n for n in other if n not in first), None)
             told = f"{len(first)} and {len(other)}" if strange is None else repr(strange)
             raise ValueError(
-                "Models that are compared must have the same kernels in the same order; got "
-                f"{told}. Fit them to one bank, such as mk.default_bank(X)."
+                f"The models to compare must have the same kernels in the same order; got {told}. "
+                "Fit them with the same bank, such as mk.default_bank(X)."
             )
     return first
 
@@ -278,8 +278,8 @@ def _cells(mapping: Any) -> list[tuple[Any, Any]]:
     if not isinstance(mapping, Mapping) or not mapping:
         came = "an empty one" if isinstance(mapping, Mapping) else type(mapping).__name__
         raise TypeError(
-            "Pictures that compare need a mapping from labels to models or scores, such as "
-            f"{{'p = 1': model}}; got {came}."
+            "Comparison plots need a mapping from labels to models or scores, such as {'p = 1': "
+            f"model}}; got {came}."
         )
     return list(mapping.items())
 
@@ -287,7 +287,7 @@ def _cells(mapping: Any) -> list[tuple[Any, Any]]:
 def _listed(cell: Any) -> list[Any]:
     if isinstance(cell, (list, tuple)):
         if not cell:
-            raise ValueError("A list of models is empty: fit at least one for each label.")
+            raise ValueError("A list of models is empty: pass at least one model for each label.")
         return list(cell)
     return [cell]
 

@@ -43,8 +43,8 @@ def embedding(
     """
     if not hasattr(model, "transform"):
         raise TypeError(
-            "mk.plot.embedding draws what transform returns: it needs a fitted mk.ConsensusKernel "
-            f"or mk.KernelFeatures; got {type(model).__name__}."
+            "mk.plot.embedding plots the output of transform: it needs a fitted "
+            f"mk.ConsensusKernel or mk.KernelFeatures; got {type(model).__name__}."
         )
     Z = np.asarray(model.transform(X))
     first, second = (_checked(component, Z.shape[1]) for component in components)

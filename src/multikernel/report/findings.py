@@ -148,7 +148,7 @@ def find_spectra(estimator: Any, X: Any) -> Spectra:
     names: list[str]
     if getattr(estimator, "family", None) == "spectral":
         # Its members are single eigenvectors: what there is to compare with is the kernel itself.
-        shown, names = [-1], ["the kernel as it was"]
+        shown, names = [-1], ["the original kernel"]
         own = np.asarray(estimator.eigenvalues_) / estimator.trace_
         values = _spectrum(grams.combine(own).dense())[None, :]
     else:

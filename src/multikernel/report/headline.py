@@ -63,7 +63,7 @@ def _largest(model: ReportedModel) -> str:
     members = max(groups.values(), key=lambda own: float(weights.shares[own].sum()))
     whole = float(weights.shares[members].sum())
     each = refits[:, members].sum(axis=1)
-    unstable = f"single weights are not stable (refits have {percent(overlap)} in common)"
+    unstable = f"single weights are not stable (refits agree on {percent(overlap)} of the weight)"
     if len(members) == 1:
         low, high = refits[:, first].min(), refits[:, first].max()
         return f"{single}, but {unstable}: refits gave it {100 * low:.0f} to {100 * high:.0f} %"
@@ -71,7 +71,7 @@ def _largest(model: ReportedModel) -> str:
     named = ", ".join(escape(model.labels[k]) for k in members[:NAMED])
     more = f" and {len(members) - NAMED} more" if len(members) > NAMED else ""
     return (
-        f"{unstable}. A group of {len(members)} like kernels (<strong>{named}{more}</strong>) has "
-        f"{percent(whole)} together, and {100 * each.min():.0f} to {100 * each.max():.0f} % in "
+        f"{unstable}. A group of {len(members)} similar kernels (<strong>{named}{more}</strong>) "
+        f"has {percent(whole)} together, and {100 * each.min():.0f} to {100 * each.max():.0f} % in "
         "refits"
     )

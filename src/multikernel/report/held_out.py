@@ -70,7 +70,7 @@ def find_refits(estimator: Any, X: Any, y: Any, n_folds: int = 5) -> Refits:
     from .findings import same_model
 
     if getattr(estimator, "family", None) == "spectral":
-        raise ValueError("other points have other eigenvectors, whose weights cannot be compared")
+        raise ValueError("other samples have other eigenvectors, whose weights cannot be compared")
     rows = draw_rows(n_rows(X), REFIT_POINTS)
     labels = None if y is None else np.asarray(y)[rows]
     stratified = hasattr(estimator, "classes_") and labels is not None
@@ -79,7 +79,7 @@ def find_refits(estimator: Any, X: Any, y: Any, n_folds: int = 5) -> Refits:
         and stratified
         and np.unique(labels, return_counts=True)[1].min() < n_folds
     ):
-        raise ValueError(f"a class has fewer than {n_folds} points")
+        raise ValueError(f"a class has fewer than {n_folds} samples")
     kind = StratifiedKFold if stratified else KFold
     splitter = kind(n_folds, shuffle=True, random_state=0)
     predicts = y is not None and not hasattr(estimator, "offset_")
@@ -128,12 +128,15 @@ def find_held_out(estimator: Any, X: Any, y: Any, refits: Any) -> HeldOut | None
     if stored is not None:
         outputs = np.asarray(stored, dtype=np.float64).reshape(len(y), -1)
         rows = np.flatnonzero(~np.isnan(outputs).any(axis=1))
-        how = f"each predicted while it was held out in {estimator.n_splits_}-fold cross-validation"
+        how = (
+            f"each made while the sample was held out in {estimator.n_splits_}-fold "
+            "cross-validation"
+        )
         return _held_out(estimator, rows, y[rows], outputs[rows], None, how)
     found = refits()
     if found.outputs is None:
         return None
-    how = "each predicted by a model that was fitted without a fifth of the samples, it among them"
+    how = "each made by a model fitted without a fifth of the samples, including the predicted one"
     kept = np.flatnonzero(np.isfinite(found.outputs).any(axis=1))
     rows = found.rows[kept]
     return _held_out(estimator, rows, y[rows], found.outputs[kept], found.answers[kept], how)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._places import check_place
+from .._places import check_place, write_atomically
 from .._version import __version__
 from ..estimators.assessment import assess, scoring_name
 from ..estimators.weights import Weights
@@ -32,12 +32,12 @@ SECTIONS: tuple[tuple[str, str, str, Callable[[ReportedModel], str]], ...] = (
     ("weights", "Weights", "Which kernels were used", sections.weights_section),
     ("columns", "Columns", "Which columns matter", samples.columns_section),
     ("samples", "Samples", "Which samples are wrong, and why", samples.samples_section),
-    ("leaderboard", "Leaderboard", "Against other methods", validation.leaderboard_section),
-    ("stability", "Stability", "Would other samples change it?", validation.stability_section),
-    ("alignments", "Alignments", "Which kernels say the same", sections.alignments_section),
+    ("leaderboard", "Leaderboard", "Comparison with other methods", validation.leaderboard_section),
+    ("stability", "Stability", "Are the weights stable?", validation.stability_section),
+    ("alignments", "Alignments", "Which kernels are alike", sections.alignments_section),
     ("spectrum", "Spectrum", "How complex the kernels are", sections.spectrum_section),
     ("points", "Map", "The samples as the kernels see them", sections.embedding_section),
-    ("path", "Search", "The search for parameters", validation.path_section),
+    ("path", "Search", "The parameter search", validation.path_section),
     ("convergence", "Convergence", "Was the optimum reached?", validation.convergence_section),
     ("certificate", "Certificate", "What is proven", proofs.certificate_section),
     ("data", "Data", "The data", samples.data_section),
@@ -61,14 +61,14 @@ def write_report(
     ----------
     estimator : fitted multiple-kernel estimator
     X, y
-        The training sample; y is None for a one-class machine. Pictures that need an n x n matrix
-        are made from at most 2,000 points, and say so.
+        The training sample; y is None for a one-class model. Charts that need an n x n matrix use
+        at most 2,000 samples, and say so.
     path : str or path
-        The file to write. An existing one is replaced.
+        The file to write. An existing file is replaced.
     cv_results : mapping, optional
         A comparison with other methods as ``multikernel compare --json`` prints it.
     title : str, optional
-        What the page is called.
+        Title of the page.
     about : DataSummary, optional
         Where the sample came from: names of columns, what was dropped or filled in, commands.
 
@@ -94,8 +94,8 @@ def write_report(
     weights = Weights.of(estimator)
     if not estimator._predicts_targets:
         raise TypeError(
-            "A report is about a model whose predict can be compared with targets; got "
-            f"{type(estimator).__name__}. Draw it with mk.plot.weights, mk.plot.alignments or "
+            "A report needs a model whose predictions can be compared with targets; got "
+            f"{type(estimator).__name__}. Plot it with mk.plot.weights, mk.plot.alignments or "
             "mk.plot.embedding."
         )
     estimator._check_X(X, reset=False)
@@ -103,11 +103,10 @@ def write_report(
         raise ValueError("A report needs the targets y that the estimator was fitted to; got None.")
     if y is not None and len(y) != n_rows(X):
         raise ValueError(
-            f"X and y must have the same number of points; got {n_rows(X)} and {len(y)}."
+            f"X and y must have the same number of samples; got {n_rows(X)} and {len(y)}."
         )
     model = ReportedModel(estimator, X, y, weights, board, about or DataSummary())
-    path.write_text(render(model, title), encoding="utf-8")
-    return path
+    return write_atomically(path, render(model, title))
 
 
 def render(model: ReportedModel, title: str | None) -> str:
@@ -120,7 +119,7 @@ def render(model: ReportedModel, title: str | None) -> str:
     body = "".join(text for _, _, text in written)
     links = "".join(f'<li><a href="#{name}">{short}</a></li>' for name, short, _ in written)
     name = type(model.estimator).__name__
-    title = title or f"{name}: which kernels to trust"
+    title = title or f"{name}: learned kernel weights"
     n_colours = max(len(model.weights.names), len(getattr(model.estimator, "classes_", ())))
     style = _template("page.css") + svg.more_colours(n_colours)
     return (
@@ -134,8 +133,8 @@ def render(model: ReportedModel, title: str | None) -> str:
         f'<h1>{escape(title)}</h1><p class="lead">{lead(model)}</p>{_tiles(model)}</header>\n'
         f'<nav aria-label="Sections"><ul>{links}</ul></nav>\n<main>{body}'
         f"{_parameters(model)}</main>\n"
-        "<footer><p>Point at anything for its numbers. With the keyboard: Tab goes to a picture, "
-        "arrow keys go from mark to mark in it, Enter switches a kernel on and off.</p></footer>"
+        "<footer><p>Point at any mark to see its numbers. On the keyboard, Tab moves to a chart, "
+        "arrow keys move from mark to mark, and Enter switches a kernel on or off.</p></footer>"
         '<div id="tip" role="status" hidden></div>'
         f"\n<script>\n{_template('page.js')}</script>\n</body></html>\n"
     )
@@ -166,7 +165,7 @@ def _tiles(model: ReportedModel) -> str:
         (
             "kernels in use",
             f"{weights.n_used:,} of {len(weights.names):,}",
-            f"as even as {weights.effective:.1f} equal weights",
+            f"as evenly spread as {weights.effective:.1f} equal weights",
         )
     ]
     alignment = getattr(fits, "alignment_", None)
@@ -185,7 +184,7 @@ def _tiles(model: ReportedModel) -> str:
     solved = "solved to optimality" if gap < 1e-3 else "not solved to optimality"
     tiles.append(("duality gap", f"{gap:.1g}", f"relative; {solved}"))
     if hasattr(fits, "weights_gap_"):
-        found = "relative; found from held-out predictions"
+        found = "relative; from held-out predictions"
         tiles.append(("gap of the weights", f"{fits.weights_gap_:.1g}", found))
     cells = "".join(
         f"<div><dt>{what}</dt><dd>{value}<small>{more}</small></dd></div>"

@@ -114,8 +114,8 @@ def alignments(source: Any, X: Any = None, y: Any = None, ax: Any = None) -> Any
     ----------
     source : fitted estimator, bank or list of kernels
     X : array of shape (n_samples, n_features), optional
-        The sample. Without it, the alignments of an estimator's kernels with its target are drawn,
-        which is all that a fitted model keeps.
+        The sample. Without it, only the alignments of an estimator's kernels with its target are
+        plotted, which a fitted model stores.
     y : array of shape (n_samples,), optional
         With it, and an estimator, one more column shows the alignment with the target.
     ax : matplotlib axes, optional
@@ -153,7 +153,7 @@ def alignments(source: Any, X: Any = None, y: Any = None, ax: Any = None) -> Any
     if p < found.n_kernels:
         text += f" of the {p} largest of {found.n_kernels} kernels"
     if found.n_points < found.n_all:
-        text += f", on {found.n_points} of {found.n_all} points"
+        text += f", on {found.n_points} of {found.n_all} samples"
     ax.set_title(text, fontsize="medium")
     return ax
 
@@ -162,9 +162,9 @@ def _target_alignments(source: Any, ax: Any) -> Any:
     values = getattr(source, "kernel_alignments_", None)
     if values is None:
         raise ValueError(
-            "Alignments of kernels are about a sample: pass X, as in mk.plot.alignments(bank, X). "
-            f"(Without X a fitted estimator shows those with its target; {type(source).__name__} "
-            "keeps none.)"
+            "Kernel alignments are computed on a sample: pass X, as in mk.plot.alignments(bank, "
+            "X). (Without X, a fitted estimator shows its alignments with the target; "
+            f"{type(source).__name__} stores none.)"
         )
     values = np.asarray(values, dtype=np.float64)
     values = values.mean(axis=0) if values.ndim == 2 else values
@@ -198,8 +198,8 @@ def path(search: Any, ax: Any = None) -> Any:
     found = find_path(search)
     if found is None:
         raise TypeError(
-            "A path needs an estimator that has searched, such as MultiKernelClassifierCV().fit(X, "
-            f"y); got {type(search).__name__}."
+            "mk.plot.path needs a fitted search, such as MultiKernelClassifierCV().fit(X, y); got "
+            f"{type(search).__name__}."
         )
     ax = axes(ax)
     for j, label in enumerate(found.labels):
@@ -219,7 +219,7 @@ def path(search: Any, ax: Any = None) -> Any:
     if np.all(found.grid > 0):
         ax.set_xscale("log")
     ax.set_xlabel(found.name)
-    ax.set_ylabel("score, mean and deviation over folds")
+    ax.set_ylabel("score, mean and standard deviation over folds")
     ax.legend(fontsize="small")
     return ax
 
@@ -227,7 +227,7 @@ def path(search: Any, ax: Any = None) -> Any:
 def convergence(estimator: Any, ax: Any = None) -> Any:
     """Relative duality gap against iteration, with the tolerance.
 
-    Rules that find the weights in one step have no path: the gap of the machine is drawn.
+    Rules that find the weights in one step have no iterations: the gap of the predictor is plotted.
 
     Parameters
     ----------
@@ -241,8 +241,8 @@ def convergence(estimator: Any, ax: Any = None) -> Any:
     Weights.of(estimator)  # or say what is missing
     if not estimator._predicts_targets:
         raise TypeError(
-            f"{type(estimator).__name__} finds its weights without iterations; its optimality_ "
-            "says how well they satisfy the conditions of the optimum."
+            f"{type(estimator).__name__} finds its weights without iterating; its optimality_ "
+            "shows how well they satisfy the optimality conditions."
         )
     histories = find_histories(estimator)
     if not histories:
@@ -271,7 +271,7 @@ def spectrum(estimator: Any, X: Any, ax: Any = None) -> Any:
     ----------
     estimator : fitted multiple-kernel estimator
     X : array of shape (n_samples, n_features)
-        The sample; of more than 1,000 points so many are drawn.
+        The sample; if it is larger than 1,000, a random subset of that size is used.
     ax : matplotlib axes, optional
 
     Returns
@@ -290,8 +290,8 @@ def spectrum(estimator: Any, X: Any, ax: Any = None) -> Any:
         values = np.where(found.learned > 1e-10, found.learned, np.nan)
         ax.loglog(ranks, values, "k-", lw=2.8, label=label)
     ax.set_xlabel("rank of the eigenvalue")
-    ax.set_ylabel("part of the trace")
-    part = "" if found.n_points == found.n_all else f", {found.n_points} of {found.n_all} points"
+    ax.set_ylabel("share of the trace")
+    part = "" if found.n_points == found.n_all else f", {found.n_points} of {found.n_all} samples"
     ax.set_title(f"Spectra (effective rank){part}", fontsize="medium")
     ax.legend(fontsize="x-small", loc="lower left")
     return ax
@@ -307,7 +307,7 @@ def certificate(estimator: Any, X: Any, y: Any = None, ax: Any = None, *, machin
         Its training sample.
     ax : matplotlib axes, optional
     machine : int, default=0
-        Which one, where there is one for every class.
+        Index of the classifier, if there is one for every class.
 
     Returns
     -------

@@ -73,8 +73,8 @@ def _confusion(found: HeldOut, classes: np.ndarray, n_classes: int) -> str:
     )
     more = "" if len(classes) == n_classes else f" The {len(classes)} largest classes are shown."
     caption = (
-        "<b>Confusion matrix</b>: true classes in rows, predicted ones in columns. Blue is right, "
-        f"red is wrong, as strong as its part of the row.{more}"
+        "<b>Confusion matrix</b>: true classes in rows, predicted classes in columns. Blue is "
+        f"right, red is wrong; darker cells hold a larger share of their row.{more}"
     )
     return figure(picture, caption)
 
@@ -171,7 +171,9 @@ def _calibration(found: HeldOut, classes: np.ndarray) -> str:
         error = float(np.sqrt(max(y * (1 - y), 1e-4) / len(part)))
         chart.bar(x, max(y - error, 0.0), min(y + error, 1.0), "c0")
         chart.dot(x, y, "c0", f"{len(part)} samples with probability {x:.2f} on average: {y:.2f}")
-    caption = "<b>Calibration</b>: groups of equal size; on the dashed line probabilities are exact"
+    caption = (
+        "<b>Calibration</b>: groups of equal size; perfect probabilities lie on the dashed line"
+    )
     return figure(chart.close(), caption)
 
 
@@ -211,9 +213,12 @@ def _regression(found: HeldOut) -> str:
             chart_mean = float(residuals[part].mean())
             other.dot(float(answers[part].mean()), chart_mean, "c1",
                       f"mean of {len(part)} samples: {svg.number(chart_mean)}", r=5)  # fmt: skip
-    caption = "<b>Actual against predicted</b>: exact predictions are on the dashed line"
-    drawn = "" if len(dots) == len(truth) else f" {len(dots):,} of {len(truth):,} are drawn."
-    rest = "<b>Residuals</b>; orange: means of samples with like predictions, zero where the model "
+    caption = "<b>Actual against predicted</b>: perfect predictions lie on the dashed line"
+    drawn = "" if len(dots) == len(truth) else f" {len(dots):,} of {len(truth):,} are shown."
+    rest = (
+        "<b>Residuals</b>; orange: means over samples with similar predictions, zero where the "
+        "model "
+    )
     return (
         f"<p>Root mean squared error {svg.number(rmse)}, mean absolute error {svg.number(mae)}; "
         f"the target has a standard deviation of {svg.number(spread)}.{drawn}</p>"

@@ -22,21 +22,20 @@ def certificate_section(model: ReportedModel) -> str:
     n = n_rows(model.X)
     if n > CERTIFICATE_POINTS:
         return (
-            f"<p>Not computed for {n:,} points, where it takes long: <code>multikernel.bounds"
-            ".certificate(estimator, X, y)</code>.</p>"
+            f"<p>Not computed for {n:,} samples, because it takes long. In Python: <code>"
+            "multikernel.bounds.certificate(estimator, X, y)</code>.</p>"
         )
     found = find_certificate(model.estimator, model.X, model.y, unmet=model.about.assumptions)
     parts = [f'<p class="verdict">{escape(found.verdict)}</p>']
     whole = (
-        "<details><summary>The whole certificate: every bound, what was assumed, what was paid"
-        f"</summary><pre>{escape(str(found))}</pre></details>"
+        "<details><summary>The full certificate: every bound, its assumptions and its "
+        f"costs</summary><pre>{escape(str(found))}</pre></details>"
     )
     if found.vacuous:  # charts of bounds above one are charts of nothing
         return "".join([*parts, whole])
     parts += [
         f"<p>The alignment with the target is {a.value:.3f} on the sample, and in [{a.low:.3f}, "
-        f"{a.high:.3f}] for the distribution"
-        f"{': the interval says nothing' if a.vacuous else ''}.</p>"
+        f"{a.high:.3f}] for the distribution{': the interval is vacuous' if a.vacuous else ''}.</p>"
         for a in found.alignments[:1]
     ]
     machine = found.machines[0]
@@ -62,10 +61,10 @@ def _margins(estimator: Any) -> str:
         for name, margin, bound in zip(names, margins, bounds, strict=True)
     )
     return (
-        "<p>The kernel was chosen after the points were seen, so that bounds for kernels named in "
-        "advance do not apply. What is known is the margin M at the trace c, and with it the "
+        "<p>The kernel was chosen after the samples were seen, so bounds for kernels fixed in "
+        "advance do not apply. What is known is the margin M at the trace c, which gives the "
         "complexity √c / (M n) of the transductive bound of Bousquet and Herrmann; <code>"
-        "multikernel.bounds.transductive_bound</code> adds the rest of it.</p>"
+        "multikernel.bounds.transductive_bound</code> adds the remaining terms.</p>"
         '<div class="scroll"><table><thead><tr><th scope="col">classes</th><th scope="col" '
         'class="num">margin M</th><th scope="col" class="num">complexity √c / (M n)</th></tr>'
         f"</thead><tbody>{rows}</tbody></table></div>"
@@ -105,10 +104,10 @@ def _bounds_chart(machine: Any) -> str:
     first = curves[0]
     kept = (first.margins >= low) & (first.margins <= high)
     chart.line(first.margins[kept], first.risks[kept], "ink bold", title="loss on the sample")
-    chart.level(1.0, "nothing is said above")
+    chart.level(1.0, "no information above this line")
     caption = (
-        f"{escape(machine.name)}. Thick: loss on the sample. Dotted: an assumption is not met. "
-        "Dots: the best margin of each."
+        f"{escape(machine.name)}. Thick line: loss on the sample. Dotted line: an assumption is "
+        "not met. Dots: best margin of each bound."
     )
     return figure(chart.close(), caption, svg.legend(entries, "Bounds"))
 

@@ -38,7 +38,7 @@ def prepared_grams(source: Any, X: Any, rows: np.ndarray) -> Grams:
         if source._is_precomputed:
             if checked.shape[0] != checked.shape[1]:
                 raise ValueError(
-                    "With kernels='precomputed' pictures of kernels need the training array of "
+                    "With kernels='precomputed', plots of kernels need the training array of "
                     f"shape (n, n, p); got {checked.shape}."
                 )
             part = checked[np.ix_(rows, rows)]

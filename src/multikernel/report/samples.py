@@ -46,8 +46,8 @@ def _worst_classes(model: ReportedModel, found: HeldOut) -> tuple[np.ndarray, st
         for i in worst[:MAX_SAMPLES]
     )
     return worst, (
-        f"<p>{len(worst):,} of {len(found.rows):,} held-out samples were predicted wrongly; these "
-        f"are the ones the model was most certain about. Labels may be wrong, too: look at them."
+        f"<p>{len(worst):,} of {len(found.rows):,} held-out samples were predicted wrongly. "
+        f"The model was most certain about the ones below. Check their labels, which may be wrong."
         f'</p><div class="scroll"><table class="narrow"><thead><tr><th scope="col" class="num">row'
         f'</th><th scope="col">true</th><th scope="col">predicted</th><th scope="col" class="num">'
         f"{what}</th></tr></thead><tbody>{rows}</tbody></table></div>"
@@ -76,8 +76,9 @@ def _worst_numbers(model: ReportedModel, found: HeldOut) -> tuple[np.ndarray, st
         for i in worst[:MAX_SAMPLES]
     )
     return worst, (
-        "<p>The held-out samples with the largest errors. They may be recorded wrongly, or unlike "
-        'the others: look at them.</p><div class="scroll"><table class="narrow"><thead><tr>'
+        "<p>The held-out samples with the largest errors. Check them: they may contain recording "
+        'errors, or differ from the other samples.</p><div class="scroll"><table class="narrow">'
+        "<thead><tr>"
         '<th scope="col" class="num">row</th><th scope="col" class="num">actual</th>'
         '<th scope="col" class="num">predicted</th><th scope="col" class="num">error</th></tr>'
         f"</thead><tbody>{rows}</tbody></table></div>"
@@ -93,7 +94,7 @@ def _waterfalls(model: ReportedModel, found: HeldOut, worst: np.ndarray) -> str:
         right = np.flatnonzero(found.truth == found.answers)
         chosen = [("surest", int(right[np.argmax(certainty[right])]))] if len(right) else []
         chosen.append(("most doubtful", int(np.argmin(certainty))))
-        chosen += [("surest of the wrong ones", int(worst[0]))] if len(worst) else []
+        chosen += [("most certain wrong prediction", int(worst[0]))] if len(worst) else []
     else:
         order = np.argsort(found.answers, kind="stable")
         chosen = [
@@ -118,11 +119,11 @@ def _waterfalls(model: ReportedModel, found: HeldOut, worst: np.ndarray) -> str:
     total = (
         "the decision value of the predicted class"
         if found.decisions is not None
-        else ("the prediction")
+        else "the prediction"
     )
     return (
-        f"<h3>How an answer comes about</h3><p>Shares of the {kind} in the answers of the final "
-        f"model for three samples. Together with the intercept they add up to {total}.</p>"
+        f"<h3>How a prediction is made up</h3><p>Shares of the {kind} in the predictions of the "
+        f"final model for three samples. Together with the intercept they add up to {total}.</p>"
         f'<div class="three wide">{"".join(figures)}</div>'
     )
 
@@ -217,12 +218,13 @@ def columns_section(model: ReportedModel) -> str:
     more = ""
     if len(rest):
         share = percent(float(importance[rest].sum()))
-        more = f'<p class="note">{len(rest):,} other columns together have {share}.</p>'
+        more = f'<p class="note">{len(rest):,} other columns together account for {share}.</p>'
     return (
         "<p>How much the predictions change with each column: the mean squared derivative of the "
-        "model in it, over the training samples, times the variance of the column, so that units "
-        "do not matter. Columns that say the same share it. It is about the model, not about "
-        'causes.</p><div class="scroll"><table class="bars"><thead><tr><th scope="col">column</th>'
+        "model with respect to it, over the training samples, times the variance of the column, so "
+        "that units do not matter. Redundant columns share their importance. This describes the "
+        'model, not causes.</p><div class="scroll"><table class="bars"><thead><tr>'
+        '<th scope="col">column</th>'
         f'<th scope="col" class="num">share</th><th></th></tr></thead><tbody>{rows}</tbody></table>'
         f"</div>{more}"
     )
@@ -285,7 +287,10 @@ def next_section(model: ReportedModel) -> str:
         line = f"multikernel predict {about.model} new.csv --out predictions.csv"
         steps = [
             ("Predict new samples", line),
-            ("See which kernel and view decided", f"multikernel explain {about.model} new.csv"),
+            (
+                "See what each kernel and view contributed",
+                f"multikernel explain {about.model} new.csv",
+            ),
         ]
         if model.board is None and about.source:
             line = f"multikernel compare {about.source} --target {about.target}"

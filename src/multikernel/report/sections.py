@@ -80,7 +80,7 @@ def sampled(n_points: int, n_all: int) -> str:
     """That a picture shows part of the points, if it does."""
     if n_points == n_all:
         return ""
-    return f" Computed on {n_points:,} of the {n_all:,} points, drawn at random."
+    return f" Computed on {n_points:,} of the {n_all:,} samples, chosen at random."
 
 
 def figure(drawing: str, caption: str, after: str = "") -> str:
@@ -109,8 +109,9 @@ def weights_section(model: ReportedModel) -> str:
     )
     signed = " Negative weights are hatched; shares are of absolute values."
     parts = [
-        "<p>Each bar is a kernel's share of the total weight, on a scale from 0 to 100 %. A kernel "
-        f"has the same colour in all pictures.{signed if np.any(weights.mean < 0) else ''}</p>",
+        "<p>Each bar is a kernel's share of the total weight, on a scale from 0 to 100 %. A "
+        "kernel has the same colour in all "
+        f"charts.{signed if np.any(weights.mean < 0) else ''}</p>",
         switches,
     ]
     views = weights.views
@@ -224,13 +225,13 @@ def _machines(model: ReportedModel) -> str:
         names,
         weights.machines,
         values,
-        label="Weights of every kernel in every machine",
+        label="Weights of every kernel in every classifier",
         keys=[model.key(int(k)) for k in shown],
         strengths=values / top if top > 0 else values,
     )
     note = "" if len(shown) == len(weights.names) else f" The {len(shown)} largest are shown."
     return "<h3>By class</h3>" + figure(
-        picture, f"Every class has kernel weights of its own; above stands their mean.{note}"
+        picture, f"Every class has its own kernel weights; the table above shows their mean.{note}"
     )
 
 
@@ -254,9 +255,9 @@ def alignments_section(model: ReportedModel) -> str:
     )
     n_groups = len(set(found.groups.tolist()))
     said = (
-        "How alike two kernels are on these data: their centred alignment, 1 if they say the same. "
-        "Kernels stand in the order of a clustering, so that like ones are neighbours; thin gaps "
-        "part groups whose members are aligned about 0.8 and more."
+        "How similar two kernels are on these data: their centred alignment, which is 1 if they "
+        "are the same up to scale. Kernels are ordered by clustering, so similar ones are "
+        "neighbours; thin gaps separate groups whose members have alignments of about 0.8 or more."
     )
     if len(found.names) < found.n_kernels:
         said += f" Of {found.n_kernels:,} kernels the {len(found.names)} with the largest weights "
@@ -270,7 +271,7 @@ def alignments_section(model: ReportedModel) -> str:
     if found.target is not None and len(found.names) > 1:
         best = int(np.argmax(found.target))
         parts.append(
-            f"<p>Closest to the target is {escape(names[best])}, with an alignment of "
+            f"<p>The kernel closest to the target is {escape(names[best])}, with an alignment of "
             f"{found.target[best]:.3f}.</p>"
         )
     return "".join(parts)
@@ -284,7 +285,7 @@ def spectrum_section(model: ReportedModel) -> str:
         (least, 1.0),
         label="Eigenvalues of the kernels",
         x_label="rank of the eigenvalue",
-        y_label="part of the trace",
+        y_label="share of the trace",
         log_x=True,
         log_y=True,
         size=(620, 380),
@@ -305,8 +306,9 @@ def spectrum_section(model: ReportedModel) -> str:
         _spectrum_line(chart, found.learned, places, least, "ink bold", title, "learned", "")
         entries.insert(0, ("learned", "ink bold", "", title))
     caption = (
-        "Eigenvalues of the centred kernel matrices, each divided by its trace. The table says how "
-        "many equal ones would be spread as evenly, and how many make up 90 % of the trace."
+        "Eigenvalues of the centred kernel matrices, divided by the trace. The table shows the "
+        "effective rank (how many equal eigenvalues would be spread as evenly) and how many "
+        "eigenvalues make up 90 % of the trace."
     )
     if min(found.kernels) >= 0 and len(found.names) < len(model.weights.names):
         caption += f" The {len(found.names)} kernels with the largest weights are shown."
@@ -322,7 +324,7 @@ def spectrum_section(model: ReportedModel) -> str:
     )
     return (
         "<p>A steep line belongs to a kernel that sees the data in few directions (smooth, "
-        "simple); a flat one to a kernel that tells every point from every other.</p>"
+        "simple); a flat line to a kernel that distinguishes every sample from every other.</p>"
         f'<div class="pair">{figure(chart.close(), caption, svg.legend(entries, "Kernels"))}'
         f"<div>{table}</div></div>"
     )
@@ -354,7 +356,7 @@ def embedding_section(model: ReportedModel) -> str:
     classes, keys, said, key = _colours(model, rows)
     figures = []
     for embedding in found:
-        titles = [f"point {i}: {text}" for i, text in zip(rows.tolist(), said, strict=True)]
+        titles = [f"sample {i}: {text}" for i, text in zip(rows.tolist(), said, strict=True)]
         picture = svg.scatter(
             embedding.points, classes, keys, titles, label=f"Kernel PCA, {embedding.title}"
         )
@@ -367,16 +369,16 @@ def embedding_section(model: ReportedModel) -> str:
         figures.append(figure(picture, caption))
     text = "The first two kernel principal components; colours are "
     if model.y is None or hasattr(model.estimator, "offset_"):
-        text += "the machine's own answers."
+        text += "the predictions of the model."
     elif unlabelled(model.estimator, model.y).any():
-        text += "the target, and for points that came without it what was found."
+        text += "the target or, for unlabelled samples, the label that was found."
     else:
         text += "the target."
     if not has_combination(model.estimator):
         what = "A vote" if hasattr(model.estimator, "terms_") else "An ensemble"
-        text += f" {what} has no combined kernel, so that there is no picture of one."
+        text += f" {what} has no combined kernel, so none is shown."
     elif model.weights.machines:
-        text += " The combination is that of the mean weights over classes."
+        text += " The combination uses the mean weights over classes."
     text += sampled(len(rows), len(np.asarray(model.y)) if model.y is not None else len(rows))
     return f'<p>{text}</p><div class="three">{"".join(figures)}</div>{key}'
 

@@ -373,7 +373,7 @@ def strips(
             f"{escape(short(name, 33))}<title>{said}</title></text>"
             f'<rect class="whole m" x="{left}" y="{y - 7:.1f}" height="14" '
             f'width="{max(scale(whole) - left, 0.5):.1f}">'
-            f"<title>{said}: {100 * whole:.1f} % on all points</title></rect>"
+            f"<title>{said}: {100 * whole:.1f} % on all samples</title></rect>"
         )
         for f, value in enumerate(parts, 1):
             out.append(

@@ -122,7 +122,7 @@ def stability_section(model: ReportedModel) -> str:
         for k in shown
     ]
     picture = svg.strips(rows, label="Shares of kernels on folds", x_label="share of the weight")
-    caption = "Grey bars: learned on all points. Dots: learned without one fold."
+    caption = "Grey bars: learned on all samples. Dots: learned without one fold."
     if len(shown) < np.count_nonzero(ever_used):
         caption += f" The {len(shown)} largest kernels are shown."
     elif len(shown) < len(ever_used):
@@ -131,10 +131,11 @@ def stability_section(model: ReportedModel) -> str:
     always = int(np.count_nonzero(np.all(values > 0, axis=0)))
     ever = int(np.count_nonzero(np.any(values > 0, axis=0)))
     return (
-        f"<p>The model was fitted {n_folds} times more, each time without a fifth of the points. "
-        f"The weights of two such fits have <strong>{percent(float(overlap))}</strong> in common "
-        f"on average. {always} kernel{'s' if always != 1 else ''} got weight every time, {ever} at "
-        f"least once.</p>{figure(picture, caption)}"
+        f"<p>The model was fitted {n_folds} more times, each time without a fifth of the samples. "
+        "The weights of two such fits have, on average, "
+        f"<strong>{percent(float(overlap))}</strong> in common. {always} "
+        f"kernel{'s' if always != 1 else ''} got weight every time, {ever} at least "
+        f"once.</p>{figure(picture, caption)}"
     )
 
 
@@ -195,7 +196,7 @@ def leaderboard_section(model: ReportedModel) -> str:
         )
     return (
         f'<p class="verdict">{escape(" ".join(board.get("conclusions", ())))}</p>'
-        f"<p>{what} ({better}){how}. Parameters were chosen on training parts only. Kernel "
+        f"<p>{what} ({better}){how}. Parameters were chosen on training sets only. Kernel "
         "weightings are blue, other models orange.</p>"
         '<div class="scroll"><table class="leaderboard"><thead><tr><th scope="col">method</th>'
         f'<th scope="col" class="num">{metric}</th><th scope="col" class="num">± s.e.</th>'
@@ -210,12 +211,12 @@ def leaderboard_section(model: ReportedModel) -> str:
 def _how_tested(board: Mapping[str, Any]) -> str:
     if board.get("test", "paper") == "corrected":
         return (
-            "Verdicts are one-sided t-tests over the splits, corrected for training parts that "
-            "overlap (Nadeau and Bengio 2003), with their p-values in brackets."
+            "Verdicts are one-sided t-tests over the splits, corrected for overlapping training "
+            "sets (Nadeau and Bengio 2003), with p-values in brackets."
         )
     return (
-        "Verdicts are one-sided paired t-tests over the splits, as in the papers. Training parts "
-        "overlap, so that small p-values come too easily."
+        "Verdicts are one-sided paired t-tests over the splits, as in the papers. Because "
+        "training sets overlap, small p-values occur too often."
     )
 
 
@@ -253,7 +254,7 @@ def _verdict(row: Mapping[str, Any], against: str, test: str) -> str:
     p = f' <span class="soft">[{sides[side]:.2f}]</span>'
     level = next((level for level in (0.05, 0.1) if sides[side] < level), None)
     if level is None:
-        return f'<span class="soft">no difference shown</span>{p}'
+        return f'<span class="soft">no significant difference</span>{p}'
     return f'<span class="{side}">{side} (p &lt; {level:g})</span>{p}'
 
 
@@ -297,5 +298,5 @@ def convergence_section(model: ReportedModel) -> str:
     if tol:
         chart.level(float(tol), f"tolerance {tol:g}")
     key_list = svg.legend(entries, "Machines") if len(entries) > 1 else ""
-    caption = "How far the objective was from its proven lower bound, at each step."
+    caption = "Distance of the objective from its proven lower bound at each step."
     return f"<p>{reached}</p>" + figure(chart.close(), caption, key_list)

@@ -54,7 +54,7 @@ def lost_file(path: str | Path, error: Exception) -> DataError:
     """The error for a file that was there when the rows were opened."""
     if isinstance(error, FileNotFoundError) or not Path(path).exists():
         return DataError(
-            f"The file {str(path)!r} was there when the rows were opened and is gone now. Put it "
+            f"The file {str(path)!r} existed when the rows were opened but is now missing. Put it "
             "back and start again; on a cluster every worker must see the same path."
         )
     return DataError(f"The file {str(path)!r} can no longer be read ({error}).")
@@ -139,14 +139,14 @@ class ArrayReader(ChunkReader):
                 raise DataError(f"{place.source} must be a matrix of rows; got shape {X.shape}.")
             if X.dtype.kind not in "fiub":
                 raise DataError(
-                    f"{place.source} must hold numbers; it has dtype {X.dtype}. Rows with texts "
-                    "come from data frames or from files with column names."
+                    f"{place.source} must hold numbers; it has dtype {X.dtype}. To use text "
+                    "columns, pass data frames or files with column names."
                 )
             # What has come over a network may lie at odd addresses, which BLAS treats otherwise.
             X = np.require(X, np.float64, ("C", "A"))
         if X.shape[1] != len(self.columns):
             raise DataError(
-                f"{place.source} has {X.shape[1]} columns, the first chunk has "
+                f"{place.source} has {X.shape[1]} columns, but the first chunk has "
                 f"{len(self.columns)}. All chunks need the same columns."
             )
         y = self._same_length(y, "target", X, place)
@@ -191,7 +191,7 @@ def as_parts(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     if X.ndim != 2:
         raise DataError(
             f"X must be a matrix of shape (n_rows, n_columns); got shape {X.shape}."
-            + (" A single column is X.reshape(-1, 1)." if X.ndim == 1 else "")
+            + (" For a single column, use X.reshape(-1, 1)." if X.ndim == 1 else "")
         )
     others = [
         values if values is None or isinstance(values, np.ndarray) else np.asarray(values)

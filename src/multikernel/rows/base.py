@@ -167,12 +167,13 @@ def read_piece(
         remember(mark)
     elif mark != expected:
         what = (
-            f"it had {expected.n_rows} rows and has {'more' if done > expected.n_rows else done}"
+            f"it had {expected.n_rows} rows and now has "
+            f"{'more' if done > expected.n_rows else done}"
             if done != expected.n_rows
-            else "its values are others"
+            else "its values are different"
         )
         raise DataError(
-            f"{piece.label} has changed between two passes over the rows: {what}. Nobody may write "
-            "to the data during a fit, and what computes them must give the same values each time "
-            "(random numbers need a seed)."
+            f"{piece.label} has changed between two passes over the rows: {what}. The data must "
+            "not be modified during a fit, and computed data must be the same every time (random "
+            "numbers need a seed)."
         )

@@ -111,7 +111,7 @@ def dask_kinds(frame: Any) -> dict[str, str]:
     kinds = {}
     for name, dtype in frame.dtypes.items():
         if types.is_datetime64_any_dtype(dtype) or types.is_timedelta64_dtype(dtype):
-            raise DataError(f"Column {name!r} holds dates or times; turn them into numbers.")
+            raise DataError(f"Column {name!r} holds dates or times; convert them to numbers.")
         kinds[str(name)] = "number" if types.is_numeric_dtype(dtype) else "text"
     return kinds
 

@@ -96,7 +96,7 @@ def check_numbers(X: Any, place: Place, columns: Sequence[str], allow_missing: b
     what = "is missing (NaN)" if entry != entry else "is infinite"
     raise DataError(
         f"Column {columns[j]!r} {what} in {place.row(i)}. Rows in chunks must be complete: repair "
-        "the data, fill the gaps, or leave the column out."
+        "the data, fill in missing values, or leave the column out."
     )
 
 
@@ -111,7 +111,7 @@ def check_target(y: Any, name: str, place: Place) -> None:
     if bad.any():
         raise DataError(
             f"The {name} is missing or infinite in {place.row(int(np.argmax(bad)))}. Remove such "
-            "rows first; it is never made up."
+            "rows first; multikernel never fills in a target or a sample weight."
         )
 
 

@@ -72,8 +72,8 @@ def run_piece(given: Any, leaf: Leaf, work: Pass) -> tuple[Any, tuple[tuple[int,
 
     if work.version != __version__:
         raise RuntimeError(
-            f"This worker has multikernel {__version__}, the client {work.version}. Install the "
-            "same version on all workers."
+            f"This worker has multikernel {__version__}, but the client has {work.version}. "
+            "Install the same version everywhere."
         )
     piece = given if isinstance(given, Piece) else LeafPiece(given, leaf)
     value, mark = map_piece(
@@ -229,8 +229,8 @@ def address(client: Any) -> str:
 
 def dead_scheduler(client: Any, why: object) -> ConnectionError:
     return ConnectionError(
-        f"The scheduler at {address(client)} no longer answers ({why}). Results that only the "
-        "workers held are lost: start the cluster again and repeat the fit."
+        f"The scheduler at {address(client)} no longer answers ({why}). Results held only by the "
+        "workers are lost: start the cluster again and repeat the fit."
     )
 
 
@@ -247,9 +247,9 @@ def connected(client: Any) -> Iterator[None]:
         yield
     except KilledWorker as error:
         raise RuntimeError(
-            f"Workers died {client_retries(error)} times at the same part of the rows, most likely "
-            "for lack of memory. Give them more memory or fewer threads, or use smaller chunks "
-            f"(chunk_rows). What dask says: {error}"
+            f"Workers died {client_retries(error)} times on the same part of the rows, most likely "
+            "because they ran out of memory. Give them more memory or fewer threads, or use "
+            f"smaller chunks (chunk_rows). The error from dask: {error}"
         ) from None
     except (CommClosedError, CancelledError, TimeoutError) as error:
         raise ConnectionError(
@@ -259,7 +259,7 @@ def connected(client: Any) -> Iterator[None]:
     except ModuleNotFoundError as error:
         raise ImportError(
             f"A worker of the cluster at {where} cannot import {error.name!r}. Install multikernel "
-            f"{__version__} and what the data need on all workers."
+            f"{__version__} and the packages that the data need on all workers."
         ) from None
 
 

@@ -107,7 +107,7 @@ def find_files(source: Any, format: str | None = None) -> list[Path]:
         if not found:
             raise DataError(
                 f"The folder {str(path)!r} holds no data files. Known endings: "
-                f"{', '.join(FORMATS)}; or name the format with --format."
+                f"{', '.join(FORMATS)}; or specify the format with --format."
             )
         return found
     if path.exists():
@@ -174,8 +174,8 @@ def open_files(paths: Sequence[Path], chosen: Collection[str], format: str | Non
                 pieces.append(FramePiece(frame, 0))
             else:
                 raise DataError(
-                    f"{kind} files cannot be read in chunks. Read them with "
-                    "sklearn.datasets.load_svmlight_file and give the sparse matrix."
+                    f"{kind} files cannot be read in chunks. Save the table as CSV or Parquet; in "
+                    "Python, a sparse matrix from sklearn.datasets.load_svmlight_file can be used."
                 )
         first = first or (path, names, kinds)
         check_same(path, names, kinds, first, chosen)
@@ -195,18 +195,20 @@ def check_same(
     chosen: Collection[str],
 ) -> None:
     """Refuse a file whose columns are not those of the first one."""
+    chosen, there = set(chosen), set(names)
     wanted = [name for name in first[1] if not chosen or name in chosen]
-    absent = [name for name in wanted if name not in names]
-    extra = [] if chosen else [name for name in names if name not in wanted]
+    absent = [name for name in wanted if name not in there]
+    extra = [] if chosen else sorted(there - set(wanted), key=names.index)
     if absent or extra:
         parts = [f"it lacks {_some(absent)}"] if absent else []
         parts += [f"it also has {_some(extra)}"] if extra else []
         raise DataError(
-            f"{path.name} has other columns than {first[0].name}: {', and '.join(parts)}. All "
-            "files need the same columns; name those to use with columns= if there are more."
+            f"{path.name} does not have the same columns as {first[0].name}: "
+            f"{', and '.join(parts)}. All files need the same columns; if there are extra ones, "
+            "select those to use with columns=."
         )
     if (kinds is None) != (first[2] is None):
-        raise DataError(f"{path.name} and {first[0].name} are of different formats.")
+        raise DataError(f"{path.name} and {first[0].name} have different formats.")
     if kinds is not None and first[2] is not None:
         for name in wanted:
             if kinds[name] != first[2][name]:

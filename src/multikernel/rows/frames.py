@@ -103,7 +103,7 @@ class FrameReader(ChunkReader):
         values = find_column(frame, self.target, place)
         if self.facts is not None and self.facts.text and not is_text(values):
             raise DataError(
-                f"The target {self.target!r} holds numbers in {place.source} and texts elsewhere. "
+                f"The target {self.target!r} holds numbers in {place.source} and text elsewhere. "
                 "All chunks need the same type."
             )
         if self.facts is None or not self.facts.text:
@@ -124,7 +124,9 @@ def find_column(frame: Frame, name: str, place: Place) -> np.ndarray:
     try:
         return frame.require(name)
     except DataError as error:
-        raise DataError(f"{place.source} has other columns than the first chunk. {error}") from None
+        raise DataError(
+            f"{place.source} does not have the same columns as the first chunk. {error}"
+        ) from None
 
 
 def as_numbers(values: np.ndarray, name: str, place: Place) -> np.ndarray:
@@ -154,7 +156,7 @@ def refuse_gaps(values: np.ndarray, name: str, place: Place, predicts: bool) -> 
     absent = missing(values)
     if absent.any():
         raise DataError(
-            f"Column {name!r} is missing in {place.row(int(np.argmax(absent)))}, in all in "
+            f"Column {name!r} is missing in {place.row(int(np.argmax(absent)))}, and in a total of "
             f"{int(absent.sum())} of the {len(values)} rows of this chunk. "
             + (WHEN_FITTED if predicts else WHEN_FITTING)
         )

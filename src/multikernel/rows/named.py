@@ -57,7 +57,7 @@ def open_table(
     for value, what in ((target, "target"), (weight, "sample_weight")):
         if value is not None and not isinstance(value, str):
             raise DataError(
-                f"{what} must be the name of a column where the rows have named columns; got "
+                f"{what} must be a column name, because the columns of these rows have names; got "
                 f"{type(value).__name__}. The columns are {_listed(table.names)}."
             )
     known = Frame({name: np.empty(0) for name in table.names})
@@ -72,7 +72,7 @@ def open_table(
     names = [name for name in (columns or table.names) if name not in wishes.drop]
     names = [name for name in names if name not in (target, weight)]
     if not names:
-        raise DataError("There is no column left to learn from beside the target.")
+        raise DataError("No columns are left to learn from besides the target.")
     size = chunk_rows or default_rows(len(table.names))
     used = [*names, *(name for name in (target, weight) if name is not None)]
     rows = Rows(table.pieces, FrameReader(TableEncoder(())), size, client)
@@ -151,8 +151,8 @@ def _with_medians(rows: Rows, encoder: TableEncoder, wishes: Wishes) -> TableEnc
         there = sample.X[~np.isnan(sample.X[:, j]), j]
         if not len(there):
             raise DataError(
-                f"Column {column.name!r} has no value in {MEDIAN_ROWS} random rows: it has no "
-                "median to fill gaps with. Leave it out."
+                f"Column {column.name!r} has no value in {MEDIAN_ROWS} random rows, so there is no "
+                "median to fill missing values with. Leave it out."
             )
         medians[column.name] = float(np.median(there))
     filled = [replace(c, fill=medians.get(c.name, c.fill)) for c in encoder.columns]
@@ -169,7 +169,7 @@ def _open_encoded(
     client: Any,
 ) -> Rows:
     if encoder.sparse_width is not None:
-        raise DataError("The model was fitted on a LIBSVM file; it reads such files only.")
+        raise DataError("The model was fitted on a LIBSVM file and reads only such files.")
     known = Frame({name: np.empty(0) for name in table.names})
     for column in encoder.columns:
         known.require(column.name, "column that the model was fitted on,")

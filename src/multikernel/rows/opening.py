@@ -37,7 +37,7 @@ def open_rows(
     client: Any = None,
     n_jobs: int | None = None,
 ) -> Rows:
-    """Rows in chunks, to be read as often as a method needs them.
+    """Open rows in chunks, to be read as often as a method needs them.
 
     Parameters
     ----------
@@ -48,26 +48,27 @@ def open_rows(
         ``.npy``, which is mapped into memory; patterns such as ``"part-*.parquet"`` are understood.
         Files of a folder are read in the order of their names.
     target, sample_weight : array of shape (n_rows,), or str, optional
-        Of tables and files: the name of the column.
+        For tables and files: the name of the column.
     columns, drop : names, optional
-        Of tables and files: the columns to learn from, or those to leave out.
+        For tables and files: the columns to learn from, or those to leave out.
     categorical, texts : names
-        Columns of numbers that are categories; columns that kernels on sequences read.
+        Numeric columns to treat as categories; text columns for sequence kernels.
     impute : {"median"} or None
         Fill missing numbers with the median (of 100,000 random rows if there are more), missing
-        categories with the most frequent one; None refuses missing values.
+        categories with the most frequent one. With None, missing values are an error.
     task : {"auto", "classification", "regression"} or None
-        Of tables and files: make targets labels or numbers. This takes a pass. None leaves them as
-        they are.
+        For tables and files: convert targets to labels or numbers. This takes a pass. None leaves
+        them as they are.
     encoder : TableEncoder, optional
-        Read columns as this one does, that of a fitted model; no pass is needed then, and the
-        target need not be there.
+        Encode columns like this encoder, that of a fitted model; no pass is needed then, and the
+        target may be missing.
     chunk_rows : int, optional
-        Most rows of a chunk. Default: 16,384, fewer where a chunk would have more than 32 MB.
+        Maximum number of rows of a chunk. Default: 16,384, fewer if a chunk would have more than 32
+        MB.
     allow_missing : bool
         Whether numbers may be missing (NaN).
     format : str, optional
-        Of files whose names do not say it.
+        For files whose names do not show the format.
     client : dask.distributed.Client or str, optional
         Make all passes on the workers of a cluster; a string is the address of its scheduler.
         Default: the current client, for dask collections; none for others.
@@ -147,7 +148,7 @@ def find_table(
     if isinstance(source, (Frame, Mapping)) or hasattr(source, "iloc"):
         frame = Frame.of(source)
         if frame.sparse is not None:
-            raise DataError("Give the sparse matrix of a LIBSVM file, and its target, as arrays.")
+            raise DataError("Pass the sparse matrix of a LIBSVM file, and its target, as arrays.")
         size = chunk_rows or default_rows(len(frame.columns))
         pieces: list[Piece] = [
             FramePiece(part, i * size) for i, part in enumerate(cut_frame(frame, size))

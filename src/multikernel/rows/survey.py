@@ -207,7 +207,7 @@ def _describe(
         if seen.texts and seen.numbers and seen.first_text is not None:
             value, where = seen.first_text
             raise DataError(
-                f"Column {name!r} holds numbers in some chunks and texts in others; the first text "
+                f"Column {name!r} holds numbers in some chunks and text in others; the first text "
                 f"is {value!r} in {where}. Repair the data, or leave the column out."
             ) from None
         raise error
@@ -221,7 +221,7 @@ def facts_from(survey: Survey, name: str) -> TargetFacts:
     if seen.missing:
         raise DataError(
             f"The target {name!r} is missing in {seen.missing} of {survey.n_rows} rows. Remove "
-            "them first; targets are never made up."
+            "these rows first; multikernel never fills in a target."
         )
     levels = {level: seen.levels[level] for level in sorted(seen.levels)}
     return TargetFacts(name, levels, survey.n_rows, text, text or not seen.infinite)

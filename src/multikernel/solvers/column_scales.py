@@ -97,7 +97,7 @@ def learn_bank(
     spread = X.max(axis=0) - X.min(axis=0)
     if not (spread.nnz if sp.issparse(spread) else np.any(spread > 0)):
         raise ValueError(
-            "learned_scales: every column of X is constant; there is nothing to scale."
+            "learned_scales: every column of X is constant, so there is nothing to scale."
         )
     base = base_kernels(how, X, target.sample_weight, feature_names)
     target = of_unit_variance(target)
@@ -144,8 +144,8 @@ def base_kernels(
     kernels = [kernel.resolve(X.shape[1], feature_names) for kernel in base]
     if not any(has_width(kernel) for kernel in kernels):
         raise ValueError(
-            "learned_scales: none of the kernels is a Gaussian, Laplacian, exponential or Matern "
-            f"kernel, which are those that can be repeated on rescaled columns; got {base!r}."
+            "learned_scales: needs at least one Gaussian, Laplacian, exponential or Matern "
+            f"kernel, which can be repeated on rescaled columns; got {base!r}."
         )
     return KernelBank(kernels, base._names)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 
 def warm_simplex(tolerance: float) -> Any:
     """An empty HiGHS model whose simplex method keeps its basis when the program changes.
@@ -27,3 +29,12 @@ def warm_simplex(tolerance: float) -> Any:
     for name, value in options.items():
         lp.setOptionValue(name, value)
     return lp
+
+
+def change_rows_bounds(lp: Any, rows: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
+    """Set the bounds of rows; highspy before 1.12 does it for one row at a time only."""
+    if hasattr(lp, "changeRowsBounds"):
+        lp.changeRowsBounds(len(rows), rows, lower, upper)
+        return
+    for row, low, high in zip(rows.tolist(), lower.tolist(), upper.tolist(), strict=True):
+        lp.changeRowBounds(row, low, high)

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from .highs import warm_simplex
+from .highs import change_rows_bounds, warm_simplex
 
 #: Largest violation of constraints in a linear program of order one.
 FEASIBILITY_TOLERANCE = 1e-9
@@ -106,7 +106,7 @@ class LevelPrograms:
         box = np.where(np.isinf(self.box), self.infinity, self.box / unit)
         self.lp.changeColsBounds(m, np.arange(m, dtype=np.int32), np.zeros(m), box)
         bounds = level / (unit * self.sizes)
-        self.lp.changeRowsBounds(r, np.arange(1, r + 1, dtype=np.int32), -bounds, bounds)
+        change_rows_bounds(self.lp, np.arange(1, r + 1, dtype=np.int32), -bounds, bounds)
         self.lp.run()
         if self.lp.getModelStatus() in (self.status.kUnknown, self.status.kSolveError):
             self.lp.clearSolver()  # the basis was ill-conditioned

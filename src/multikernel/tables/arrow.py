@@ -72,7 +72,7 @@ def column_kinds(pa: Any, schema: Any) -> dict[str, str]:
         kind = field.type
         dated = pa.types.is_date(kind) or pa.types.is_timestamp(kind)  # texts such as 2019-02-28
         if pa.types.is_temporal(kind) and not dated:
-            raise DataError(f"column {field.name!r} holds times of day; turn them into numbers.")
+            raise DataError(f"column {field.name!r} holds times of day; convert them to numbers.")
         if pa.types.is_nested(kind):
             raise DataError(f"column {field.name!r} holds {kind}; one value per row is expected.")
         number = pa.types.is_integer(kind) or pa.types.is_floating(kind)

@@ -114,7 +114,7 @@ def _about_texts(name: str, values: np.ndarray, categorical: bool, dates: bool) 
     strange = [word for word in words if not _is_number(word)]
     if len(strange) <= 0.1 * len(words):
         return Complaint(
-            f"{name!r} holds numbers, except in {len(strange)} of {len(values)} rows, such as "
+            f"{name!r} holds numbers except in {len(strange)} of {len(values)} rows, such as "
             f"{str(strange[0])[:40]!r}. Repair them, or leave it out: --drop {name}.",
             _drop(name),
         )
@@ -122,13 +122,13 @@ def _about_texts(name: str, values: np.ndarray, categorical: bool, dates: bool) 
         codes = sum(1 for word in words if _CODE.fullmatch(word))
         if _NAME_OF_ID.search(name) or codes > 0.9 * len(words):
             return Complaint(
-                f"{name!r} looks like an identifier: {levels} different texts in {len(values)} "
+                f"{name!r} looks like an identifier: {levels} distinct values in {len(values)} "
                 f"rows, such as {first!r}. Leave it out: --drop {name}.",
                 _drop(name),
             )
     return Complaint(
-        f"{name!r} holds {levels} different texts in {len(values)} rows, such as {first!r}: too "
-        f"many for a category. Leave it out with --drop {name}, or compare its texts letter by "
+        f"{name!r} holds {levels} distinct text values in {len(values)} rows, such as {first!r}: "
+        f"too many for a category. Leave it out with --drop {name}, or compare its texts letter by "
         'letter with -k "Spectrum(k=3)".',
         _drop(name),
     )

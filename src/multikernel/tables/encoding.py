@@ -15,8 +15,8 @@ from .numbers import as_days, looks_like_dates
 
 WHEN_FITTING = "Fill them with --impute median, leave columns out with --drop, or repair the data."
 WHEN_FITTED = (
-    "The model was fitted without gaps and does not know what to fill them with: repair the data, "
-    "or fit again with --impute median."
+    "The model was fitted to data without missing values and has nothing to fill them with: "
+    "repair the data, or fit again with --impute median."
 )
 
 
@@ -92,7 +92,7 @@ class TableEncoder:
         if frame.sparse is not None:
             return cls((), int(frame.sparse.shape[1]), frame.first_index)
         if not frame.columns:
-            raise DataError("There is no column left to learn from beside the target.")
+            raise DataError("No columns are left to learn from besides the target.")
         if impute not in (None, "median"):
             raise DataError(f"impute must be 'median' or nothing; got {impute!r}.")
         for name in (*categorical, *texts):
@@ -181,9 +181,9 @@ class TableEncoder:
         if np.any(codes < 0):
             new = sorted({word for word, code in zip(words, codes, strict=True) if code < 0})
             warnings.warn(
-                f"Column {column.name!r}: {int(np.sum(codes < 0))} rows hold categories that the "
-                f"training data did not have ({', '.join(map(repr, new[:3]))}); they count as none "
-                "of the known ones.",
+                f"Column {column.name!r}: {int(np.sum(codes < 0))} rows hold categories that did "
+                f"not occur in the training data ({', '.join(map(repr, new[:3]))}); they are "
+                "treated as unknown.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -191,19 +191,21 @@ class TableEncoder:
 
     def _widen(self, frame: Frame) -> Any:
         if frame.sparse is None:
-            raise DataError("The model was fitted on a LIBSVM file; it reads such files only.")
+            raise DataError("The model was fitted on a LIBSVM file and reads only such files.")
         import scipy.sparse as sp
 
         X, width = frame.sparse, self.sparse_width or 0
         if frame.first_index < self.first_index:
-            raise DataError("The features are numbered from 0 here, and from 1 in training.")
+            raise DataError(
+                "The features are numbered from 0 here, but from 1 in the training data."
+            )
         if frame.first_index > self.first_index:  # feature 0 just does not occur here
             X = sp.hstack([sp.csr_matrix((X.shape[0], 1)), X], format="csr")
         if X.shape[1] > width:
             if X[:, width:].nnz:
                 raise DataError(
-                    f"There are features beyond number {width - 1 + self.first_index}, which the "
-                    "training data did not have."
+                    f"The file has features beyond number {width - 1 + self.first_index}, the last "
+                    "one in the training data."
                 )
             return X[:, :width]
         missing_columns = sp.csr_matrix((X.shape[0], width - X.shape[1]))
@@ -248,9 +250,9 @@ def describe_category(
     if len(levels) > MAX_LEVELS or (text and len(levels) > max(n_rows / 2, 2)):
         many = f"more than {MAX_LEVELS}" if len(levels) > MAX_LEVELS else str(len(levels))
         raise DataError(
-            f"Column {name!r} holds {many} different texts in {n_rows} rows, such as "
+            f"Column {name!r} holds {many} distinct text values in {n_rows} rows, such as "
             f"{next(iter(levels))[:40]!r}: too many for a category. Leave it out with --drop "
-            f"{name}, or give it a kernel on sequences in a views file."
+            f"{name}, or use a sequence kernel on it in a views file."
         )
     fill = max(levels, key=lambda level: levels[level]) if impute else None
     return Column(name, "category", tuple(levels), fill)

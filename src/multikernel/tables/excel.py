@@ -17,7 +17,7 @@ ERRORS = {"#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"}
 def read_excel(path: Path) -> Frame:
     """Read the first sheet of a workbook that holds anything; its first row names the columns."""
     if path.suffix.lower() == ".xls":
-        raise DataError("it is a workbook of Excel 2003 or older. Save it as .xlsx or CSV UTF-8.")
+        raise DataError("it is a workbook from Excel 2003 or older. Save it as .xlsx or CSV UTF-8.")
     try:
         from openpyxl import load_workbook  # type: ignore[import-untyped]
     except ImportError:
@@ -45,7 +45,7 @@ def read_excel(path: Path) -> Frame:
     frame = frame_of_cells(names, cells, ",")
     if len(filled) > 1:
         others = ", ".join(map(repr, filled[1:5]))
-        said = f"The sheet {filled[0]!r} was read; the workbook also holds {others}."
+        said = f"The sheet {filled[0]!r} was read; the workbook also contains {others}."
         frame = Frame(frame.columns, remarks=(said, *frame.remarks))
     return frame
 

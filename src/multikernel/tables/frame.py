@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+
+#: Characters that no text holds and that terminals obey; tabs and line ends are none of them.
+CONTROL = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f]")
 
 
 class DataError(ValueError):
@@ -37,6 +41,10 @@ class Frame:
     first_index: int = 1
     views: dict[str, tuple[str, ...]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        for name in self.columns:
+            refuse_control_characters("a name of a column", name)
 
     @classmethod
     def of(cls, data: Any) -> Frame:
@@ -113,7 +121,7 @@ def as_column(values: Any) -> np.ndarray:
     if array.dtype.kind in "fiub":
         return array.astype(np.float64)
     if array.dtype.kind in "mM":
-        raise DataError("Dates and times cannot be used as they are; turn them into numbers.")
+        raise DataError("Dates and times cannot be used as they are; convert them to numbers.")
     items = [present(value) for value in array.tolist()]
     if all(value is None or isinstance(value, (int, float)) for value in items) and any(
         value is not None for value in items
@@ -126,7 +134,22 @@ def as_texts(items: Sequence[Any]) -> np.ndarray:
     """A column of texts; None stays None."""
     out = np.empty(len(items), dtype=object)
     out[:] = [None if item is None else str(item) for item in items]
+    for text in dict.fromkeys(out.tolist()):
+        if text is not None:
+            refuse_control_characters("an entry", text)
     return out
+
+
+def refuse_control_characters(what: str, text: str) -> None:
+    """Refuse what is no text, such as NUL, or would move the cursor of a terminal."""
+    found = CONTROL.search(text)
+    if found is not None:
+        around = text[max(found.start() - 20, 0) : found.end() + 20]
+        raise DataError(
+            f"{what} holds the control character {found[0]!r} (in {around!r}), which is no text. "
+            "The file is damaged, or in another format or encoding than its name says; remove such "
+            "characters."
+        )
 
 
 def present(value: Any) -> Any:

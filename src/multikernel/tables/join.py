@@ -39,11 +39,11 @@ class OneView:
 
 
 def join_views(views: Any, *, missing: str = "drop") -> tuple[Any, dict[str, Any]]:
-    """One table from several tables of the same samples, and the columns of each view in it.
+    """Join several tables of the same samples into one, and return the columns of each view.
 
-    Rows are matched by the index of the tables, or by their order where a table has none. Samples
-    that some view lacks are left out, and a warning says how many, or they are kept with NaN; the
-    index of the result says which samples there are (``y = y.loc[X.index]``).
+    Rows are matched by the index of the tables, or by their order if a table has none. Samples that
+    some view lacks are dropped, with a warning that says how many, or kept with NaN; the index of
+    the result shows which samples it contains (``y = y.loc[X.index]``).
 
     Parameters
     ----------
@@ -55,9 +55,9 @@ def join_views(views: Any, *, missing: str = "drop") -> tuple[Any, dict[str, Any
         If every index only counts the rows (0, 1, 2, ...), tables are joined by order, like arrays.
 
     missing : {"drop", "keep"}, default="drop"
-        What becomes of samples that are not in the index of some view. With ``"keep"`` the columns
-        of that view are NaN, for estimators with ``missing="ignore"`` and its kin; the samples of
-        the first view come first.
+        What to do with samples that are missing from the index of some view. ``"keep"`` fills the
+        columns of that view with NaN, for estimators with ``missing="ignore"`` and similar options;
+        the samples of the first view come first.
 
     Returns
     -------
@@ -89,7 +89,7 @@ def join_views(views: Any, *, missing: str = "drop") -> tuple[Any, dict[str, Any
     try:
         import pandas as pd
     except ImportError as error:
-        raise ImportError("join_views makes a pandas DataFrame: pip install pandas") from error
+        raise ImportError("join_views returns a pandas DataFrame: pip install pandas") from error
     tables = [_one_view(pd, name, table) for name, table in _by_name(pd, views).items()]
     if all(view.index is None or _counts_rows(pd, view.index) for view in tables):
         for view in tables:
@@ -113,7 +113,7 @@ def _by_name(pd: Any, views: Any) -> dict[str, Any]:
         if views.columns.nlevels < 2:
             raise ValueError(
                 "join_views: this DataFrame has one level of columns, so its views are not known. "
-                "Give a mapping of name to table, or columns with the view as an outer level."
+                "Pass a mapping from name to table, or columns with the view as the outer level."
             )
         views = {name: views[name] for name in dict.fromkeys(views.columns.get_level_values(0))}
     if not isinstance(views, Mapping) or not views:
@@ -124,8 +124,8 @@ def _by_name(pd: Any, views: Any) -> dict[str, Any]:
     for name in views:
         if ":" in str(name):
             raise ValueError(
-                f"join_views: the view {name!r} has a colon in its name, which stands between view "
-                "and column in the joined table. Use another name."
+                f"join_views: the view name {name!r} contains a colon, which separates view and "
+                "column in the joined table. Use another name."
             )
     return {str(name): table for name, table in views.items()}
 
@@ -166,9 +166,13 @@ def _one_view(pd: Any, name: str, table: Any) -> OneView:
         columns = list(map(str, range(data.shape[1]))) if columns is None else columns
         twice = pd.Index(columns)[pd.Index(columns).duplicated()]
         if len(twice):
-            raise ValueError(f"View {name!r} has two columns {twice[0]!r}. Rename one of them.")
+            raise ValueError(
+                f"View {name!r} has two columns named {twice[0]!r}. Rename one of them."
+            )
         if "*" in columns:
-            raise ValueError(f"View {name!r} has a column '*', which would read as a pattern.")
+            raise ValueError(
+                f"View {name!r} has a column named '*', which would be read as a pattern."
+            )
         data.columns = [f"{name}:{column}" for column in columns]
     if index is not None and not index.is_unique:
         raise ValueError(
@@ -196,7 +200,7 @@ def _common_samples(tables: list[OneView], *, keep: bool) -> Any:
                     f"View {by_order[0].name!r} has no index of samples, so views are joined by "
                     f"the order of their rows; but the views {named[0].name!r} and {view.name!r} "
                     "have their samples in different orders. Give every table an index of sample "
-                    "names, or put the rows in the same order."
+                    "names, or put the rows into the same order."
                 )
         return named[0].index if named else None
     samples = named[0].index
@@ -209,20 +213,20 @@ def _common_samples(tables: list[OneView], *, keep: bool) -> Any:
     if len(samples) == 0:
         firsts = ", ".join(f"{view.index[0]!r} of {view.name!r}" for view in named)
         raise ValueError(
-            f"The views have no sample in common. The first samples are {firsts}; check how "
-            "samples are called."
+            f"The views have no sample in common. The first samples are {firsts}; check the sample "
+            "names."
         )
     dropped = {view.name: len(view.index) - len(samples) for view in named}
     if any(dropped.values()):
         if any(sp.issparse(view.data) for view in named):
             raise ValueError(
                 f"The views have different samples ({len(samples)} in common; not in all views: "
-                f"{dropped}), and a sparse result has no index to tell which are left. Keep the "
-                "common samples first, or make the sparse tables dense."
+                f"{dropped}), and a sparse result has no index to tell which are left. Reduce the "
+                "tables to the common samples first, or make the sparse tables dense."
             )
         lost = ", ".join(f"{count} of {name!r}" for name, count in dropped.items() if count)
         warnings.warn(
-            f"join_views keeps the {len(samples)} samples that all views have, and leaves out "
+            f"join_views keeps the {len(samples)} samples that are in all views and leaves out "
             f"{lost}.",
             UserWarning,
             stacklevel=3,
@@ -234,7 +238,9 @@ def _joined_sparse(tables: list[OneView], parts: list[Any]) -> tuple[Any, dict[s
     ends = np.cumsum([part.shape[1] for part in parts])
     for view, part in zip(tables, parts, strict=True):
         if not sp.issparse(part) and any(kind.kind not in "fiub" for kind in part.dtypes):
-            raise ValueError(f"View {view.name!r} holds texts, which a sparse matrix cannot.")
+            raise ValueError(
+                f"View {view.name!r} contains text, which a sparse matrix cannot hold."
+            )
     joined = sp.hstack(
         [part if sp.issparse(part) else sp.csr_matrix(part.to_numpy(float)) for part in parts],
         format="csr",

@@ -13,7 +13,7 @@ from .frame import Frame
 
 @dataclass(frozen=True)
 class TableModel:
-    """What ``multikernel fit`` writes: it predicts from named columns.
+    """The model that ``multikernel fit`` writes, which predicts from named columns.
 
     Attributes
     ----------

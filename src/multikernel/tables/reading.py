@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from os import PathLike
 from pathlib import Path
 
@@ -47,8 +48,8 @@ def file_format(path: Path, given: str | None = None) -> str:
         return FORMATS[suffixes[-1]]
     raise DataError(
         f"The format of {path.name!r} is not clear from its name. Known endings: "
-        f"{', '.join(FORMATS)} (CSV, TSV and LIBSVM also with .gz, .bz2 or .xz); or name it with "
-        "--format."
+        f"{', '.join(FORMATS)} (CSV, TSV and LIBSVM also with .gz, .bz2 or .xz); or specify it "
+        "with --format."
     )
 
 
@@ -98,7 +99,7 @@ def _read_npz(path: Path) -> Frame:
     try:
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, zipfile.BadZipFile) as error:
+    except (ValueError, OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         raise DataError(
             f"it could not be read ({error}). Arrays of Python objects are not read, because they "
             "can run code."

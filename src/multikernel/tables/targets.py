@@ -45,8 +45,8 @@ def find_target(frame: Frame, name: str | None, task: str = "auto") -> TargetCol
     absent = int(missing(values).sum())
     if absent:
         raise DataError(
-            f"The target {name!r} is missing in {absent} of {len(values)} rows. Remove them first; "
-            "targets are never made up."
+            f"The target {name!r} is missing in {absent} of {len(values)} rows. Remove these rows "
+            "first; multikernel never fills in a target."
         )
     distinct, counts = np.unique(values, return_counts=True)
     facts = TargetFacts(
@@ -92,24 +92,25 @@ class TargetFacts:
         if task == "auto":
             few = distinct <= 2 or (distinct <= MOST_CLASSES and distinct <= self.n_rows / 10)
             if self.text or (self.whole and few):
-                task, what = "classification", "texts" if self.text else "whole numbers"
+                task, what = "classification", "text values" if self.text else "whole numbers"
             else:
                 task, what = "regression", "numbers"
-            reason = f"{name!r} holds {what}, {distinct} different ones"
+            reason = f"{name!r} has {distinct} distinct {what}"
         elif task == "classification":
-            reason = f"as asked; {name!r} has {distinct} classes"
+            reason = f"as requested; {name!r} has {distinct} classes"
         else:
-            reason = "as asked"
+            reason = "as requested"
         if task == "regression":
             if self.text:
-                raise DataError(f"The target {name!r} holds texts; regression needs numbers.")
+                raise DataError(f"The target {name!r} holds text, but regression needs numbers.")
             if not self.finite:
                 raise DataError(f"The target {name!r} holds infinite values.")
             return task, reason
         if distinct < 2:
             only = self.labels(np.array(list(self.levels), dtype=object if self.text else float))
             raise DataError(
-                f"The target {name!r} is {only[0].item()!r} in all rows: nothing to learn."
+                f"The target {name!r} is {only[0].item()!r} in every row, so there is nothing to "
+                "learn."
             )
         if distinct > self.n_rows / 2:
             raise DataError(

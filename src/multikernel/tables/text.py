@@ -7,12 +7,14 @@ import codecs
 import csv
 import gzip
 import lzma
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
+import psutil
 
 from .frame import DataError, Frame, as_texts
 from .numbers import MISSING, as_numbers
@@ -21,6 +23,10 @@ OPENERS: dict[str, Callable[..., IO[Any]]] = {".gz": gzip.open, ".bz2": bz2.open
 
 #: So much of a file is read again to say why it is not text.
 MAX_BYTES_TO_EXPLAIN = 2**22
+#: Longer lines are no lines: 100,000 columns of 20 characters take two million.
+MAX_LINE = 2**27
+#: A file that is read at once leaves this share of the memory free; looked at every so many rows.
+MIN_FREE_SHARE, ROWS_BETWEEN_CHECKS = 0.05, 20_000
 #: Marks at the beginning of a file that name its encoding.
 MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -55,12 +61,13 @@ def text_frames(
             begin: bytes = binary.read(4)
         used = encoding or next((name for mark, name in MARKS if begin.startswith(mark)), "utf-8")
         with opener(path, "rt", encoding=used, newline="") as file:
-            first = file.readline()
+            first = next(_lines(file), "")
             if "\x00" in first:
                 raise DataError(about_encoding(path, encoding))
             delimiter = find_delimiter(first) if kind == "csv" else "\t"
             file.seek(0)
-            yield from _frames(csv.reader(file, delimiter=delimiter), n_rows, texts, delimiter)
+            reader = csv.reader(_lines(file), delimiter=delimiter)
+            yield from _frames(reader, n_rows, texts, delimiter)
     except LookupError:
         raise DataError(
             f"--encoding {encoding} is not known. Try utf-8, utf-16, latin1 or cp1252."
@@ -71,6 +78,31 @@ def text_frames(
         raise
     except (OSError, EOFError, csv.Error, lzma.LZMAError) as error:
         raise DataError(f"it could not be read ({error}).") from None
+
+
+def _lines(file: IO[str]) -> Iterator[str]:
+    """The lines of a file, of bounded length: a file need not have any line ends."""
+    while line := file.readline(MAX_LINE):
+        if len(line) == MAX_LINE and not line.endswith("\n"):
+            raise DataError(
+                f"it has a line of more than {MAX_LINE:,} characters; is it really a CSV file?"
+            )
+        yield line
+
+
+def _while_there_is_room(rows: Iterator[Any]) -> Iterator[Any]:
+    """Rows to be kept in memory, as long as there is some."""
+    for count, row in enumerate(rows):
+        if count and count % ROWS_BETWEEN_CHECKS == 0:
+            memory = psutil.virtual_memory()
+            if memory.available < MIN_FREE_SHARE * memory.total:
+                raise DataError(
+                    f"it does not fit into memory: after {count:,} rows "
+                    f"{memory.available / 1e9:.2g} of {memory.total / 1e9:.2g} GB are free. "
+                    "multikernel fit --chunks reads files of any length in bounded memory, and so "
+                    "does multikernel predict."
+                )
+        yield row
 
 
 def about_encoding(path: Path, encoding: str | None) -> str:
@@ -94,8 +126,8 @@ def about_encoding(path: Path, encoding: str | None) -> str:
     if encoding is not None:
         return f"it is not {encoding} text{where}. Try --encoding latin1."
     return (
-        f"it is not UTF-8 text{where}. Files of Excel on Windows are often Latin-1: add --encoding "
-        "latin1, or save the file as CSV UTF-8."
+        f"it is not UTF-8 text{where}. Files saved by Excel on Windows are often Latin-1: add "
+        "--encoding latin1, or save the file as CSV UTF-8."
     )
 
 
@@ -107,13 +139,14 @@ def read_header(path: Path, kind: str) -> list[str]:
 def _frames(
     reader: Any, n_rows: int | None, texts: Collection[str], delimiter: str
 ) -> Iterator[Frame]:
-    rows = ((reader.line_num, row) for row in reader if row)
+    rows: Iterator[Any] = ((reader.line_num, row) for row in reader if row)
     header = next(rows, None)
     if header is None:
         raise DataError("it is empty.")
     names = [name.strip() for name in header[1]]
     check_header(names)
     found = False
+    rows = _while_there_is_room(rows) if n_rows is None else rows
     while part := list(islice(rows, n_rows)):
         for at, row in part:
             if len(row) != len(names):
@@ -150,7 +183,7 @@ def check_header(header: Sequence[str]) -> None:
             f"its first line must name the columns; it holds numbers ({', '.join(header[:4])}, "
             "...). Add a line of names at the top."
         )
-    twice = sorted({name for name in header if list(header).count(name) > 1})
+    twice = sorted(name for name, times in Counter(header).items() if times > 1)
     if twice:
         raise DataError(f"the column name {twice[0]!r} appears more than once.")
 

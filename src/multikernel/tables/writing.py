@@ -5,13 +5,14 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import numpy as np
 
-from .._places import check_place
+from .._places import check_place, replacing, write_atomically
 from .arrow import import_pyarrow
 from .frame import DataError
 from .reading import FORMATS
@@ -36,7 +37,7 @@ def check_writable(path: Path) -> str:
     kind = FORMATS.get(ending.lower(), "")
     if kind not in ("csv", "tsv") and (kind in ("", *UNWRITTEN) or ending != path.suffix):
         raise DataError(
-            f"Tables are not written to files like {path.name!r}. Known endings: "
+            f"Cannot write a table to a file like {path.name!r}. Known endings: "
             f"{', '.join(known)}, .json (CSV and TSV also with .gz, .bz2 or .xz)."
         )
     if kind in ("parquet", "arrow"):
@@ -44,23 +45,36 @@ def check_writable(path: Path) -> str:
     return kind
 
 
+def without_formula(value: Any) -> Any:
+    """An entry of a CSV file that a spreadsheet shows and does not run.
+
+    Spreadsheets take texts that begin with ``=``, ``+``, ``-`` or ``@`` for formulas, which can
+    call programs; an apostrophe before them makes them texts. Numbers and single signs stay.
+    """
+    if not isinstance(value, str) or len(value) < 2 or value[0] not in "=+-@\t\r":
+        return value
+    try:
+        float(value)
+    except ValueError:
+        return f"'{value}"
+    return value
+
+
 class TableWriter:
     """A file that grows: parts of a table with the same columns, one after the other.
 
     Use it as a context; nothing is kept in memory but the part that is written. Rows go to a
-    file beside it (``.part``), which takes its name when all went well.
+    file beside it, which takes its name when all went well.
     """
 
     def __init__(self, path: Path) -> None:
         self.path, self.kind = path, check_writable(path)
         if self.kind not in GROWING:
             raise DataError(
-                f"{path.name}: a file that is written part by part is one of CSV, TSV, Parquet and "
-                f"Arrow; {self.kind} files are written at once."
+                f"{path.name}: only CSV, TSV, Parquet and Arrow files can be written in parts; "
+                f"{self.kind} files are written at once."
             )
-        special = path.exists() and not path.is_file()  # a pipe or a device keeps its name
-        self.part = path if special else path.with_name(path.name + ".part")
-        self._file: Any = None
+        self._open = ExitStack()
         self._writer: Any = None
         self._schema: Any = None
 
@@ -72,26 +86,36 @@ class TableWriter:
         plain = {name: np.asarray(values).tolist() for name, values in columns.items()}
         if self.kind in ("csv", "tsv"):
             if self._writer is None:
-                opener = OPENERS.get(self.path.suffix.lower(), open)
-                self._file = opener(self.part, "wt", encoding="utf-8", newline="")
-                self._writer = csv.writer(self._file, delimiter="," if self.kind == "csv" else "\t")
-                self._writer.writerow(plain)
-            self._writer.writerows(zip(*plain.values(), strict=True))
+                self._writer = self._text_writer()
+                self._writer.writerow(map(without_formula, plain))
+            self._writer.writerows(
+                map(without_formula, row) for row in zip(*plain.values(), strict=True)
+            )
             return
-        pa = import_pyarrow(self.path)
-        table = pa.table(plain, schema=self._schema)
+        table = import_pyarrow(self.path).table(plain, schema=self._schema)
         if self._writer is None:
             self._schema = table.schema
-            if self.kind == "parquet":
-                import pyarrow.parquet  # type: ignore[import-untyped]
-
-                self._writer = pyarrow.parquet.ParquetWriter(self.part, table.schema)
-            else:
-                import pyarrow.ipc  # type: ignore[import-untyped]
-
-                self._file = pa.OSFile(str(self.part), "wb")
-                self._writer = pyarrow.ipc.new_file(self._file, table.schema)
+            self._writer = self._arrow_writer()
         self._writer.write_table(table)
+
+    def _text_writer(self) -> Any:
+        part = self._open.enter_context(replacing(self.path))
+        opener = OPENERS.get(self.path.suffix.lower(), open)
+        file = self._open.enter_context(opener(part, "wt", encoding="utf-8", newline=""))
+        return csv.writer(file, delimiter="," if self.kind == "csv" else "\t")
+
+    def _arrow_writer(self) -> Any:
+        part = self._open.enter_context(replacing(self.path))
+        if self.kind == "parquet":
+            import pyarrow.parquet  # type: ignore[import-untyped]
+
+            writer = pyarrow.parquet.ParquetWriter(part, self._schema)
+        else:
+            import pyarrow.ipc  # type: ignore[import-untyped]
+
+            file = self._open.enter_context(pyarrow.OSFile(str(part), "wb"))
+            writer = pyarrow.ipc.new_file(file, self._schema)
+        return self._open.enter_context(writer)
 
     def __exit__(
         self,
@@ -99,14 +123,8 @@ class TableWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for part in (self._writer, self._file):
-            if hasattr(part, "close"):
-                part.close()
-        if self.part != self.path and self.part.exists():
-            if error is None:
-                self.part.replace(self.path)
-            else:
-                self.part.unlink()
+        # Whatever goes wrong, also in closing, the old file stays.
+        self._open.__exit__(kind, error, trace)
 
 
 def write_columns(columns: Columns, path: Path) -> None:
@@ -118,7 +136,8 @@ def write_columns(columns: Columns, path: Path) -> None:
         return
     plain = {name: np.asarray(values).tolist() for name, values in columns.items()}
     if kind == "json":
-        path.write_text(json.dumps(plain), encoding="utf-8")
+        write_atomically(path, json.dumps(plain))
     else:
         arrays: dict[str, Any] = {name: np.asarray(values) for name, values in plain.items()}
-        np.savez_compressed(path, **arrays)
+        with replacing(path) as part, open(part, "wb") as file:
+            np.savez_compressed(file, **arrays)

@@ -95,9 +95,9 @@ class FeatureCorrelation(Weighting):
     """Weights in proportion to the absolute correlation of each feature with the target.
 
     For kernels of rank one, ``K_k(x, z) = u_k(x) u_k(z)``: ``mu_k ~ |corr(u_k, y)|`` (Rostamizadeh
-    2010, section 2.2). `Align` gives the square, which differs more from feature to feature. With
-    several outputs or classes the weight is the root of the alignment with all of them, which for a
-    single one is the absolute correlation.
+    2010, section 2.2). `Align` gives its square, which varies more between features. With several
+    outputs or classes the weight is the root of the alignment with all of them, which for a single
+    output is the absolute correlation.
 
     Only for banks whose kernels have one feature each, such as ``per_feature(Linear())`` and
     ``per_ngram``.
@@ -124,14 +124,14 @@ class FeatureCorrelation(Weighting):
             raise ValueError(
                 "FeatureCorrelation (weighting='correlation') needs a bank whose kernels have one "
                 "feature each, such as mk.per_feature(mk.Linear()) or mk.per_ngram(...); got the "
-                f"kernels {named}. Use weighting='align', which takes any kernels."
+                f"kernels {named}. Use weighting='align', which works with any kernels."
             )
         summary = summary_for(self, grams, target, summary)
         return _or_uniform(np.sqrt(np.maximum(summary.alignments, 0.0)), grams)
 
 
 class AlignF(Weighting):
-    """Alignment maximisation (`alignf`): the combination that is best aligned with the target.
+    """Alignment maximisation (`alignf`): the combination best aligned with the target.
 
     Solves ``min_{v >= 0} v'Mv - 2 v'a`` (Cortes et al. 2012, Proposition 9) by non-negative least
     squares, so zeros are exact. If kernels repeat or are linearly dependent, several combinations
@@ -142,7 +142,7 @@ class AlignF(Weighting):
     ----------
     signed : bool, default=False
         Whether weights may be negative: the closed form ``mu ~ M^-1 a`` (Proposition 8). The
-        combination need not be positive semidefinite; a warning is given if it is not. If M is
+        combination need not be positive semidefinite; you get a warning if it is not. If M is
         nearly singular, the weights come from a factorisation of the kernels themselves, which
         resolves twice as many digits (:mod:`multikernel.weighting.signed_alignment`).
 

@@ -37,12 +37,12 @@ MIN_SAMPLES = 20
 class LeaveOneOut(Weighting):
     """Weights that minimise the leave-one-out error of kernel ridge regression.
 
-    The squared error at every sample is that of the function trained without it, computed exactly
-    and for all samples from one factorisation. Classifiers use the labels -1 and +1 as targets;
-    several outputs or classes share the weights, and their squared errors are added.
+    The error of each sample is that of the function trained without it. All errors are computed
+    exactly from a single factorisation. Classifiers use the labels -1 and +1 as targets; several
+    outputs or classes share the weights, and their squared errors are added.
 
-    The weights are not normalised: they include the ridge constant, so that ``alpha=1`` (or
-    ``C=1``) is the value that leave-one-out chooses.
+    The weights are not normalised: they include the ridge constant, so ``alpha=1`` (or ``C=1``) is
+    the value that leave-one-out chooses.
 
     Parameters
     ----------
@@ -68,10 +68,10 @@ class LeaveOneOut(Weighting):
     entry of its projected gradient with respect to logarithms of the weights
     (``projected_gradient``), the number of factorisations of the whole matrix, and the shrinkage.
 
-    A sample of weight two counts as two equal samples, of which one is left out while the other
-    stays. If many samples have a copy, the error is that of predicting copies, and the weights
-    become large. Remove copies that new samples will not have, and divide sample weights that are
-    not counts by their maximum.
+    A sample of weight two counts as two equal samples; when one is left out, the other stays. If
+    many samples have a copy, the error is that of predicting copies, and the weights become large.
+    Remove copies if new samples will not be copies of training samples, and divide sample weights
+    that are not counts by their maximum.
 
     Examples
     --------

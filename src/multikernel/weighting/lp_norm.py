@@ -52,8 +52,8 @@ class LpNorm(JointWeighting):
     tol : float, default=1e-3
         Relative duality gap at which the solver stops.
     max_iter : int, default=500
-        Limit on training runs, Newton steps or iterations of L-BFGS; times n / 40, but at least 10,
-        on steps of chunking.
+        Limit on training runs, Newton steps or iterations of L-BFGS; for chunking, the limit on
+        steps is this times n / 40 (at least 10).
     solver : {"auto", "alternation", "cutting-planes", "interior-point", "lbfgs", "primal", \
             "chunking", "cutting-planes-wrapper", "cutting-planes-chunking"}, default="auto"
         - ``"alternation"`` trains the predictor and updates the weights in turns; any p.
@@ -75,18 +75,17 @@ class LpNorm(JointWeighting):
         - ``"auto"`` uses cutting planes below p = 2 (with more than 1,250 kernels: below 4/3), the
           alternation between these limits, and the interior-point method above 2; from 5,000
           samples on, with at least 50 samples per column and output, the primal method for
-          piecewise linear losses and for p above 2. It never uses
-          the others: L-BFGS can be faster with the logistic loss, the rest were slower in our
-          measurements. At p = 1 with kernels of rank one, one
-          output and the hinge, epsilon-insensitive or squared loss, the predictor is a sparse
-          linear function; ``"auto"`` then solves linear programs or least squares over a growing
-          set of features.
+          piecewise linear losses and for p above 2. It never uses the other solvers: L-BFGS can be
+          faster with the logistic loss, and the rest were slower in our measurements. At p = 1 with
+          kernels of rank one, one output and the hinge, epsilon-insensitive or squared loss, the
+          predictor is a sparse linear function; ``"auto"`` then solves linear programs or least
+          squares over a growing set of features.
     squared : bool, default=True
         With False the norm is not squared: ``min 1/2 (sum_k ||w_k||^p)^(1/p) + loss``, the group
-        lasso if p = 1. The two problems have the same solutions, for other costs: the solution of
-        the squared norm with C solves the unsquared one with ``C / (2 W)``, where ``W =
-        ||w||_{2,p}``. A few problems of the squared norm give the solution for the C that was
-        asked for, with its own duality gap; ``history_`` has one entry for each, with
+        lasso if p = 1. The two problems have the same solutions for different costs: the solution
+        of the squared norm with C solves the unsquared one with ``C / (2 W)``, where ``W =
+        ||w||_{2,p}``. The solver finds the solution for the given C by solving a few problems with
+        the squared norm, and states its own duality gap; ``history_`` has one entry for each, with
         ``cost_factor``, the ratio of its C to that of the unsquared norm. If C is too small to pay
         for any predictor but a constant, all kernel weights are zero.
 
@@ -136,9 +135,9 @@ class LpNorm(JointWeighting):
         """
         if not abs(q) >= 1:
             raise ValueError(
-                f"LpNorm.from_theta_norm: q must be at least 1 (block norms p from 1 to 2), or at "
+                "LpNorm.from_theta_norm: q must be at least 1 (block norms p from 1 to 2), or at "
                 f"most -1 (block norms p above 2); got {q!r}. Its block norm 2 q / (q + 1) would "
-                "be below 1, which is no norm."
+                "be below 1, which is not a norm."
             )
         if np.isinf(q):
             return cls(2.0, **options)

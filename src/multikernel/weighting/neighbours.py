@@ -60,7 +60,7 @@ class NeighbourRule(Weighting):
         return normalised(kernel_weights), [{"optimality": optimality}]
 
     def solve(self, sums: NeighbourSums, norms: np.ndarray) -> tuple[np.ndarray, float]:
-        """Weights up to a factor, and how well they satisfy the conditions of the optimum."""
+        """Weights up to a factor, and how well they satisfy the optimality conditions."""
         raise NotImplementedError
 
     def _check(self, grams: Grams) -> None:
@@ -69,13 +69,13 @@ class NeighbourRule(Weighting):
             raise ValueError(f"{name}: n_neighbors must be a positive whole number; got {k!r}.")
         if grams.sample_weight is not None:
             raise ValueError(
-                f"{name} counts neighbours and has no place for sample_weight. Use "
+                f"{name} counts neighbours and does not support sample_weight. Use "
                 "weighting='statis', or fit without sample weights."
             )
 
 
 class FullNeighbours(NeighbourRule):
-    """Weights by the agreement of each kernel's rows between neighbours; all kernels take part.
+    """Weights that keep the rows of neighbouring samples alike; all kernels take part.
 
     The weights v solve ``max sum_ij (W_ij - w) <D_i(v), D_j(v)>`` over ``v >= 0, ||v||_2 = 1``,
     where ``W_ij`` counts the kernels in which samples i and j are neighbours, w is the mean of
@@ -121,8 +121,8 @@ class SparseNeighbours(NeighbourRule):
     convex quadratic program of the size of the bank, solved by non-negative least squares. Kernel k
     gets the weight ``v_k / ||K_k||``, so that the learned kernel is the minimiser.
 
-    Rows of a sum of unlike kernels are short, and so are their differences: the rule prefers
-    kernels that agree little with each other, noise among them.
+    Rows of a sum of dissimilar kernels are short, and so are their differences. The rule therefore
+    prefers kernels that agree little with each other, including noise.
 
     Parameters
     ----------

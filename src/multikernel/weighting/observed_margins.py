@@ -11,22 +11,23 @@ from .joint import JointWeighting
 
 
 class ObservedMargins(JointWeighting):
-    """Absent multiple kernel learning: a sample keeps its distance in the views that it has.
+    """Absent multiple kernel learning: the margin of a sample is measured in the views that it has.
 
     ``min 1/2 (sum_k ||w_k||^p)^(2/p) + sum_i C_i max(0, 1 + rho N_i - y_i f(x_i))`` with
-    ``N_i = sum ||w_k||`` over the kernels whose columns sample i has. A sample with few views meets
-    a shorter predictor, and a smaller decision value is enough for the same distance ``rho`` from
-    the boundary (Liu et al. 2015; the convex form with slack, its dual and the duality gap are in
+    ``N_i = sum ||w_k||`` over the kernels whose columns sample i has. For a sample with few views
+    only part of the predictor applies, so a smaller decision value is enough for the same distance
+    ``rho`` from the boundary (Liu et al. 2015; the convex form with slack, its dual and the duality
+    gap are in
     :mod:`multikernel.solvers.joint.observed_margins`). With ``margin=0`` it is :class:`LpNorm`.
 
-    It is what ``missing="absent"`` of :class:`MultiKernelClassifier` uses, with weights of its own
-    for every class.
+    ``missing="absent"`` of :class:`MultiKernelClassifier` uses this rule, with separate weights for
+    every class.
 
     Parameters
     ----------
     margin : float, default=0.1
-        rho, relative to half the distance of the class means in the best view; from 0, and below 1,
-        where no predictor keeps it as a rule.
+        rho, relative to half the distance of the class means in the best view. At least 0; usually
+        no predictor can keep a margin of 1 or more.
     p : float, default=2
         Exponent of the block norm, above 1 and at most 2; small values favour few views.
     tol : float, default=1e-3
@@ -66,13 +67,13 @@ class ObservedMargins(JointWeighting):
     def method(self, n_kernels: int) -> str:
         if not 0 <= self.margin < np.inf:
             raise ValueError(
-                f"ObservedMargins: margin must be a number from 0, below 1 as a rule; got "
+                "ObservedMargins: margin must be at least 0, and should be below 1; got "
                 f"{self.margin!r}."
             )
         if not 1 < self.p <= 2:
             raise ValueError(
-                f"ObservedMargins: p must be above 1 and at most 2; got {self.p!r}. For few views, "
-                "take p close to 1."
+                f"ObservedMargins: p must be above 1 and at most 2; got {self.p!r}. To select few "
+                "views, use p close to 1."
             )
         return "observed-margins"
 

@@ -26,7 +26,8 @@ class Statis(Weighting):
     centred alignments ``A_kl = <K_k, K_l> / (||K_k|| ||K_l||)``. Of all combinations it has the
     largest sum of squared alignments with the kernels, and that sum is the first eigenvalue. The
     alignment of kernel k with the consensus is proportional to ``v_k``, which is its weight:
-    kernels that agree with many others get large weights, a kernel unlike all others a small one.
+    kernels that agree with many others get large weights, and a kernel unlike all others gets a
+    small one.
 
     This is STATIS (Escoufier 1973; Lavit et al. 1994), used for kernels by Mariette and
     Villa-Vialaneix (2018), and :class:`Align` with the consensus in the place of the target. The

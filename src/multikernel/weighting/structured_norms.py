@@ -78,8 +78,8 @@ class HierarchicalNorm(JointWeighting):
     solver : {"auto", "alternation", "lbfgs"}, default="auto"
         ``"alternation"`` trains the predictor and updates the weights in turns; ``"auto"`` is the
         same. ``"lbfgs"``, for exponents above 1 and below infinity and the squared or logistic
-        loss, maximises the dual by a quasi-Newton method. It converges for any such exponents, also
-        where 2 lies between them.
+        loss, maximises the dual by a quasi-Newton method. It converges for all such exponents, even
+        if 2 lies between them.
 
     Examples
     --------

@@ -36,7 +36,7 @@ class Uniform(Weighting):
 
 
 class BestSingle(Weighting):
-    """All weight on the kernel with the best cross-validation score on the training sample.
+    """All weight on the kernel with the best cross-validated score on the training sample.
 
     Every kernel is tried alone with the learner of the estimator; centring and normalisation are
     computed within each training fold. In a tie the first kernel of the bank is chosen.

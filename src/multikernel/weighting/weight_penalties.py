@@ -17,7 +17,7 @@ class L2Ball(JointWeighting):
     """Kernel weights in a ball around given weights ("l2-krr" of Cortes et al. 2009).
 
     Minimises the learner's objective over ``{mu >= 0, ||mu - mu_0||_q <= radius}``. The weights are
-    at least ``mu_0``, and not sparse.
+    at least ``mu_0`` and not sparse.
 
     Parameters
     ----------

@@ -145,5 +145,5 @@ def test_given_matrices_have_no_features(rng):
     A = rng.standard_normal((20, 3))
     bank = mk.precomputed([A @ A.T])
     X = mk.sample_ids(20)
-    with pytest.raises(ValueError, match="matrix of given values"):
+    with pytest.raises(ValueError, match="is a precomputed matrix"):
         make_features(plan(bank, X), X, mk.Nystroem(rank=5))

@@ -101,7 +101,7 @@ def find_device(name: str) -> Device:
     kind, _, number = name.partition(":")
     if kind not in ("cpu", "cuda") or (number and not number.isdigit()):
         raise ValueError(
-            f"device must be 'cpu', 'cuda', or a number of a card such as 'cuda:1'; got {name!r}."
+            f"device must be 'cpu', 'cuda', or a numbered GPU such as 'cuda:1'; got {name!r}."
         )
     if kind == "cpu":
         return Device("cpu")
@@ -109,7 +109,8 @@ def find_device(name: str) -> Device:
         built = "was built without CUDA" if torch.version.cuda is None else "finds no GPU"
         raise DeviceError(
             f"device={name!r} needs an NVIDIA GPU, but torch {torch.__version__} {built}. Use "
-            "device=None for the processor, or install torch for CUDA and a driver."
+            "device=None to compute on the CPU, or install a CUDA build of torch and an NVIDIA "
+            "driver."
         )
     count = torch.cuda.device_count()
     if number and int(number) >= count:
@@ -119,12 +120,12 @@ def find_device(name: str) -> Device:
         raise DeviceError(
             f"device={name!r} is a {torch.cuda.get_device_name(name)} of compute capability "
             f"{found[0]}.{found[1]}; {OLDEST_CAPABILITY[0]}.{OLDEST_CAPABILITY[1]} or newer is "
-            "needed. Use device=None for the processor."
+            "needed. Use device=None to compute on the CPU."
         )
     if importlib.util.find_spec("triton") is None:
         raise ImportError(
-            f"device={name!r} needs triton, which is not installed. Install it with "
-            "pip install 'multikernel[gpu]', or use device=None for the processor."
+            f"device={name!r} needs triton, which is not installed. Install it with pip install "
+            "'multikernel[gpu]', or use device=None to compute on the CPU."
         )
     return Device(name if number else f"cuda:{torch.cuda.current_device()}")
 

@@ -57,7 +57,8 @@ class Nystroem(Approximation):
     ----------
     rank : int or None, default=None
         The number of landmarks for the kernels on the same columns; each of these kernels gets up
-        to so many features. None aims at 2,000 features in all, or 4,000 for more than 50 columns.
+        to that many features. None aims at 2,000 features in all, or 4,000 for more than 50
+        columns.
     random_state : int, default=0
         Seed of the choice of landmarks.
 
@@ -65,10 +66,11 @@ class Nystroem(Approximation):
     --------
     >>> import numpy as np
     >>> import multikernel as mk
-    >>> X = np.random.default_rng(0).standard_normal((2000, 3))
+    >>> X = np.random.default_rng(0).standard_normal((500, 3))
     >>> y = np.sin(2 * X[:, 0]) * X[:, 1]
-    >>> model = mk.MultiKernelRegressor(approximation=mk.Nystroem(rank=300)).fit(X, y)
-    >>> round(model.score(X, y), 3)
+    >>> way = mk.Nystroem(rank=200)
+    >>> model = mk.MultiKernelRegressor(mk.gaussians([0.1, 1.0]), approximation=way).fit(X, y)
+    >>> round(model.score(X, y), 2)
     1.0
     """
 
@@ -82,7 +84,7 @@ class Nystroem(Approximation):
 
 
 class RandomFeatures(Approximation):
-    """Features drawn at random, before any sample is seen.
+    """Random features, drawn before any sample is seen.
 
     Kernels of ``x - z`` (Gaussian, Laplacian, exponential, Matern, rational quadratic) get cosines
     and sines of random frequencies, orthogonal to each other where the kernel allows it.
@@ -100,7 +102,7 @@ class RandomFeatures(Approximation):
     --------
     >>> import numpy as np
     >>> import multikernel as mk
-    >>> X = np.random.default_rng(0).standard_normal((2000, 3))
+    >>> X = np.random.default_rng(0).standard_normal((500, 3))
     >>> y = np.sin(2 * X[:, 0]) * X[:, 1]
     >>> way = mk.RandomFeatures(n_features=200)
     >>> model = mk.MultiKernelRegressor(mk.gaussians([0.1, 1.0]), approximation=way).fit(X, y)

@@ -141,8 +141,8 @@ def make_features(
             positions.append(part.positions)
         elif part.kind == "given":
             raise ValueError(
-                "kernels='precomputed' holds kernel values and no inputs, from which features "
-                "could be made. Use approximation=None, or kernels that are functions of X."
+                "kernels='precomputed' holds kernel values but no inputs to compute features "
+                "from. Use approximation=None, or kernels that are functions of X."
             )
         else:
             kernels += zip(part.positions.tolist(), part.kernels, strict=True)
@@ -167,10 +167,10 @@ def _refuse_too_many(parts: Sequence[FeaturePart]) -> None:
     exact = sum(sum(part.widths) for part in parts if part.kind == SinglePart.kind)
     if exact > MAX_EXACT_FEATURES:
         raise ValueError(
-            f"{exact} kernels of one feature each are more than the {MAX_EXACT_FEATURES} whose "
-            "products are summed with approximation=...: use approximation=None, which serves them "
-            "in time proportional to the non-zero entries, or fewer kernels (top= of "
-            "mk.per_ngram, columns= of mk.per_feature)."
+            f"{exact} kernels with one feature each exceed the limit of {MAX_EXACT_FEATURES} with "
+            "approximation=...: use approximation=None, which takes time proportional to the "
+            "non-zero entries, or fewer kernels (top= of mk.per_ngram, columns= of "
+            "mk.per_feature)."
         )
 
 
@@ -190,13 +190,14 @@ def _by_landmarks(
     for at, kernel in kernels:
         if isinstance(kernel, Precomputed):
             raise ValueError(
-                f"Kernel {plan.names[at]!r} is a matrix of given values: it has no features for "
-                "samples outside of it. Use approximation=None."
+                f"Kernel {plan.names[at]!r} is a precomputed matrix and has no features for "
+                "samples outside it. Use approximation=None."
             )
         if not kernel.is_psd:
             raise ValueError(
                 f"Kernel {plan.names[at]!r} is not known to be positive semidefinite, so it has no "
-                "features. Leave it out, promise psd=True (mk.Callable), or use approximation=None."
+                "features. Leave it out, declare psd=True (mk.Callable), or use "
+                "approximation=None."
             )
         rest.append((at, kernel))
     rank = approximation.rank
@@ -304,9 +305,9 @@ def _at_random(
             groups.setdefault((kernel.columns, kernel.scaling), []).append((at, kernel))
         else:
             raise ValueError(
-                f"Kernel {plan.names[at]!r} has no random features: these are for Gaussian, "
+                f"Kernel {plan.names[at]!r} has no random features; they exist for Gaussian, "
                 "Laplacian, Exponential, Matern, RationalQuadratic, Polynomial (coef0 >= 0) and "
-                "Linear kernels. Use approximation=mk.Nystroem(rank=...), which serves every "
+                "Linear kernels. Use approximation=mk.Nystroem(rank=...), which works with every "
                 "positive semidefinite kernel, or leave this one out."
             )
     for number, members in enumerate(groups.values()):

@@ -76,15 +76,15 @@ class EditSimilarity(SequenceKernel):
             change, substitute = self.costs
         except (TypeError, ValueError):
             raise ValueError(
-                "EditSimilarity: costs must be two numbers, of an insertion or deletion and of a "
-                f"substitution (one cost for both ways, or d would not be symmetric); "
-                f"got {self.costs!r}."
+                "EditSimilarity: costs must be two numbers: the cost of an insertion or deletion "
+                "(one number for both, or d would not be symmetric) and the cost of a "
+                f"substitution; got {self.costs!r}."
             ) from None
         check_number("EditSimilarity", "costs[0]", change, positive=True, whole=True)
         check_number("EditSimilarity", "costs[1]", substitute, positive=True, whole=True)
         object.__setattr__(self, "costs", (int(change), int(substitute)))
         if self.distance == "damerau" and self.costs != (1, 1):
-            raise ValueError("EditSimilarity: costs go with distance='levenshtein' only.")
+            raise ValueError("EditSimilarity: costs can be set only with distance='levenshtein'.")
 
     @property
     def shortest(self) -> int:
@@ -99,8 +99,8 @@ class EditSimilarity(SequenceKernel):
             return super().__call__(X, Z)
         if Z is not None and Z is not X:
             raise ValueError(
-                f"{self!r} is repaired on a training sample. Write K = kernel.adapt(X_train), "
-                "then K(X, Z); estimators do that in fit."
+                f"{self!r} is repaired on a training sample. Use K = kernel.adapt(X_train), then "
+                "K(X, Z); estimators do this in fit."
             )
         return self.adapt(X)(X)
 
@@ -136,8 +136,7 @@ class EditSimilarity(SequenceKernel):
             from rapidfuzz.distance import DamerauLevenshtein, Levenshtein
         except ImportError as error:
             raise ImportError(
-                "EditSimilarity computes distances with rapidfuzz: "
-                "pip install 'multikernel[sequences]'."
+                "EditSimilarity needs rapidfuzz: pip install 'multikernel[sequences]'."
             ) from error
         scorers = {"levenshtein": Levenshtein, "damerau": DamerauLevenshtein}
         return process, scorers[self.distance].distance

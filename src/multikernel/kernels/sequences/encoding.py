@@ -149,11 +149,14 @@ def is_tokens(cell: Any) -> bool:
 def _what_is_wrong(cell: Any, row: int, who: str) -> str:
     missing = cell is None or (isinstance(cell, float) and np.isnan(cell))
     if missing:
-        return f"{who}: row {row} is missing ({cell!r}). Drop it, or let it be the empty string ''."
+        return (
+            f"{who}: row {row} is missing ({cell!r}). Drop it, or replace it with the empty string "
+            "''."
+        )
     hint = "Decode it first, for example with .decode()." if isinstance(cell, bytes) else ""
     return (
-        f"{who}: a kernel on sequences reads strings or lists of strings; row {row} holds "
-        f"{cell!r} of type {type(cell).__name__}. {hint}"
+        f"{who}: a sequence kernel reads strings or lists of strings; row {row} holds {cell!r} of "
+        f"type {type(cell).__name__}. {hint}"
     ).rstrip()
 
 

@@ -48,8 +48,8 @@ class PerNgram(Open):
         grams = [tuple(symbols[c] for c in x.codes[p : p + n].tolist()) for p in at[first].tolist()]
         if not grams:
             raise ValueError(
-                f"per_ngram: no sequence of the training sample has {n} {unit}s, so "
-                "there is no n-gram to make a kernel of."
+                f"per_ngram: no sequence of the training sample has {n} {unit}s, so there are no "
+                "n-grams to make kernels from."
             )
         order = sorted(range(count), key=lambda u: (-totals[u], grams[u]))[: self.top]
         return Ngrams(self.spectrum, tuple(grams[u] for u in order))

@@ -123,9 +123,9 @@ class LocalityImproved(SequenceKernel):
     half : int, default=3
         Positions on each side of the middle of a window, at most 7.
     inner : int, default=3
-        How many letters of a window are seen together.
+        Number of letters of a window that are considered together.
     outer : int, default=1
-        How many windows are seen together.
+        Number of windows that are considered together.
     unit, alphabet, ignore_case, columns
         As in :class:`Spectrum`. Unknown letters match nothing.
 
@@ -147,8 +147,8 @@ class LocalityImproved(SequenceKernel):
             check_number("LocalityImproved", "half", self.half, positive=True, whole=True)
         if self.half > 7:
             raise ValueError(
-                f"LocalityImproved: half must be at most 7 (windows of 15 letters); "
-                f"got {self.half!r}. WeightedDegree serves longer ranges."
+                "LocalityImproved: half must be at most 7 (windows of 15 letters); got "
+                f"{self.half!r}. Use WeightedDegree for longer ranges."
             )
         check_number("LocalityImproved", "inner", self.inner, positive=True, whole=True)
         check_number("LocalityImproved", "outer", self.outer, positive=True, whole=True)
@@ -194,8 +194,8 @@ class Oligo(SequenceKernel):
 
     ``K(x, z) = sqrt(pi) sigma sum_u sum_{p in u(x)} sum_{q in u(z)} exp(-(p - q)^2 / (4 sigma^2))``
     over all k-mers u, where u(x) are the positions of u in x (Meinicke, Tech, Morgenstern & Merkl
-    2004). Sigma leads from the weighted degree kernel, which wants equal positions, to the
-    spectrum kernel, which does not look at them.
+    2004). Small sigma gives a kernel like the weighted degree kernel, which requires equal
+    positions; large sigma gives one like the spectrum kernel, which ignores positions.
 
     Parameters
     ----------

@@ -19,8 +19,8 @@ class Rational(SequenceKernel):
     """The rational kernel ``K(x, z) = sum_w T(x, w) T(z, w)`` of a weighted transducer T.
 
     Positive semidefinite for any T (Cortes, Haffner & Mohri 2004). A pair takes
-    ``|x| |z|`` steps times the number of moves of ``T o T^-1``: this is the general machine, and
-    the kernels that have a class of their own are much faster.
+    ``|x| |z|`` steps times the number of moves of ``T o T^-1``: this is the general case, and
+    kernels that have their own class are much faster.
 
     Parameters
     ----------
@@ -29,14 +29,14 @@ class Rational(SequenceKernel):
         How weights of paths are added up. Logarithms neither overflow nor vanish; they need
         weights that are not negative.
     normalized : bool, default=False
-        ``K(x, z) / sqrt(K(x, x) K(z, z))``, taken before logarithms are left; 0 where a sequence
-        has no accepting path.
+        ``K(x, z) / sqrt(K(x, x) K(z, z))``, computed in logarithms; 0 where a sequence has no
+        accepting path.
     unit, ignore_case, columns
         As in :class:`Spectrum`.
     alphabet : {"dna", "rna", "protein"}, str, sequence of str or None, default=None
-        The known symbols. Unknown ones are read by ``ANY``, and never written. None knows all
-        that occur and all that the transducer names; with ``OTHER`` or ``ANY`` on the output side
-        the size of the alphabet is part of the kernel, and it must be given.
+        The known symbols. Unknown ones are read by ``ANY``, and never written. None stands for all
+        symbols that occur or that the transducer names; with ``OTHER`` or ``ANY`` on the output
+        side the kernel depends on the size of the alphabet, which must then be given.
 
     Examples
     --------
@@ -60,20 +60,20 @@ class Rational(SequenceKernel):
         weights = [arc[4] for arc in T.arcs] + [w for _, w in (*T.initial, *T.final)]
         if self.semiring == "log" and min(weights) < 0:
             raise ValueError(
-                f"Rational: semiring='log' needs weights that are not negative; {T!r} has "
-                f"{min(weights):g}. Use semiring='real'."
+                f"Rational: semiring='log' needs non-negative weights; {T!r} has {min(weights):g}. "
+                "Use semiring='real'."
             )
         if self.alphabet is None and any(arc[3] in ("<other>", "<any>") for arc in T.arcs):
             raise ValueError(
-                f"Rational: {T!r} writes symbols that it has not read, so that the size of the "
-                "alphabet is part of the kernel; give alphabet='dna', 'protein', or the letters."
+                f"Rational: {T!r} writes symbols that it has not read, so the kernel depends on "
+                "the size of the alphabet; pass alphabet='dna', 'protein', or the letters."
             )
         if self.alphabet is not None:
             strange = sorted(set(T.literals) - set(self.alphabet))
             if strange:
                 raise ValueError(
-                    f"Rational: {T!r} names {', '.join(map(repr, strange))}, which alphabet does "
-                    "not hold."
+                    f"Rational: {T!r} names {', '.join(map(repr, strange))}, which the alphabet "
+                    "does not contain."
                 )
 
     @property
@@ -155,7 +155,7 @@ def _closure(
         E[moves[e, 0], moves[e, 1]] += weight * ways
     if np.abs(np.linalg.eigvals(np.abs(E))).max() >= 1 - 1e-9:
         raise ValueError(
-            f"The rational kernel of {T!r} does not exist: a cycle of arcs that read nothing has "
-            "weights so large that the sum over paths diverges. Make them smaller."
+            f"The rational kernel of {T!r} is not defined: a cycle of arcs that read nothing has "
+            "weights so large that the sum over paths diverges. Use smaller weights."
         )
     return np.linalg.inv(np.eye(n_states) - E)

@@ -80,7 +80,7 @@ class Spectrum(FeatureKernel):
         How strings are read. A word is a maximal run of letters, digits and underscores, in lower
         case. Lists of tokens are read token by token in either case.
     alphabet : {"dna", "rna", "protein"}, str, sequence of str or None, default=None
-        The symbols that are known; k-mers with others do not count. None knows all.
+        The known symbols; k-mers with other symbols do not count. None accepts all symbols.
     ignore_case : bool, default=False
         Read ``a`` and ``A`` as the same letter.
     columns : str, int or None
@@ -125,7 +125,7 @@ class Spectrum(FeatureKernel):
 
 @dataclass(frozen=True, repr=False)
 class Mismatch(FeatureKernel):
-    """The mismatch kernel: k-mers count for all k-mers with at most m other letters.
+    """The mismatch kernel: a k-mer counts for all k-mers that differ from it in at most m letters.
 
     ``K(x, z) = sum_u c_u(x) c_u(z)`` over all ``|alphabet|^k`` k-mers u, where ``c_u(x)`` is the
     number of k-mers of x that differ from u in at most m places (Leslie, Eskin, Cohen, Weston &
@@ -139,7 +139,7 @@ class Mismatch(FeatureKernel):
     m : int, default=1
         Fewer than k.
     alphabet : {"dna", "rna", "protein"}, str or sequence of str, default="dna"
-        Its size enters the kernel, so that there must be one. Letters outside of it match nothing.
+        Required, because the kernel depends on its size. Letters outside it match nothing.
     unit, ignore_case, columns
         As in :class:`Spectrum`.
 
@@ -165,7 +165,7 @@ class Mismatch(FeatureKernel):
             raise ValueError(f"Mismatch: m must be less than k = {self.k}; got {self.m!r}.")
         if self.alphabet is None:
             raise ValueError(
-                "Mismatch: the size of the alphabet is part of the kernel; give alphabet='dna', "
+                "Mismatch: the kernel depends on the size of the alphabet; pass alphabet='dna', "
                 "'protein', or the letters."
             )
         object.__setattr__(self, "k", int(self.k))

@@ -85,8 +85,8 @@ class Table:
             if self.columns[j].dtype == object:
                 raise ValueError(
                     f"A kernel on vectors reads column {self._name(j)}, which holds "
-                    f"{_shown(self.columns[j])}. Give it the numeric columns with columns=..., and "
-                    "text to kernels on sequences."
+                    f"{_shown(self.columns[j])}. Select numeric columns with columns=..., and use "
+                    "sequence kernels for text."
                 )
         return check_array(np.column_stack([self.columns[j] for j in chosen]), input_name="X")
 

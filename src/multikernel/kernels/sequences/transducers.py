@@ -65,7 +65,7 @@ class Transducer:
     def __post_init__(self) -> None:
         arcs = tuple(_check_arc(arc) for arc in self.arcs)
         if not arcs:
-            raise ValueError("Transducer: arcs must hold at least one arc; got none.")
+            raise ValueError("Transducer: arcs must contain at least one arc; got none.")
         object.__setattr__(self, "arcs", arcs)
         for name in ("initial", "final"):
             object.__setattr__(self, name, _check_states(name, getattr(self, name), self.n_states))
@@ -123,9 +123,9 @@ class Transducer:
     # -- looking at it ----------------------------------------------------------------------------
 
     def outputs(self, x: Any, alphabet: Iterable[str] = ()) -> dict[Any, float]:
-        """Everything that is written for x, with its weight ``T(x, w)``.
+        """All outputs w for the input x, with their weights ``T(x, w)``.
 
-        For looking at small examples: every path is followed.
+        For small examples only: every path is followed.
 
         Parameters
         ----------

@@ -75,7 +75,7 @@ def check_partition(splits: Splits, n: int) -> None:
         if len(train) == 0 or np.intersect1d(train, test).size:
             raise ValueError(
                 f"Fold {fold} has no training samples, or some of them are also test samples. An "
-                "ensemble needs predictions at samples that were not used for training: use KFold "
+                "ensemble needs predictions for samples that were not used in training: use KFold "
                 "or StratifiedKFold."
             )
     if np.any(held != 1):

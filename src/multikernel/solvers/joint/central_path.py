@@ -15,7 +15,7 @@ from ...problem.regularisers import Regulariser
 from ..certificate import CertifiedIterate, centred_outputs, certify
 from .barriers import NoInnerPoint, inner_point, room
 from .newton_system import NewtonSystem
-from .training import Trained
+from .training import TrainingRun
 
 #: Factor of mu once the iterate is near the optimum of the barrier problem.
 BARRIER_SHRINK = 0.1
@@ -84,7 +84,7 @@ class CentralPath:
         return self._certify(theta, gram, coef, gram.matvec(coef), a)
 
     def certify_trained(
-        self, theta: np.ndarray, gram: CombinedGram, trained: Trained
+        self, theta: np.ndarray, gram: CombinedGram, trained: TrainingRun
     ) -> CertifiedIterate:
         """The same with the products that are known."""
         return self._certify(theta, gram, trained.coef, trained.values, trained.a)

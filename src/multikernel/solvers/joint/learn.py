@@ -172,11 +172,11 @@ def warn_of_identity(grams: Grams, found: Found, summary: Summary, norm: float) 
         order = np.argsort(-np.abs(found.kernel_weights), kind="stable")[:3]
         named = ", ".join(repr(grams.names[k]) for k in order if found.kernel_weights[k] != 0)
         warnings.warn(
-            "The learned kernel matrix is nearly the identity: every training sample is like "
-            "itself and unlike all others, so that predictions for new samples are close to a "
-            f"constant. The kernels with the largest weights are {named}. If their widths are too "
-            "small for the units of the columns, use scaling='standard', "
-            "mk.at_distances(...), which takes widths from the data, or smaller gammas.",
+            "The learned kernel matrix is nearly the identity: every training sample resembles "
+            "only itself, so predictions for new samples are close to a constant. The kernels "
+            f"with the largest weights are {named}. If their widths are too small for the units "
+            "of the columns, use scaling='standard', mk.at_distances(...), which takes widths "
+            "from the data, or smaller gammas.",
             UserWarning,
             stacklevel=6,
         )

@@ -219,11 +219,11 @@ def find_by_observed_margins(
     """
     if not isinstance(learner, SVM):
         raise TypeError(
-            f"{weighting!r} measures margins, which the hinge loss has; got "
-            f"{type(learner).__name__}. Use loss='hinge' with a number C."
+            f"{weighting!r} measures margins and needs the hinge loss; got "
+            f"{type(learner).__name__}. Use loss='hinge' with a number for C."
         )
     if target.Y.shape[1] != 1:
-        raise ValueError(f"{weighting!r} takes one output at a time; got {target.Y.shape[1]}.")
+        raise ValueError(f"{weighting!r} handles one output at a time; got {target.Y.shape[1]}.")
     y, C = target.Y[:, 0], learner.costs(target)
     has = weighting.samples_with(grams)
     rho = weighting.margin * largest_margin(grams, y, C, has)

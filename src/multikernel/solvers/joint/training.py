@@ -13,7 +13,7 @@ from ...problem import Target
 from ..certificate import CertifiedIterate, Report
 
 
-class Trained(NamedTuple):
+class TrainingRun(NamedTuple):
     """Coefficients (n, t) of a predictor, ``K coef`` and ``a_k = coef' K_k coef``."""
 
     coef: np.ndarray
@@ -31,7 +31,7 @@ def train_at(
     report: Report | None,
     *,
     multiply: bool = False,
-) -> Trained:
+) -> TrainingRun:
     """The predictor at these kernel weights, from the journal or trained.
 
     ``multiply`` computes ``K coef`` even if the learner has done so.
@@ -44,7 +44,7 @@ def train_at(
             values = gram.matvec(coef)
         return {"coef": coef, "values": values, "a": grams.quadratic_forms(coef).sum(axis=1)}
 
-    return Trained(**recall(report, "train", (theta, start), train, ROUND))
+    return TrainingRun(**recall(report, "train", (theta, start), train, ROUND))
 
 
 def numbers_of(iterate: CertifiedIterate) -> dict[str, Any]:

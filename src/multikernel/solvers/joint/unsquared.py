@@ -77,8 +77,8 @@ def find_unsquared(
     """
     if isinstance(learner.loss, OneClass):
         raise ValueError(
-            "LpNorm(squared=False) needs a loss that can be multiplied by a factor; the one-class "
-            "loss fixes the sum of its coefficients. Use squared=True."
+            "LpNorm(squared=False) needs a loss that can be rescaled; the one-class loss cannot, "
+            "because it fixes the sum of its coefficients. Use squared=True."
         )
     rule = regulariser_of(weighting, grams, target)
     squared = clone(weighting).set_params(squared=True, tol=INNER_TOLERANCE * weighting.tol)

@@ -23,7 +23,7 @@ from ...problem.regularisers import Regulariser
 
 @dataclass(frozen=True)
 class ApproximationReport:
-    """What is known about the features of a fit, without a look at the exact kernels.
+    """What is known about the features of a fit without evaluating the exact kernels.
 
     Attributes
     ----------
@@ -67,7 +67,7 @@ class ApproximationReport:
 
 @dataclass(frozen=True)
 class ApproximationCertificate:
-    """Bounds of the optimum of the exact problem, from one pass over the exact kernels.
+    """Bounds on the optimum of the exact problem, from one pass over the exact kernels.
 
     Attributes
     ----------

@@ -192,8 +192,8 @@ def learn_by_passes(
     summary = grams.summary(target.Y, products=weighting.needs_products)
     if isinstance(weighting, LpNorm) and not weighting.squared:
         raise ValueError(
-            f"{weighting!r} with approximation=... needs loss='squared': in passes over rows other "
-            "losses are for squared norms. Use squared=True, or loss='squared'."
+            f"{weighting!r} with approximation=... needs loss='squared': in passes over rows, "
+            "other losses work only with squared norms. Use squared=True, or loss='squared'."
         )
     rule: Regulariser
     first: list[dict[str, Any]] = []
@@ -206,8 +206,8 @@ def learn_by_passes(
             rule = FixedWeights(theta)
             if np.any(theta < 0):
                 raise ValueError(
-                    f"{weighting!r} gives negative kernel weights, with which the learned kernel "
-                    "has no features. Use a rule with non-negative weights, or loss='squared'."
+                    f"{weighting!r} gives negative kernel weights, so the learned kernel has no "
+                    "features. Use a rule with non-negative weights, or loss='squared'."
                 )
     cost = float(learner.costs(Target(np.zeros((1, 1)), learner.kind))[0])
     gram = grams.combine(theta)

@@ -97,7 +97,7 @@ class SurveyOfChunk:
         X, y, sample_weight = chunk
         if y is None:
             raise ValueError(
-                "The rows have no target. Name its column when they are opened: "
+                "The rows have no target. Name the target column when opening them: "
                 "open_rows(source, target=...)."
             )
         omega = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)

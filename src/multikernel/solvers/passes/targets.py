@@ -49,7 +49,7 @@ class OutputColumns:
         found = 0 if Y.ndim == 1 else Y.shape[1]
         if found != self.n_outputs:
             raise ValueError(
-                f"y has {found or 1} output columns (shape {Y.shape}), earlier rows had "
+                f"y has {found or 1} output columns (shape {Y.shape}), but earlier rows had "
                 f"{self.n_outputs or 1}. All chunks need the same outputs."
             )
         return Y[:, None] if Y.ndim == 1 else Y, None

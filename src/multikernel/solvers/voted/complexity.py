@@ -255,7 +255,7 @@ def _given(how: Any, columns: KernelColumns) -> np.ndarray:
     if values.shape != (columns.p,) or not np.isfinite(values).all() or np.any(values < 0):
         raise ValueError(
             f"complexity must be one of {', '.join(map(repr, NAMES))}, or {columns.p} finite "
-            f"numbers that are not negative, one for each kernel; got {how!r}."
+            f"non-negative numbers, one for each kernel; got {how!r}."
         )
     return values
 
@@ -266,7 +266,7 @@ def _family(columns: KernelColumns, types: Sequence[type], name: str, what: str)
         columns,
         np.array(strange),
         f"has no such term: complexity={name!r} is for {what} only. Use 'auto', which compares "
-        "kernels of any kind, or give a vector",
+        "kernels of any kind, or pass a vector",
     )
     kernels: list[VectorKernel] = [k for k in columns.kernels if isinstance(k, VectorKernel)]
     return kernels
@@ -278,7 +278,7 @@ def _positive_diagonals(columns: KernelColumns, name: str) -> np.ndarray:
     _refuse(
         columns,
         diagonals.min(axis=1) < 0,
-        f"has a negative K(x, x), and complexity={name!r} is for positive semidefinite kernels. "
+        f"has a negative K(x, x), but complexity={name!r} needs positive semidefinite kernels. "
         "Use 'auto' or 'monte-carlo', which work with any kernel",
     )
     return diagonals

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from ..._threads import one_blas_thread
+from ..highs import change_rows_bounds
 from .simplex import DenseSimplex, SimplexBasis
 
 if TYPE_CHECKING:
@@ -244,7 +245,7 @@ class HighsMaster:
             if self.size:
                 rows = np.arange(self.first, self.first + self.size, dtype=np.int32)
                 bounds = self.limits / self.u
-                self.lp.changeRowsBounds(self.size, rows, -bounds, bounds)
+                change_rows_bounds(self.lp, rows, -bounds, bounds)
             if self._run():
                 break
         else:
