@@ -24,6 +24,11 @@ PINS: dict[str, tuple[str, ...]] = {
     "multimodal": ("scikit-multimodallearn==0.1.0", "cvxopt==1.3.3", *SHARED),
     # It calls scikit-learn by a keyword that versions from 1.8 on do not know.
     "snfpy": ("snfpy==0.2.2", "scikit-learn==1.5.2"),
+    # Not its extra "deep", whose torchvision may be a build for another torch.
+    "imml": (
+        *("imml==0.6.0", "lightning==2.6.6", "torch==2.13.0", "torch-geometric==2.8.1"),
+        "transformers==5.23.0",
+    ),
     "mklaren": ("mklaren==1.2", "cvxopt==1.3.3", *SHARED),
     # The library runs beside these (benchmarks.accuracy): its dependencies are added. Wheels of
     # XGBoost without CUDA exist for Linux and Windows.

@@ -268,8 +268,8 @@ def check_places(*files: Path | None, force: bool, tables: Path | None = None) -
     there = [str(path) for path in (*files, tables) if path is not None and path.is_file()]
     if there and not force:
         raise WouldReplaceError(
-            f"{' and '.join(there)} exist{'s' if len(there) == 1 else ''} already, and would be "
-            "replaced. Name another file, or add --force."
+            f"{' and '.join(there)} exist{'s' if len(there) == 1 else ''} already and would be "
+            "replaced. Choose another file, or add --force."
         )
 
 

@@ -146,9 +146,9 @@ def refuse_control_characters(what: str, text: str) -> None:
     if found is not None:
         around = text[max(found.start() - 20, 0) : found.end() + 20]
         raise DataError(
-            f"{what} holds the control character {found[0]!r} (in {around!r}), which is no text. "
-            "The file is damaged, or in another format or encoding than its name says; remove such "
-            "characters."
+            f"{what} holds the control character {found[0]!r} (in {around!r}), which is not text. "
+            "The file is damaged, or its format or encoding is not what its name says; remove "
+            "such characters."
         )
 
 
