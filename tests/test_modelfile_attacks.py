@@ -18,7 +18,8 @@ import numpy as np
 import pytest
 
 import multikernel as mk
-from multikernel.files import ModelFileError, archive
+from multikernel import _archive as archive
+from multikernel.files import ModelFileError
 
 X = np.random.default_rng(0).normal(size=(20, 2))
 Y = (X[:, 0] > 0).astype(int)
@@ -91,7 +92,7 @@ def test_bombs_with_sizes_that_lie_are_inflated_to_the_promised_size_only(model_
     model_file.write_bytes(data)
     tracemalloc.start()
     try:
-        with pytest.raises(ModelFileError, match=r"changed since it was written: bomb\.npy"):
+        with pytest.raises(ModelFileError, match=r"changed after it was written: bomb\.npy"):
             mk.load(model_file)
         assert tracemalloc.get_traced_memory()[1] < size / 10
     finally:

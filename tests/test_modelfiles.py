@@ -22,10 +22,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
 
 import multikernel as mk
+from multikernel import _archive as archive
 from multikernel import files
 from multikernel.estimators.voted import VotedKernelClassifier
 from multikernel.estimators.voted_search import VotedKernelClassifierCV
-from multikernel.files import ModelFileError, archive
+from multikernel.files import ModelFileError
 from multikernel.files.document import Reader, Writer
 from multikernel.files.types import ESTIMATORS, TYPES
 from multikernel.grams.planning import Part

@@ -148,7 +148,7 @@ def test_bad_input():
         alignment_study([mk.Gaussian(1.0)], X, y)
     with pytest.raises(ValueError, match="task must be 'classification'"):
         alignment_study(BANK, X, y, task="ranking")
-    with pytest.raises(ValueError, match="grid must be positive finite numbers"):
+    with pytest.raises(ValueError, match="grid must be one or more positive finite numbers"):
         alignment_study(BANK, X, y, grid=[0.0])
     with pytest.raises(ValueError, match="next fold leaves no samples"):
         alignment_study(BANK, X, y, grid=[1.0, 2.0], cv=KFold(2))

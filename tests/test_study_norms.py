@@ -138,7 +138,7 @@ def test_refusals(study):
         norm_study(BANK, X, y, held_out=1.0)
     with pytest.raises(ValueError, match=r"mk.precomputed\(K\)"):
         norm_study("precomputed", X, y)
-    with pytest.raises(ValueError, match="grid must be positive"):
+    with pytest.raises(ValueError, match="grid must be one or more positive"):
         norm_study(BANK, X, y, grid=[-1.0])
     with pytest.raises(ValueError, match="one of the sizes"):
         study.plot_weights(n=7)

@@ -1,4 +1,4 @@
-"""Small problems run on one thread.
+"""Threads: how many there may be, and one for small problems.
 
 On a busy machine, factorising a 300 x 300 matrix with two BLAS threads took 250 ms, with one 1 ms:
 the threads wait for each other in turns. A whole fit of 1,000 points made of such calls took 2.7 s
@@ -7,21 +7,123 @@ instead of 0.18.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+import multiprocessing
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import lru_cache
 from typing import Any
 
+from joblib import effective_n_jobs
+from joblib.parallel import get_active_backend
 from threadpoolctl import ThreadpoolController
 
 
+def count_threads(n_jobs: int | None) -> int:
+    """The number of threads that ``n_jobs`` asks for, as joblib counts.
+
+    A negative number stands for all cores that are free for this process: a worker of joblib keeps
+    to the share that it was given (``NUMBA_NUM_THREADS``), and a thread of joblib, or a worker of
+    multiprocessing or dask, is one of many already.
+    """
+    if n_jobs is None or n_jobs >= 0:
+        # joblib does not let workers of multiprocessing start workers; threads they may start.
+        in_worker = n_jobs is not None and n_jobs > 0 and multiprocessing.current_process().daemon
+        return int(n_jobs or 1) if in_worker else int(effective_n_jobs(n_jobs))
+    if multiprocessing.current_process().daemon:
+        return 1
+    share = os.environ.get("NUMBA_NUM_THREADS", "")
+    if not share.isdecimal():
+        share = "1" if get_active_backend()[0].nesting_level else ""
+    most = int(effective_n_jobs(n_jobs))
+    return max(min(most, int(share)), 1) if share else most
+
+
 @lru_cache(maxsize=1)
-def _controller() -> ThreadpoolController:
-    # Looking the libraries up takes milliseconds; they do not change once NumPy is imported.
-    return ThreadpoolController()
+def _libraries() -> tuple[list[Any], list[Any]]:
+    """BLAS libraries whose number of threads is one of the process, and of every thread."""
+    # Looking them up takes milliseconds; they do not change once NumPy is imported.
+    found = ThreadpoolController().select(user_api="blas").lib_controllers
+    found = [one for one in found if one.num_threads is not None]
+    own = [one for one in found if getattr(one, "threading_layer", "") == "openmp"]
+    return [one for one in found if one not in own], own
+
+
+def _set(library: Any, count: int) -> None:
+    # threadpoolctl lets one thread decide and ignores the others, even when they restore what was
+    # there before; here the threads agree among themselves.
+    release = getattr(library, "clear_controlling_thread", None)
+    if release is not None:
+        release(force=True)
+    library.set_num_threads(count)
+    if release is not None:
+        release(force=True)
+
+
+class _BlasLimit:
+    """One BLAS thread, as long as any thread of the process is in need of it.
+
+    The number is one of the whole process. If every thread restored what it had found, one that
+    came while another had set the limit would leave it behind.
+    """
+
+    def __init__(self) -> None:
+        self.lock = threading.Lock()
+        self.inside: dict[object, int] = {}  # one for every context, with its thread
+        self.before: list[int] | None = None
+        self.own = threading.local()
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        shared, own = _libraries()
+        outermost = getattr(self.own, "before", None) is None
+        mark = object()
+        try:  # an interrupt may come at any time, also in here
+            with self.lock:
+                self.inside[mark] = threading.get_ident()
+                if self.before is None:
+                    self.before = self._limit(shared)
+                if outermost:
+                    self.own.before = self._limit(own)
+            yield
+        finally:
+            with self.lock:
+                self.inside.pop(mark, None)
+                if not self.inside and self.before is not None:
+                    self._restore(shared, self.before)
+                    self.before = None
+                if outermost and getattr(self.own, "before", None) is not None:
+                    self._restore(own, self.own.before)
+                    self.own.before = None
+
+    @staticmethod
+    def _limit(libraries: list[Any]) -> list[int]:
+        before = [one.num_threads for one in libraries]
+        for one in libraries:
+            _set(one, 1)
+        return before
+
+    @staticmethod
+    def _restore(libraries: list[Any], before: list[int]) -> None:
+        for one, count in zip(libraries, before, strict=True):
+            _set(one, count)
+
+    def after_fork(self) -> None:
+        """Of all threads only this one is left."""
+        self.lock = threading.Lock()
+        this = threading.get_ident()
+        self.inside = {mark: thread for mark, thread in self.inside.items() if thread == this}
+        if not self.inside and self.before is not None:
+            self._restore(_libraries()[0], self.before)
+            self.before = None
+
+
+_limit = _BlasLimit()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_limit.after_fork)
 
 
 def one_blas_thread(size: int = 0, limit: int = 1000) -> AbstractContextManager[Any]:
     """A context in which BLAS uses a single thread, for matrices of up to ``limit`` rows."""
-    if size > limit:
-        return nullcontext()
-    return _controller().limit(limits=1, user_api="blas")
+    return nullcontext() if size > limit else _limit()

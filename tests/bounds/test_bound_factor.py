@@ -212,7 +212,7 @@ def test_block_norms_need_the_training_sample(matrices):
     model = mk.MultiKernelClassifier(mk.precomputed(K), "lp")
     with pytest.raises(Exception, match="not fitted"):
         b.learned_block_norms(model, ids)
-    with pytest.raises(ValueError, match=r"learned_block_norms needs the sample .* \(60 points\)"):
+    with pytest.raises(ValueError, match=r"learned_block_norms needs the sample .* \(60 samples\)"):
         b.learned_block_norms(model.fit(ids, y), ids[:50])
     with pytest.raises(TypeError, match=r"learned_block_norms needs a fitted .* got dict"):
         b.learned_block_norms({}, ids)

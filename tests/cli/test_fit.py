@@ -263,7 +263,7 @@ def test_predict_needs_the_columns_and_no_target(trained, tmp_path):
     assert answer("predict", model, path)["score"] is None
     del new["size"]
     write_csv(path, new)
-    assert "no column that the model was fitted on, 'size'" in fail("predict", model, path)
+    assert "The model needs the column 'size'" in fail("predict", model, path)
     new["size"] = ["1", "NA", "2", "3"]
     write_csv(path, new)
     assert "Column 'size' is missing in row 1 of new.csv" in fail("predict", model, path)

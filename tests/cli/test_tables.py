@@ -228,7 +228,7 @@ def test_a_model_without_fillings_refuses_new_gaps():
         encoder(Frame.of({"a": [np.nan]}))
     with pytest.raises(DataError, match="must hold numbers; it holds 'x'"):
         encoder(Frame.of({"a": ["x"]}))
-    with pytest.raises(DataError, match="no column that the model was fitted on, 'a'"):
+    with pytest.raises(DataError, match="The model needs the column 'a'"):
         encoder(Frame.of({"b": [1.0]}))
     with pytest.raises(DataError, match="infinite"):
         encoder(Frame.of({"a": [np.inf]}))

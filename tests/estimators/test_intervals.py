@@ -173,7 +173,7 @@ def test_outputs_weights_names_and_kernel_values():
         )
     with pytest.raises(ValueError, match=r"needs K\(x, x\) of new samples"):
         other.predict(seen, return_std=True)
-    with pytest.raises(NotFittedError, match="given kernel values"):
+    with pytest.raises(NotFittedError, match="fitted to kernel values"):
         pickle.loads(pickle.dumps(other)).predict_interval(seen)
 
 

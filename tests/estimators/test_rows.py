@@ -93,7 +93,7 @@ def test_progress_counts_rows(capsys, tmp_path):
     X, y = data()
     regressor(verbose=1).fit(open_rows(files(X, y, tmp_path), "y"))
     said = capsys.readouterr().out
-    assert "looking at the rows: 700 of 700 rows" in said
+    assert "reading the rows: 700 of 700 rows" in said
     assert "adding up: 700 of 700 rows" in said
 
 

@@ -219,7 +219,7 @@ def test_minus_one_and_one_are_refused_and_told_where_to_go(moons):
 
 def test_families_and_their_kernels(moons):
     X, y, _ = moons
-    with pytest.raises(ValueError, match=r"one kernel; got 3.*family='convex'"):
+    with pytest.raises(ValueError, match=r"single kernel; got 3.*family='convex'"):
         SpectralKernelClassifier(BANK).fit(X, y)
     with pytest.raises(TypeError, match=r"mk.precomputed\(matrices\)"):
         SpectralKernelClassifier("precomputed").fit(X, y)

@@ -351,7 +351,7 @@ def test_named_terms_on_polynomials(how):
 
 
 def test_penalties_that_leave_nothing_are_said():
-    with pytest.warns(UserWarning, match=r"No machine .* has a term.*times as large.*Lower"):
+    with pytest.warns(UserWarning, match=r"the vote has no terms.*times the largest.*Lower"):
         model = VotedKernelClassifier(mk.gaussians([1.0]), sparsity_penalty=10.0).fit(X, y)
     assert model.n_terms_ == 0 and model.objective_ == pytest.approx(1.0)
     assert len(model.support_) == 0 and model.support_kernels_ == []
@@ -365,10 +365,10 @@ def test_penalties_that_leave_nothing_are_said():
 
 def test_the_warning_knows_the_largest_penalty():
     bank, r = mk.gaussians([1.0]), [1.0]
-    with pytest.warns(UserWarning, match="has a term") as caught:
+    with pytest.warns(UserWarning, match="has no terms") as caught:
         VotedKernelClassifier(bank, r, 0.0, 10.0).fit(X, y)
     factor = float(str(caught[0].message).split("penalties are ")[1].split(" times")[0])
-    with pytest.warns(UserWarning, match="has a term"):
+    with pytest.warns(UserWarning, match="has no terms"):
         VotedKernelClassifier(bank, r, 0.0, 1.01 * 10.0 / factor).fit(X, y)
     assert VotedKernelClassifier(bank, r, 0.0, 0.99 * 10.0 / factor).fit(X, y).n_terms_ == 1
 
@@ -390,7 +390,7 @@ def test_verbose_speaks(capsys):
     ("options", "message"),
     [
         ({"complexity": "degrees"}, "'complexity' parameter"),
-        ({"complexity": [1.0, 2.0, 3.0]}, r"complexity must be.*2 finite numbers"),
+        ({"complexity": [1.0, 2.0, 3.0]}, r"complexity must be.*2 finite non-negative numbers"),
         ({"complexity": "degree"}, r"Gaussian\(gamma=0\.1\).*polynomials only"),
         ({"complexity_penalty": -1.0}, "'complexity_penalty' parameter"),
         ({"sparsity_penalty": np.nan}, "'sparsity_penalty' parameter"),

@@ -123,8 +123,8 @@ def test_a_class_missing_from_a_fold_is_never_predicted():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"complexity_penalties": []}, r"complexity_penalties must be finite.*got \[\]"),
-        ({"sparsity_penalties": [-1.0]}, "sparsity_penalties must be finite.*not negative"),
+        ({"complexity_penalties": []}, r"complexity_penalties .*one or more finite.*got \[\]"),
+        ({"sparsity_penalties": [-1.0]}, r"sparsity_penalties .*one or more finite non-negative"),
         ({"sparsity_penalties": ["a"]}, "sparsity_penalties must be"),
         ({"complexity_penalties": [0.0], "sparsity_penalties": [0.0]}, "both contain 0"),
         ({"complexity": "local", "local_radii": [0.0]}, "local_radii must be positive"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.utils.validation import check_is_fitted
 
+from .._threads import count_threads
 from ..grams.engines import build
 from ..grams.memory import MemoryBudget
 from ..grams.planning import Plan
@@ -53,7 +53,7 @@ def training_grams(estimator: Any, checked: Any) -> Grams:
         checked,
         budget=MemoryBudget.of(estimator.memory_budget),
         dtype=np.dtype(getattr(estimator, "dtype", None) or checked.dtype),
-        n_jobs=effective_n_jobs(estimator.n_jobs),
+        n_jobs=count_threads(estimator.n_jobs),
         symmetric=estimator._needs_symmetric_kernels,
     )
 

@@ -78,7 +78,7 @@ def common(
     """Learn how to combine kernels. Start with: [bold]multikernel demo[/]
 
     Results go to standard output, notes and progress to standard error. Exit codes: 0 success, 1
-    failure (the message says why), 2 invalid command or option, 130 interrupted.
+    failure (the message says why), 2 invalid command or option, 130 interrupted, 143 terminated.
     """
 
 

@@ -102,15 +102,15 @@ def alignments(
 ) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """The plan, the centred alignments (p, p) of the kernels, and theirs with the target (p,)."""
     import numpy as np
-    from joblib import effective_n_jobs
     from sklearn.preprocessing import label_binarize
 
+    from .._threads import count_threads
     from ..grams.memory import MemoryBudget
     from ..kernels.default_bank import default_bank
 
     chosen = default_bank(X) if kernels is None else kernels.adapt(X)
     plan = chosen.plan(X)
-    grams = plan.grams(X, budget=MemoryBudget.of(None), n_jobs=effective_n_jobs(n_jobs))
+    grams = plan.grams(X, budget=MemoryBudget.of(None), n_jobs=count_threads(n_jobs))
     Y = np.zeros((X.shape[0], 1))
     if problem.target is not None:
         y = problem.y

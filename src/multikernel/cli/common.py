@@ -6,6 +6,7 @@ import functools
 import json
 import os
 import shlex
+import signal
 import sys
 import threading
 import time
@@ -171,6 +172,27 @@ def plain(value: Any) -> Any:
     return str(value)
 
 
+class Terminated(BaseException):
+    """The process was asked to end by SIGTERM."""
+
+
+@contextmanager
+def ending_in_order() -> Iterator[None]:
+    """Let SIGTERM end the work as an interrupt does: nothing half-written is left behind."""
+
+    def end(number: int, frame: Any) -> None:
+        raise Terminated
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def command(function: F) -> F:
     """Turn expected errors into a message and an exit code, warnings into remarks.
 
@@ -181,13 +203,16 @@ def command(function: F) -> F:
     def run(*args: Any, **options: Any) -> None:
         out = Out(options.get("quiet", False), options.get("as_json", False))
         try:
-            with warnings.catch_warnings():
+            with ending_in_order(), warnings.catch_warnings():
                 warnings.simplefilter("always")
                 warnings.showwarning = functools.partial(_show_warning, out, set())
                 function(*args, **options)
         except KeyboardInterrupt:
             out.note("Interrupted.")
             raise typer.Exit(130) from None
+        except Terminated:
+            out.note("Terminated.")
+            raise typer.Exit(143) from None
         except BrokenPipeError:  # the reader of a pipe has seen enough
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None

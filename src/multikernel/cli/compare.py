@@ -10,6 +10,7 @@ import typer
 
 from . import options as o
 from .common import Out, check_places, command, write_report
+from .resuming import checkpoint_beside, telling_of
 
 
 @command
@@ -61,6 +62,7 @@ def compare(
     encoding: o.Encoding = None,
     seed: o.Seed = 0,
     jobs: o.Jobs = 1,
+    resume: o.Resume = False,
     force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
@@ -77,12 +79,14 @@ def compare(
 
     multikernel compare wine.csv -y kind -w uniform -w alignf --repeats 10 --out scores.csv
     """
+    from .._checkpoint import journal_in
     from . import leaderboard
     from .expressions import evaluate_weighting
     from .problem import load_problem
 
     say = Out(quiet, as_json)
     check_places(report, tables=out, force=force)
+    checkpoint = checkpoint_beside(say, out or report, resume, force)
     problem = load_problem(
         say,
         data,
@@ -105,7 +109,18 @@ def compare(
         say.note("Some columns hold text, so the scikit-learn models are left out.")
     elif baselines:
         methods += leaderboard.baselines(problem, seed, jobs)
-    with say.progress("Comparing", len(methods) * folds * repeats) as advance:
+    parts = {
+        "methods": [method.name for method in methods],
+        "kernels": kernels,
+        "views": None if views is None else views.read_bytes(),
+        **{"folds": folds, "repeats": repeats, "seed": seed, "y": problem.y},
+        "data": problem.encoder(problem.frame)(problem.frame),
+    }
+    with (
+        telling_of(say, checkpoint),
+        journal_in(checkpoint, parts) as journal,
+        say.progress("Comparing", len(methods) * folds * repeats) as advance,
+    ):
         board = leaderboard.run(
             problem,
             methods,
@@ -115,6 +130,7 @@ def compare(
             advance=advance,
             n_jobs=jobs,
             test=test.value,
+            journal=journal,
         )
     winner = board.recommended
     if winner is None:

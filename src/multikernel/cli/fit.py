@@ -13,6 +13,7 @@ import typer
 
 from . import options as o
 from .common import Out, check_places, command, command_of, write_report
+from .resuming import checkpoint_beside, telling_of
 
 if TYPE_CHECKING:
     from .problem import TableProblem
@@ -72,6 +73,7 @@ def fit(
     approximation: o.Approximation = None,
     loss: o.Loss = None,
     report: o.Report = None,
+    resume: o.Resume = False,
     force: o.Force = False,
     quiet: o.Quiet = False,
     as_json: o.Json = False,
@@ -99,11 +101,14 @@ def fit(
 
     say = Out(quiet, as_json)
     check_places(out, report, force=force)
+    checkpoint = checkpoint_beside(say, out, resume, force)
     if chunks or scheduler is not None or data.is_dir():
         if categories != o.CategoriesName.onehot:
             raise ValueError(
                 "--categories kernel cannot be used with --chunks; use --views instead."
             )
+        if resume:
+            raise ValueError("--resume cannot be used with --chunks, which writes no checkpoint.")
         if device is not None:
             raise ValueError(
                 "--device cannot be used with --chunks. In Python, device= of an estimator with "
@@ -169,7 +174,10 @@ def fit(
     )
     estimate = announce(say, estimator, X, y)
     started = time.perf_counter()
-    fit_with_progress(say, estimator, X, y, estimate)
+    estimator.set_params(checkpoint=checkpoint)
+    with telling_of(say, checkpoint):
+        fit_with_progress(say, estimator, X, y, estimate)
+    estimator.set_params(checkpoint=None)
     seconds = time.perf_counter() - started
     model = TableModel(
         estimator, encoder, problem.target.name, problem.target.task, problem.sample_kernels

@@ -6,12 +6,14 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 from threadpoolctl import threadpool_limits
 
+from .._journal import Answers, Journal
 from ..estimators.paired_tests import paired_t
 from ..weighting import NAMED
 from .problem import TableProblem
@@ -231,6 +233,7 @@ def run(
     advance: Callable[[str], None],
     n_jobs: int = 1,
     test: str = "corrected",
+    journal: Journal | None = None,
 ) -> Leaderboard:
     """Fit every method on every training part, score it on what was left out.
 
@@ -244,7 +247,7 @@ def run(
             "fewer with --folds."
         )
     with threadpool_limits(None if n_jobs < 0 else n_jobs):
-        board = _run(problem, methods, folds, repeats, seed, advance)
+        board = _run(problem, methods, folds, repeats, seed, advance, journal or Journal())
     return replace(board, test=test)
 
 
@@ -255,6 +258,7 @@ def _run(
     repeats: int,
     seed: int,
     advance: Callable[[str], None],
+    journal: Journal,
 ) -> Leaderboard:
     assert problem.target is not None
     classifies = problem.target.task == "classification"
@@ -265,25 +269,16 @@ def _run(
     seconds = np.zeros(len(methods))
     errors = [""] * len(methods)
     for s, (train, test) in enumerate(splitter.split(np.zeros((len(y), 1)), y)):
-        part = problem.frame.take(train)
-        encoder = problem.encoder(part)
-        X, X_new = encoder(part), encoder(problem.frame.take(test))
-        bank = problem.bank(encoder, X)
+        # Made when the first method that is not in the journal needs it.
+        parts = lru_cache(maxsize=1)(partial(encoded_parts, problem, train, test))
         for m, method in enumerate(methods):
             advance(method.name)
             if errors[m]:
                 continue
-            started = time.perf_counter()
-            try:
-                predicted = method.make(bank, X).fit(X, y[train]).predict(X_new)
-            except (ValueError, TypeError, MemoryError) as error:
-                errors[m] = str(error).partition("\n")[0]
-                continue
-            seconds[m] += time.perf_counter() - started
-            if classifies:
-                scores[m, s] = np.mean(predicted == y[test])
-            else:
-                scores[m, s] = math.sqrt(np.mean((predicted - y[test]) ** 2))
+            cell = partial(score_method, method, parts, y[train], y[test], classifies)
+            done = journal.recall("split", (s, m), cell)
+            errors[m], scores[m, s] = done["error"], done["score"]
+            seconds[m] += done["seconds"]
     rows = [
         LeaderboardRow(method.name, method.kind, scores[m], float(seconds[m]) / n_splits, errors[m])
         for m, method in enumerate(methods)
@@ -292,6 +287,36 @@ def _run(
     rows.sort(key=lambda row: (bool(row.error), sign * row.mean if not row.error else 0.0))
     metric = "accuracy" if classifies else "RMSE"
     return Leaderboard(metric, classifies, folds, repeats, tuple(rows))
+
+
+def encoded_parts(problem: TableProblem, train: np.ndarray, test: np.ndarray) -> tuple[Any, ...]:
+    """X of the training part and of the rest, encoded by the former, and its bank."""
+    part = problem.frame.take(train)
+    encoder = problem.encoder(part)
+    X = encoder(part)
+    return X, encoder(problem.frame.take(test)), problem.bank(encoder, X)
+
+
+def score_method(
+    method: Method,
+    parts: Callable[[], tuple[Any, ...]],
+    y: np.ndarray,
+    y_new: np.ndarray,
+    classifies: bool,
+) -> Answers:
+    """The score of a method on one split, and the time it took; or its error."""
+    X, X_new, bank = parts()
+    started = time.perf_counter()
+    try:
+        predicted = method.make(bank, X).fit(X, y).predict(X_new)
+    except (ValueError, TypeError, MemoryError) as error:
+        return {"error": str(error).partition("\n")[0], "score": math.nan, "seconds": 0.0}
+    seconds = time.perf_counter() - started
+    if classifies:
+        score = float(np.mean(predicted == y_new))
+    else:
+        score = math.sqrt(np.mean((predicted - y_new) ** 2))
+    return {"error": "", "score": score, "seconds": seconds}
 
 
 # -- methods --------------------------------------------------------------------------------------

@@ -133,6 +133,14 @@ Categorical = Annotated[
 ]
 Drop = Annotated[list[str] | None, typer.Option("--drop", help="Column to leave out (repeatable).")]
 Folds = Annotated[int, typer.Option("--folds", min=2, help="Number of cross-validation folds.")]
+Resume = Annotated[
+    bool,
+    typer.Option(
+        "--resume",
+        help="Continue an interrupted run of the same command from its checkpoint, which lies next "
+        "to the output.",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", help="Seed for everything random.")]
 Jobs = Annotated[int, typer.Option("--jobs", help="Number of threads; -1 for all cores.")]
 Device = Annotated[

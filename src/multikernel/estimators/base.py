@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import logging
+import os
 import time
+from contextlib import AbstractContextManager
 from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
@@ -21,6 +22,9 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
+from .._checkpoint import journal_in
+from .._journal import Journal, Watched
+from .._threads import count_threads
 from ..grams.engines import assign, build, describe, find_budget
 from ..grams.memory import MemoryBudget
 from ..grams.normalise import HOW
@@ -43,12 +47,24 @@ from .notebook import WeightsInNotebook
 from .progress import ProgressLine
 from .scales import learn_in_fit, scales_by_default
 from .weights import ViewWeights
+from .whole_fits import WholeFits
 
 logger = logging.getLogger("multikernel")
 
+#: What the parameter ``checkpoint`` may be.
+CHECKPOINTS = [str, os.PathLike, None]
+#: Parameters that do not change results, and ``cv``, whose splits are compared.
+NOT_COMPARED = ("checkpoint", "cv", "memory_budget", "n_jobs", "verbose")
+
 
 class MultiKernelEstimator(  # type: ignore[misc]
-    DeviceMixin, MissingMixin, ColumnImportance, ViewWeights, WeightsInNotebook, BaseEstimator
+    WholeFits,
+    DeviceMixin,
+    MissingMixin,
+    ColumnImportance,
+    ViewWeights,
+    WeightsInNotebook,
+    BaseEstimator,
 ):
     """Common ground of the multiple-kernel estimators; see them for the parameters."""
 
@@ -204,6 +220,25 @@ class MultiKernelEstimator(  # type: ignore[misc]
         weights = weights[keep]
         return (None if np.all(weights == 1.0) else weights), keep
 
+    def _journal(
+        self, X: Any, y: Any, sample_weight: Any, **more: Any
+    ) -> AbstractContextManager[Journal | None]:
+        """The journal of this fit, in the file ``checkpoint``; None without one."""
+        path = getattr(self, "checkpoint", None)
+        parts: dict[str, Any] = {}
+        if path is not None:
+            params = self.get_params(deep=False)
+            parts = {k: v for k, v in params.items() if k not in NOT_COMPARED}
+            parts |= {"estimator": type(self).__name__, "X": X, "y": y, **more}
+            parts |= {"sample_weight": sample_weight}
+            parts |= {"columns": getattr(self, "feature_names_in_", None)}
+        return journal_in(path, parts)
+
+    def _stored_attributes(self) -> dict[str, Any]:
+        """The attributes for a model file, without the place where a fit was kept."""
+        state = super()._stored_attributes()
+        return state | {"checkpoint": None} if "checkpoint" in state else state
+
     # -- through the waist ------------------------------------------------------------------------
 
     def _make_grams(
@@ -241,17 +276,19 @@ class MultiKernelEstimator(  # type: ignore[misc]
             self.grams_ = self._make_plan(self.bank_, X, budget)
         self._keep_for_importance(complete, weights)
         self.engine_ = describe(self.grams_)
-        return build(
+        grams = build(
             self.grams_,
             X,
             budget=budget,
             dtype=check_dtype(self.dtype) or X.dtype,
             sample_weight=weights,
-            n_jobs=effective_n_jobs(self.n_jobs),
+            n_jobs=count_threads(self.n_jobs),
             rows=rows,
             symmetric=self._needs_symmetric_kernels,
             few_passes=self._makes_few_passes,
         )
+        self._drop_model()
+        return grams
 
     def _default_bank(
         self, X: Any, weights: np.ndarray | None, target: Target | None, budget: MemoryBudget
@@ -280,7 +317,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
             target,
             feature_names=None if names is None else list(names),
             budget=budget,
-            n_jobs=effective_n_jobs(self.n_jobs),
+            n_jobs=count_threads(self.n_jobs),
         )
         for message in said:
             self._say(message)
@@ -337,6 +374,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         keep: np.ndarray,
         *,
         separate: bool = False,
+        journal: Journal | None = None,
     ) -> None:
         """Centre, normalise, learn, and keep what prediction needs.
 
@@ -349,16 +387,20 @@ class MultiKernelEstimator(  # type: ignore[misc]
         try:
             if separate:
                 each = [
-                    self._learn(corrected, target.column(j), weighting, learner, hold_out)
+                    self._learn(corrected, target.column(j), weighting, learner, hold_out, journal)
                     for j in range(target.Y.shape[1])
                 ]
                 solution = Solution.stack(each)
             else:
-                solution = self._learn(corrected, target, weighting, learner, hold_out)
+                solution = self._learn(corrected, target, weighting, learner, hold_out, journal)
         except Interrupted as stopped:
-            if self._warm_start and not separate:
-                self._store(corrected, stopped.solution, keep)
-            raise
+            if not self._warm_start or separate:
+                advice = "" if separate else "; with warm_start=True the estimator would keep it"
+                raise stopped.saying(f"The estimator is not fitted{advice}.") from None
+            self._store(corrected, stopped.solution, keep)
+            told = stopped.saying("The estimator keeps this iterate (warm_start=True).")
+            told.keeps_model = True  # type: ignore[attr-defined]
+            raise told from None
         self._store(corrected, solution, keep)
         self._set_left_out(solution.machine.left_out, target, keep)
         if hold_out is not None:
@@ -400,6 +442,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         weighting: Weighting,
         learner: Learner,
         hold_out: np.ndarray | None = None,
+        journal: Journal | None = None,
     ) -> Solution:
         started = time.perf_counter()
         warm = getattr(self, "kernel_weights_", None) if self._warm_start else None
@@ -411,7 +454,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
                 weighting,
                 learner,
                 warm=warm,
-                report=line.report,
+                report=Watched(line.report, journal),
                 hold_out=hold_out,
             )
         used = np.count_nonzero(solution.kernel_weights)

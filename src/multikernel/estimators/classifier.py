@@ -20,7 +20,7 @@ from ..problem import Target
 from ..solvers.passes.survey import RowSurvey
 from ..solvers.passes.targets import LabelColumns
 from ..weighting import JointWeighting, LeaveOneOut, ObservedMargins, as_weighting
-from .base import MultiKernelEstimator
+from .base import CHECKPOINTS, MultiKernelEstimator
 from .large import APPROXIMATIONS, LargeSampleMixin, has_approximation
 from .missing import MISSING_OR_ABSENT
 from .probabilities import CALIBRATIONS, ProbabilityMixin
@@ -251,6 +251,11 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         Where the kernels are computed: ``"cuda"`` or ``"cuda:1"`` on a GPU, ``"cpu"`` with the same
         code on the processor, both by the engine ``"torch"``. None leaves it to ``engine`` and, for
         tensors of torch or CuPy, to the device that X is on.
+    checkpoint : path or None, default=None
+        File in which a long fit saves its progress, about every 30 seconds. If the file exists when
+        `fit` starts, the fit continues from it and gives the same result as an uninterrupted one;
+        a checkpoint of other data or parameters is refused. The file is deleted when the fit is
+        complete.
     verbose : int, default=0
         Print progress; a joint weighting shows iteration, gap, active kernels and support vectors.
 
@@ -328,6 +333,7 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         "warm_start": ["boolean"],
         "missing": [MISSING_OR_ABSENT],
         "approximation": APPROXIMATIONS,
+        "checkpoint": CHECKPOINTS,
     }
 
     def __init__(
@@ -354,6 +360,7 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         warm_start: bool = False,
         engine: str = "cpu",
         device: str | None = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -377,6 +384,7 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         self.warm_start = warm_start
         self.engine = engine
         self.device = device
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     @property
@@ -407,16 +415,17 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         X, y = self._check_for_fit(X, y)
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_labels(y, keep, weights)
-        grams = self._make_grams(X, keep, weights, target)
-        rule = self._as_weighting(self.weighting)
-        if self.missing == "absent":
-            rule = self._observed_margins(rule)
-        learner = self._make_learner(self.C, grams)
-        if isinstance(learner, Ridge):
-            learner.leave_one_out = isinstance(rule, LeaveOneOut)
-        own = self.multiclass == "per_class" or isinstance(rule, ObservedMargins)
-        separate = own and target.Y.shape[1] > 1
-        self._fit(grams, target, rule, learner, keep, separate=separate)
+        with self._journal(X, y, sample_weight) as journal:
+            grams = self._make_grams(X, keep, weights, target)
+            rule = self._as_weighting(self.weighting)
+            if self.missing == "absent":
+                rule = self._observed_margins(rule)
+            learner = self._make_learner(self.C, grams)
+            if isinstance(learner, Ridge):
+                learner.leave_one_out = isinstance(rule, LeaveOneOut)
+            own = self.multiclass == "per_class" or isinstance(rule, ObservedMargins)
+            separate = own and target.Y.shape[1] > 1
+            self._fit(grams, target, rule, learner, keep, separate=separate, journal=journal)
         return self
 
     @available_if(has_approximation)  # type: ignore[untyped-decorator]

@@ -15,10 +15,10 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from scipy.stats import rankdata
 from sklearn.base import clone
 
+from .._threads import count_threads
 from ..grams.engines import find_products
 from ..grams.lowrank.approximations import Approximation
 from ..grams.lowrank.small_sample import FeatureExpansion
@@ -171,7 +171,7 @@ class FoldSumsMixin(LargeSampleMixin):
             MemoryBudget.of(this.memory_budget),
             center=this.center,
             normalize=this.normalize,
-            n_jobs=effective_n_jobs(this.n_jobs),
+            n_jobs=count_threads(this.n_jobs),
         )
 
     def _scores(

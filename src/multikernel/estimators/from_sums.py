@@ -9,9 +9,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.exceptions import ConvergenceWarning
 
+from .._threads import count_threads
 from ..grams.engines import assign, build, find_products
 from ..grams.lowrank.approximations import Approximation
 from ..grams.lowrank.features import FeatureMap
@@ -111,7 +111,7 @@ class SumLearner:
             with ProgressLine(type(self).__name__, this.verbose) as line:
                 return self._reduce(rows, map_chunk, what, line)
         report = line.start_pass(what, rows.n_rows)
-        jobs = effective_n_jobs(this.n_jobs)
+        jobs = count_threads(this.n_jobs)
         return reduce_rows(rows, map_chunk, _plus, report=report, n_jobs=jobs, numbered=False)
 
     def _learn_rows(self, stream: Stream, rows: Rows | None) -> None:
@@ -124,7 +124,7 @@ class SumLearner:
             MemoryBudget.of(this.memory_budget),
             center=this.center,
             normalize=this.normalize,
-            n_jobs=effective_n_jobs(this.n_jobs),
+            n_jobs=count_threads(this.n_jobs),
         )
         t = problem.target.Y.shape[1]
         if self._weights_per_output(t):
@@ -197,7 +197,7 @@ class SumLearner:
             assign(plan, "cpu"),
             stream.survey.X[few],
             budget=MemoryBudget.of(this.memory_budget),
-            n_jobs=effective_n_jobs(this.n_jobs),
+            n_jobs=count_threads(this.n_jobs),
         )
         corrected = exact.corrected(this.center, this.normalize)
         return weights_of_sample(rule, corrected, Target(Y[few], kind), learner, problem)

@@ -10,7 +10,7 @@ anew.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from scipy.stats import rankdata
 from sklearn.base import clone
 from sklearn.utils._param_validation import StrOptions
 
+from .._journal import Answers, Journal
 from .._threads import one_blas_thread
 from ..grams.protocol import CombinedGram, Grams, Summary
 from ..learners.base import Learner
@@ -29,7 +30,7 @@ from ..solvers.joint.warm_start import WarmStart
 from ..weighting import Weighting
 from ..weighting.base import summary_for
 from ..weighting.joint import JointWeighting
-from .base import MultiKernelEstimator
+from .base import CHECKPOINTS, MultiKernelEstimator
 from .fold_grams import FoldGrams
 from .folds import Splits
 from .large import APPROXIMATIONS
@@ -87,6 +88,7 @@ class SearchMixin(MultiKernelEstimator):
         make_learner: Callable[[float], Learner],
         values: Sequence[float],
         name: str,
+        journal: Journal | None = None,
     ) -> tuple[Any, float]:
         """Score every (weighting, value) on every fold; fill ``cv_results_`` and pick the best."""
         candidates = self._candidates()
@@ -98,32 +100,20 @@ class SearchMixin(MultiKernelEstimator):
         steps: Iterable[tuple[int, int]] = work
         if self.verbose:
             steps = track(work, description="cross-validation")
-        fold: Fold | None = None
+        # The grams of one training part at a time, and only if they are needed.
+        fold_of = lru_cache(maxsize=1)(partial(self._make_fold, folds, target, y, splits))
         path: list[np.ndarray] = []  # weights of the last joint rule on this fold, one per value
         for f, w in steps:
-            train, test = splits[f]
-            if fold is None or fold.number != f:
-                weights = None if target.sample_weight is None else target.sample_weight[train]
-                part = folds.part(train, weights).corrected(self.center, self.normalize)
-                fold, path = Fold(f, part, self._fold_target(target, y, train, f)), []
-            rule = self._as_weighting(clone(candidates[w], safe=False))
-            with one_blas_thread(len(train), MAX_ONE_THREAD_SAMPLES):
-                predicted, found, machines = self._predict_fold(
-                    fold,
-                    rule,
-                    [make_learner(v) for v in values],
-                    partial(folds.held_out, test=test),
-                    path[0] if path else None,
-                )
-            path = found or path
-            if target.kind == "classification" and target.Y.shape[1] > 1:
-                # A class that the training part does not hold is never predicted.
-                predicted[..., ~np.any(target.Y[train] > 0, axis=0)] = -np.inf
-            held_out[w][:, test] = predicted
-            held = None if target.sample_weight is None else target.sample_weight[test]
-            for j, output in enumerate(predicted):
-                calibrate = partial(self._calibrate_fold, fold.target, *machines[j])
-                scores[f, w, j] = self._score_fold(output, y[test], held, calibrate)
+            path = path if w else []
+            learners = [make_learner(v) for v in values]
+            cell = partial(
+                self._score_cell,
+                *(fold_of, folds, target, y, f, splits[f]),
+                *(candidates[w], learners, path[0] if path else None),
+            )
+            done = cell() if journal is None else journal.recall("cell", (f, w, *path), cell)
+            path = done["path"] or path
+            held_out[w][:, splits[f][1]], scores[f, w] = done["predicted"], done["scores"]
         rule_index, value_index = select(scores, self.selection)
         flat = scores.mean(axis=0).ravel()
         self.best_index_ = rule_index * len(values) + value_index
@@ -139,6 +129,45 @@ class SearchMixin(MultiKernelEstimator):
         self.n_splits_ = len(splits)
         self._cv_held_out = held_out[rule_index, value_index]
         return candidates[rule_index], float(values[value_index])
+
+    def _make_fold(
+        self, folds: FoldGrams, target: Target, y: np.ndarray, splits: Splits, f: int
+    ) -> Fold:
+        """The training part of a fold, centred and normalised by itself."""
+        train = splits[f][0]
+        weights = None if target.sample_weight is None else target.sample_weight[train]
+        part = folds.part(train, weights).corrected(self.center, self.normalize)
+        return Fold(f, part, self._fold_target(target, y, train, f))
+
+    def _score_cell(
+        self,
+        fold_of: Callable[[int], Fold],
+        folds: FoldGrams,
+        target: Target,
+        y: np.ndarray,
+        f: int,
+        split: tuple[np.ndarray, np.ndarray],
+        candidate: Any,
+        learners: Sequence[Learner],
+        warm: np.ndarray | None,
+    ) -> Answers:
+        """One weighting on one fold: predictions and score for every learner, and the path."""
+        train, test = split
+        fold = fold_of(f)
+        rule = self._as_weighting(clone(candidate, safe=False))
+        with one_blas_thread(len(train), MAX_ONE_THREAD_SAMPLES):
+            predicted, path, machines = self._predict_fold(
+                fold, rule, learners, partial(folds.held_out, test=test), warm
+            )
+        if target.kind == "classification" and target.Y.shape[1] > 1:
+            # A class that the training part does not hold is never predicted.
+            predicted[..., ~np.any(target.Y[train] > 0, axis=0)] = -np.inf
+        held = None if target.sample_weight is None else target.sample_weight[test]
+        scores = np.empty(len(learners))
+        for j, output in enumerate(predicted):
+            calibrate = partial(self._calibrate_fold, fold.target, *machines[j])
+            scores[j] = self._score_fold(output, y[test], held, calibrate)
+        return {"predicted": predicted, "path": path, "scores": scores}
 
     def _keep_held_out(self, splits: Splits, keep: np.ndarray) -> None:
         """Set ``cv_indices_`` and ``cv_predictions_`` for samples as they were given."""
@@ -220,6 +249,7 @@ SEARCH_CONSTRAINTS: dict[str, Any] = {
     "selection": [StrOptions(set(SELECTIONS))],
     "missing": [MISSING],
     "approximation": APPROXIMATIONS,
+    "checkpoint": CHECKPOINTS,
 }
 
 

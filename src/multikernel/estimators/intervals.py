@@ -11,12 +11,12 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
+from .._threads import count_threads
 from ..grams.engines import build
 from ..grams.memory import MemoryBudget
 from ..grams.protocol import Expansion, Grams, require_sizes
@@ -291,7 +291,7 @@ class IntervalMixin:
             budget=MemoryBudget.of(this.memory_budget),
             dtype=check_dtype(this.dtype) or X.dtype,
             sample_weight=sample_weight,
-            n_jobs=effective_n_jobs(this.n_jobs),
+            n_jobs=count_threads(this.n_jobs),
         )
 
     def _jackknife_interval(

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 
+from .._threads import count_threads
 from ..grams.engines import assign, build, find_products
 from ..grams.lowrank.approximations import Approximation, Nystroem, as_approximation
 from ..grams.lowrank.features import FeatureMap, make_features
@@ -94,6 +94,11 @@ class LargeSampleMixin(SumLearner):
 
     def _check_for_rows(self) -> None:
         this: Any = self
+        if getattr(this, "checkpoint", None) is not None:
+            raise ValueError(
+                f"checkpoint={this.checkpoint!r} works only for exact fits; approximation=... "
+                "learns from sums over rows. Use checkpoint=None or approximation=None."
+            )
         if this._is_precomputed:
             raise ValueError(
                 "kernels='precomputed' holds kernel values but no inputs to compute features "
@@ -310,7 +315,7 @@ class LargeSampleMixin(SumLearner):
             X,
             budget=MemoryBudget.of(this.memory_budget),
             sample_weight=weights,
-            n_jobs=effective_n_jobs(this.n_jobs),
+            n_jobs=count_threads(this.n_jobs),
         ).corrected(this.center, None)
         learner = self._learner_for_rows()
         problem = FeatureProblem.of(

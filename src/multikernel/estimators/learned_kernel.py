@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
+from .._threads import count_threads
 from ..grams.engines import build
 from ..grams.memory import MemoryBudget
 from ..grams.protocol import Grams
@@ -167,7 +167,7 @@ class LearnedKernel(GaussianProcessKernel):  # type: ignore[misc]
             budget=budget,
             dtype=check_dtype(model.dtype) or sample.dtype,
             sample_weight=None if np.all(omega == 1.0) else omega,
-            n_jobs=effective_n_jobs(model.n_jobs),
+            n_jobs=count_threads(model.n_jobs),
         )
         return grams.corrected(model.center, model.normalize)
 

@@ -13,7 +13,7 @@ from ..learners.oneclass import OneClassSVM
 from ..learners.svm import SVM
 from ..problem import Target
 from ..weighting import AlignmentRegularized, JointWeighting, as_weighting
-from .base import MultiKernelEstimator
+from .base import CHECKPOINTS, MultiKernelEstimator
 
 #: Part of the sample that may lie outside, if nothing is said.
 DEFAULT_NU = 0.5
@@ -56,7 +56,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         Tolerance of the solver, relative to the size of the kernel.
     max_iter : int, default=-1
         Limit on the solver's steps, -1 for none.
-    dtype, memory_budget, n_jobs, random_state, engine, device, verbose
+    dtype, memory_budget, n_jobs, random_state, engine, device, checkpoint, verbose
         As in :class:`MultiKernelClassifier`.
 
     Attributes
@@ -98,6 +98,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         **MultiKernelEstimator._parameter_constraints,
         "nu": [Interval(Real, 0, 1, closed="right")],
         "C": [None, Interval(Real, 0, None, closed="neither")],
+        "checkpoint": CHECKPOINTS,
     }
 
     def __init__(
@@ -117,6 +118,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         random_state: Any = None,
         engine: str = "cpu",
         device: str | None = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -133,6 +135,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         self.random_state = random_state
         self.engine = engine
         self.device = device
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     @property
@@ -168,9 +171,10 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
             )
         learner = self._learner()
         weights, keep = self._sample_weights(sample_weight, X)
-        grams = self._make_grams(X, keep, weights)
         target = Target(np.ones((len(keep), 1)), "one-class", weights)
-        self._fit(grams, target, rule, learner, keep)
+        with self._journal(X, None, sample_weight) as journal:
+            grams = self._make_grams(X, keep, weights)
+            self._fit(grams, target, rule, learner, keep, journal=journal)
         return self
 
     def _learner(self) -> OneClassSVM | SVM:

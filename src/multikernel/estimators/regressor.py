@@ -17,7 +17,7 @@ from ..problem import Target
 from ..solvers.passes.survey import RowSurvey
 from ..solvers.passes.targets import OutputColumns
 from ..weighting import JointWeighting, LeaveOneOut, as_weighting
-from .base import MultiKernelEstimator
+from .base import CHECKPOINTS, MultiKernelEstimator
 from .intervals import IntervalMixin
 from .large import APPROXIMATIONS, LargeSampleMixin, has_approximation
 from .missing import MISSING
@@ -220,6 +220,11 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         Where the kernels are computed: ``"cuda"`` or ``"cuda:1"`` on a GPU, ``"cpu"`` with the same
         code on the processor, both by the engine ``"torch"``. None leaves it to ``engine`` and, for
         tensors of torch or CuPy, to the device that X is on.
+    checkpoint : path or None, default=None
+        File in which a long fit saves its progress, about every 30 seconds. If the file exists when
+        `fit` starts, the fit continues from it and gives the same result as an uninterrupted one;
+        a checkpoint of other data or parameters is refused. The file is deleted when the fit is
+        complete.
     verbose : int, default=0
         Print progress; a joint weighting shows iteration, gap, active kernels and support vectors.
 
@@ -290,6 +295,7 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         "warm_start": ["boolean"],
         "missing": [MISSING],
         "approximation": APPROXIMATIONS,
+        "checkpoint": CHECKPOINTS,
     }
 
     def __init__(
@@ -315,6 +321,7 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         warm_start: bool = False,
         engine: str = "cpu",
         device: str | None = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -337,6 +344,7 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         self.warm_start = warm_start
         self.engine = engine
         self.device = device
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     @property
@@ -372,12 +380,13 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         X, y = self._check_for_fit(X, y)
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_outputs(y, keep, weights)
-        grams = self._make_grams(X, keep, weights, target)
-        rule = self._as_weighting(self.weighting)
-        learner = self._make_learner(self.alpha)
-        if isinstance(learner, Ridge):
-            learner.leave_one_out = isinstance(rule, LeaveOneOut)
-        self._fit(grams, target, rule, learner, keep)
+        with self._journal(X, y, sample_weight) as journal:
+            grams = self._make_grams(X, keep, weights, target)
+            rule = self._as_weighting(self.weighting)
+            learner = self._make_learner(self.alpha)
+            if isinstance(learner, Ridge):
+                learner.leave_one_out = isinstance(rule, LeaveOneOut)
+            self._fit(grams, target, rule, learner, keep, journal=journal)
         self._keep_sample(X, target, keep)
         return self
 

@@ -44,7 +44,7 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
         list whose best score is within one standard error of it. If several values of C have the
         same score, the middle one is chosen.
     loss, multiclass, fit_intercept, center, normalize, class_weight, calibration, tol, max_iter, \
-    missing, dtype, memory_budget, n_jobs, random_state, engine, device, verbose
+    missing, dtype, memory_budget, n_jobs, random_state, engine, device, checkpoint, verbose
         As in :class:`MultiKernelClassifier`.
     approximation : Nystroem, RandomFeatures, "auto" or None, default=None
         As in :class:`MultiKernelClassifier`. All folds, rules and constants are then scored from
@@ -116,6 +116,7 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
         random_state: Any = None,
         engine: str = "cpu",
         device: str | None = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -141,6 +142,7 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
         self.random_state = random_state
         self.engine = engine
         self.device = device
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -175,20 +177,22 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
         X, y = self._check_for_fit(X, y)
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_labels(y, keep, weights)
-        grams = self._make_grams(X, keep, weights).stored(self.center)
-
-        def learner(C: float) -> Learner:
-            return self._make_learner(C, grams)
-
         splits = kept_splits(self.cv, y, keep, classifier=True, groups=groups)
-        folds = fold_grams(self, X, keep, grams)
-        self.weighting_, self.C_ = self._search(
-            grams, folds, target, y[keep], splits, learner, Cs, "C"
-        )
-        rule = self._as_weighting(clone(self.weighting_, safe=False))
-        self._keep_held_out(splits, keep)
-        separate = self._is_separate(target)
-        self._fit(grams, target, rule, learner(self.C_), keep, separate=separate)
+        with self._journal(X, y, sample_weight, splits=splits) as journal:
+            grams = self._make_grams(X, keep, weights).stored(self.center)
+
+            def learner(C: float) -> Learner:
+                return self._make_learner(C, grams)
+
+            folds = fold_grams(self, X, keep, grams)
+            self.weighting_, self.C_ = self._search(
+                grams, folds, target, y[keep], splits, learner, Cs, "C", journal
+            )
+            rule = self._as_weighting(clone(self.weighting_, safe=False))
+            self._keep_held_out(splits, keep)
+            own = self._is_separate(target)
+            best = learner(self.C_)
+            self._fit(grams, target, rule, best, keep, separate=own, journal=journal)
         return self
 
     def _predict_fold(
@@ -287,7 +291,7 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
         list whose best score is within one standard error of it. If several values of alpha have
         the same score, the middle one is chosen.
     loss, epsilon, fit_intercept, center, normalize, solver, tol, max_iter, missing, dtype, \
-    memory_budget, n_jobs, random_state, engine, device, verbose
+    memory_budget, n_jobs, random_state, engine, device, checkpoint, verbose
         As in :class:`MultiKernelRegressor`.
     approximation : Nystroem, RandomFeatures, "auto" or None, default=None
         As in :class:`MultiKernelRegressor`. All folds, rules and constants are then scored from the
@@ -356,6 +360,7 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
         random_state: Any = None,
         engine: str = "cpu",
         device: str | None = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -380,6 +385,7 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
         self.random_state = random_state
         self.engine = engine
         self.device = device
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     @property
@@ -419,19 +425,20 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
         X, y = self._check_for_fit(X, y)
         weights, keep = self._sample_weights(sample_weight, X)
         target = self._encode_outputs(y, keep, weights)
-        grams = self._make_grams(X, keep, weights).stored(self.center)
 
         def learner(alpha: float) -> Learner:
             return self._make_learner(alpha)
 
         splits = kept_splits(self.cv, y, keep, classifier=False, groups=groups)
-        folds = fold_grams(self, X, keep, grams)
-        self.weighting_, self.alpha_ = self._search(
-            grams, folds, target, y[keep], splits, learner, alphas, "alpha"
-        )
-        rule = self._as_weighting(clone(self.weighting_, safe=False))
-        self._keep_held_out(splits, keep)
-        self._fit(grams, target, rule, learner(self.alpha_), keep)
+        with self._journal(X, y, sample_weight, splits=splits) as journal:
+            grams = self._make_grams(X, keep, weights).stored(self.center)
+            folds = fold_grams(self, X, keep, grams)
+            self.weighting_, self.alpha_ = self._search(
+                grams, folds, target, y[keep], splits, learner, alphas, "alpha", journal
+            )
+            rule = self._as_weighting(clone(self.weighting_, safe=False))
+            self._keep_held_out(splits, keep)
+            self._fit(grams, target, rule, learner(self.alpha_), keep, journal=journal)
         self._keep_sample(X, target, keep)
         return self
 

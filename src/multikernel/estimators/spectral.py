@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from joblib import effective_n_jobs
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
+from .._threads import count_threads
 from ..grams.engines import build
 from ..grams.memory import MemoryBudget
 from ..grams.protocol import Expansion, Grams
@@ -392,6 +392,7 @@ class SpectralKernelClassifier(ClassifierCommon):
                 f"kernel must be a kernel, a bank, a list of kernels or None; got {self.kernel!r}. "
                 "For matrices use mk.precomputed(matrices) with X = mk.sample_ids(n)."
             )
+        self._drop_model()
         single = self.family in ("polynomial", "spectral")
         if self.kernel is not None:
             bank = as_bank(self.kernel).adapt(X, None)
@@ -401,7 +402,7 @@ class SpectralKernelClassifier(ClassifierCommon):
             bank = default_bank(X, kind="gaussians")
         budget = MemoryBudget.of(self.memory_budget)
         plan = self._make_plan(bank, X, budget)
-        n_jobs = effective_n_jobs(self.n_jobs)
+        n_jobs = count_threads(self.n_jobs)
         grams = build(plan, X, budget=budget, dtype=X.dtype, n_jobs=n_jobs)
         if single and grams.p != 1:
             raise ValueError(

@@ -14,12 +14,14 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
+from .._journal import Answers, Journal, Watched
 from ..grams.memory import MemoryBudget
 from ..problem import Target
 from ..solvers.voted.columns import KernelColumns, planned_kernels
 from ..solvers.voted.complexity import NAMES, Complexity, complexities
 from ..solvers.voted.held_out import MAX_CROSS_FITTED_SAMPLES, held_out_votes
 from ..solvers.voted.problem import SOLVERS, VotedProblem, VotedSolution, largest_penalty, solve
+from .base import CHECKPOINTS
 from .classifier import ClassifierCommon
 from .probabilities import CALIBRATIONS
 from .progress import ProgressLine
@@ -46,6 +48,7 @@ class VotedCommon(ClassifierCommon):
         "device": [str, None],
         "n_jobs": [None, Integral],
         "random_state": ["random_state"],
+        "checkpoint": CHECKPOINTS,
         "verbose": ["verbose"],
     }
 
@@ -125,16 +128,18 @@ class VotedCommon(ClassifierCommon):
         self._expansion = columns.expand([found.terms for found in solutions])
         self._expansion.release()
 
-    def _calibrate_vote(self, columns: KernelColumns, target: Target) -> None:
+    def _calibrate_vote(
+        self, columns: KernelColumns, target: Target, journal: Journal | None
+    ) -> None:
         """Fit probabilities to the decision values of cross-fitted votes."""
-        held_out = held_out_votes(
-            columns,
-            target,
-            self.penalties_,
-            self._problems,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
+
+        def votes() -> Answers:
+            options: dict[str, Any] = {"tol": self.tol, "max_iter": self.max_iter}
+            found = held_out_votes(columns, target, self.penalties_, self._problems, **options)
+            return {"values": found}
+
+        done = votes() if journal is None else journal.recall("held out", (), votes)
+        held_out = done["values"]
         self._calibrate(target, held_out, MAX_CROSS_FITTED_SAMPLES)
 
     def _warn(self, problems: Sequence[VotedProblem], solutions: Sequence[VotedSolution]) -> None:
@@ -152,10 +157,10 @@ class VotedCommon(ClassifierCommon):
         if any(empty):
             least = largest_penalty(problems[int(np.argmax(empty))]) / self.penalties_
             warnings.warn(
-                f"{'No machine' if all(empty) else 'Not every machine'} of "
-                f"{type(self).__name__} has a term: its decision is constant. The penalties are "
-                f"{1 / max(float(least.max()), 1e-300):.3g} times as large as the largest that "
-                "leave one. Lower complexity_penalty and sparsity_penalty.",
+                f"{type(self).__name__}: the vote {'' if all(empty) else 'of at least one class '}"
+                "has no terms, so its decision is constant. The penalties are "
+                f"{1 / max(float(least.max()), 1e-300):.3g} times the largest that keep a term. "
+                "Lower complexity_penalty and sparsity_penalty.",
                 UserWarning,
                 stacklevel=3,
             )
@@ -222,6 +227,11 @@ class VotedKernelClassifier(VotedCommon):
         Where the kernels are computed: ``"cuda"`` or ``"cuda:1"`` on a GPU, ``"cpu"`` with the same
         code on the processor, both by the engine ``"torch"``. None leaves it to ``engine`` and, for
         tensors of torch or CuPy, to the device that X is on.
+    checkpoint : path or None, default=None
+        File in which a long fit saves its progress, about every 30 seconds. If the file exists when
+        `fit` starts, the fit continues from it and gives the same result as an uninterrupted one;
+        a checkpoint of other data or parameters is refused. The file is deleted when the fit is
+        complete.
     verbose : int, default=0
         Show rounds, gap, kernels and support vectors.
 
@@ -307,6 +317,7 @@ class VotedKernelClassifier(VotedCommon):
         random_state: Any = 0,
         engine: str = "cpu",
         device: str | None = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -326,6 +337,7 @@ class VotedKernelClassifier(VotedCommon):
         self.random_state = random_state
         self.engine = engine
         self.device = device
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -350,30 +362,31 @@ class VotedKernelClassifier(VotedCommon):
                 "complexity_penalty and sparsity_penalty are both 0, which leaves the coefficients "
                 "undetermined. Use a small sparsity_penalty such as 1e-8."
             )
-        sample_weight, keep = self._sample_weights(sample_weight, X)
-        target = self._encode_labels(y, keep, sample_weight)
-        columns = self._make_columns(X, keep, sample_weight)
-        complexity = self._complexities(columns, sample_weight, self.local_radius)
-        penalties = self.complexity_penalty * complexity.values + self.sparsity_penalty
-        problems = self._problems(columns, target)
+        weights, keep = self._sample_weights(sample_weight, X)
+        target = self._encode_labels(y, keep, weights)
         started = time.perf_counter()
-        with ProgressLine(type(self).__name__, self.verbose) as line:
-            solutions = [
-                solve(
-                    problem,
-                    penalties,
-                    self.solver,
-                    tol=self.tol,
-                    max_iter=self.max_iter,
-                    report=line.report,
-                )
-                for problem in problems
-            ]
-        self._store_vote(columns, solutions, complexity, penalties, keep)
-        self._calibrate_vote(columns, target)
+        with self._journal(X, y, sample_weight) as journal:
+            columns = self._make_columns(X, keep, weights)
+            complexity = self._complexities(columns, weights, self.local_radius)
+            penalties = self.complexity_penalty * complexity.values + self.sparsity_penalty
+            problems = self._problems(columns, target)
+            with ProgressLine(type(self).__name__, self.verbose) as line:
+                solutions = [
+                    solve(
+                        problem,
+                        penalties,
+                        self.solver,
+                        tol=self.tol,
+                        max_iter=self.max_iter,
+                        report=Watched(line.report, journal),
+                    )
+                    for problem in problems
+                ]
+            self._store_vote(columns, solutions, complexity, penalties, keep)
+            self._calibrate_vote(columns, target, journal)
         self._say(
             f"{type(self).__name__}: {self.grams_}\n  {self.n_terms_} terms at "
-            f"{len(self.support_)} points in {time.perf_counter() - started:.2f} s, relative "
+            f"{len(self.support_)} samples in {time.perf_counter() - started:.2f} s, relative "
             f"duality gap {self.duality_gap_:.2g}"
         )
         self._warn(problems, solutions)

@@ -19,6 +19,7 @@ from scipy.stats import rankdata
 from sklearn.base import _fit_context
 from sklearn.utils.multiclass import check_classification_targets
 
+from .._journal import Answers, Journal, Watched
 from ..learners.calibration import Calibration
 from ..problem import Target
 from ..solvers.voted.columns import KernelColumns
@@ -57,7 +58,7 @@ class VotedKernelClassifierCV(VotedCommon):
     scoring : str, callable or None, default=None
         The score to maximise; accuracy by default.
     fit_intercept, class_weight, calibration, n_draws, tol, max_iter, memory_budget, n_jobs, \
-    random_state, engine, device, verbose
+    random_state, engine, device, checkpoint, verbose
         As in :class:`VotedKernelClassifier`.
 
     Attributes
@@ -121,6 +122,7 @@ class VotedKernelClassifierCV(VotedCommon):
         random_state: Any = 0,
         engine: str = "cpu",
         device: str | None = None,
+        checkpoint: Any = None,
         verbose: int = 0,
     ) -> None:
         self.kernels = kernels
@@ -141,6 +143,7 @@ class VotedKernelClassifierCV(VotedCommon):
         self.random_state = random_state
         self.engine = engine
         self.device = device
+        self.checkpoint = checkpoint
         self.verbose = verbose
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
@@ -166,25 +169,30 @@ class VotedKernelClassifierCV(VotedCommon):
         X, y = self._check_X(X, y, reset=True)
         check_classification_targets(y)
         settings = self._settings()
-        sample_weight, keep = self._sample_weights(sample_weight, X)
-        target = self._encode_labels(y, keep, sample_weight)
-        columns = self._make_columns(X, keep, sample_weight)
+        weights, keep = self._sample_weights(sample_weight, X)
+        target = self._encode_labels(y, keep, weights)
         splits = kept_splits(self.cv, y, keep, classifier=True, groups=groups)
         self.cv_indices_ = [(keep[train], keep[test]) for train, test in splits]
-        folds = fold_grams(self, X, keep, columns.grams)
-        radius, lam, beta = self._search(columns, folds, target, y[keep], splits, settings)
-        self.complexity_penalty_, self.sparsity_penalty_ = lam, beta
-        self.__dict__.pop("local_radius_", None)  # from an earlier fit
-        if self._is_local:
-            self.local_radius_ = radius
-        complexity = self._complexities(columns, sample_weight, radius)
-        penalties = lam * complexity.values + beta
-        problems = self._problems(columns, target)
-        solutions = [
-            solve(problem, penalties, tol=self.tol, max_iter=self.max_iter) for problem in problems
-        ]
-        self._store_vote(columns, solutions, complexity, penalties, keep)
-        self._calibrate_vote(columns, target)
+        with self._journal(X, y, sample_weight, splits=splits) as journal:
+            columns = self._make_columns(X, keep, weights)
+            folds = fold_grams(self, X, keep, columns.grams)
+            radius, lam, beta = self._search(
+                columns, folds, target, y[keep], splits, settings, journal
+            )
+            self.complexity_penalty_, self.sparsity_penalty_ = lam, beta
+            self.__dict__.pop("local_radius_", None)  # from an earlier fit
+            if self._is_local:
+                self.local_radius_ = radius
+            complexity = self._complexities(columns, weights, radius)
+            penalties = lam * complexity.values + beta
+            problems = self._problems(columns, target)
+            report = Watched(None, journal)
+            solutions = [
+                solve(problem, penalties, tol=self.tol, max_iter=self.max_iter, report=report)
+                for problem in problems
+            ]
+            self._store_vote(columns, solutions, complexity, penalties, keep)
+            self._calibrate_vote(columns, target, journal)
         self._warn(problems, solutions)
         return self
 
@@ -219,6 +227,7 @@ class VotedKernelClassifierCV(VotedCommon):
         y: np.ndarray,
         splits: list[tuple[np.ndarray, np.ndarray]],
         settings: list[tuple[float, float, float]],
+        journal: Journal | None = None,
     ) -> tuple[float, float, float]:
         """Score each setting on each fold, set ``cv_results_`` and return the best setting."""
         scores = np.empty((len(splits), len(settings)))
@@ -227,28 +236,44 @@ class VotedKernelClassifierCV(VotedCommon):
         if self.verbose:
             steps = track(steps, description="cross-validation", total=len(splits))
         for f in steps:
-            train, test = splits[f]
-            part = self._fold_target(target, y, train, f)
-            fold = self._fold_columns(columns, folds, train, part.sample_weight)
-            grid = self._penalties(fold, part.sample_weight, settings)
-            outputs = []
-            n_terms[f] = 0
-            for problem in self._problems(fold, part):
-                found = solve_grid(problem, grid, tol=self.tol, max_iter=self.max_iter)
-                # One prediction for the whole grid: one output for each setting.
-                function = fold.expand([one.terms for one in found])
-                values = function.values(folds.held_out(function, test))
-                outputs.append(values + np.array([one.intercept for one in found]))
-                n_terms[f] += [len(one.terms) for one in found]
-            predicted = np.stack(outputs, axis=2)  # samples, settings, classifiers
-            if target.Y.shape[1] > 1:
-                # A class without training samples is never predicted.
-                predicted[..., ~np.any(target.Y[train] > 0, axis=0)] = -np.inf
-            held = None if target.sample_weight is None else target.sample_weight[test]
-            for s in range(len(settings)):
-                calibrate = partial(self._calibrate_vote_of_fold, fold, part, grid[s])
-                scores[f, s] = self._score_fold(predicted[:, s], y[test], held, calibrate)
+            cell = partial(self._score_settings, columns, folds, target, y, splits, settings, f)
+            done = cell() if journal is None else journal.recall("fold", (f,), cell)
+            scores[f], n_terms[f] = done["scores"], done["n_terms"]
         return self._choose(scores, n_terms.mean(axis=0), settings)
+
+    def _score_settings(
+        self,
+        columns: KernelColumns,
+        folds: FoldGrams,
+        target: Target,
+        y: np.ndarray,
+        splits: list[tuple[np.ndarray, np.ndarray]],
+        settings: list[tuple[float, float, float]],
+        f: int,
+    ) -> Answers:
+        """The score and the number of terms of each setting on one fold."""
+        scores, n_terms = np.empty(len(settings)), np.zeros(len(settings))
+        train, test = splits[f]
+        part = self._fold_target(target, y, train, f)
+        fold = self._fold_columns(columns, folds, train, part.sample_weight)
+        grid = self._penalties(fold, part.sample_weight, settings)
+        outputs = []
+        for problem in self._problems(fold, part):
+            found = solve_grid(problem, grid, tol=self.tol, max_iter=self.max_iter)
+            # One prediction for the whole grid: one output for each setting.
+            function = fold.expand([one.terms for one in found])
+            values = function.values(folds.held_out(function, test))
+            outputs.append(values + np.array([one.intercept for one in found]))
+            n_terms += [len(one.terms) for one in found]
+        predicted = np.stack(outputs, axis=2)  # samples, settings, classifiers
+        if target.Y.shape[1] > 1:
+            # A class without training samples is never predicted.
+            predicted[..., ~np.any(target.Y[train] > 0, axis=0)] = -np.inf
+        held = None if target.sample_weight is None else target.sample_weight[test]
+        for s in range(len(settings)):
+            calibrate = partial(self._calibrate_vote_of_fold, fold, part, grid[s])
+            scores[s] = self._score_fold(predicted[:, s], y[test], held, calibrate)
+        return {"scores": scores, "n_terms": n_terms}
 
     def _fold_columns(
         self,

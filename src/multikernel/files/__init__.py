@@ -13,7 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from .archive import FORMAT, ModelFileError, read_archive, write_archive
+from .._archive import FORMAT, ModelFileError, read_archive, write_archive
 from .registry import register
 
 __all__ = ["FORMAT", "ModelFileError", "load", "register", "save"]

@@ -26,10 +26,10 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator
 
+from .._archive import ModelFileError
 from ..kernels.precomputed import Precomputed
 from ..kernels.sequences.edit import Repaired
 from ..kernels.vectors import Callable
-from .archive import ModelFileError
 from .pruning import Absent
 from .registry import by_class, by_name
 from .upgrades import UPGRADES

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._archive import ModelFileError
 from ..estimators.base import MultiKernelEstimator
 from ..estimators.codes import TableCodes
 from ..grams.protocol import Expansion
 from ..kernels.precomputed import Precomputed
 from ..tables.model import TableModel
-from .archive import ModelFileError
 
 
 @dataclass(frozen=True, repr=False, eq=False)

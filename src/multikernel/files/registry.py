@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from .archive import ModelFileError
+from .._archive import ModelFileError
 
 State = dict[str, Any]
 

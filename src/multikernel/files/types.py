@@ -3,8 +3,8 @@
 A class keeps its name here even if it moves or is renamed in the library: files of earlier
 versions go on loading. If the attributes of one of them change, its ``from_state`` learns to make
 the new attributes from the old; if earlier versions cannot read the new ones,
-:data:`.archive.FORMAT` grows by one. In both cases ``tests/modelfiles`` gets files with the new
-attributes beside the old ones.
+:data:`multikernel._archive.FORMAT` grows by one. In both cases ``tests/modelfiles`` gets files with
+the new attributes beside the old ones.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tables.encoding import Column, TableEncoder
+from ..tables.encoding import MODEL_NEEDS, Column, TableEncoder
 from ..tables.frame import DataError, Frame
 from .base import Piece, Rows
 from .chunk import default_rows
@@ -172,7 +172,7 @@ def _open_encoded(
         raise DataError("The model was fitted on a LIBSVM file and reads only such files.")
     known = Frame({name: np.empty(0) for name in table.names})
     for column in encoder.columns:
-        known.require(column.name, "column that the model was fitted on,")
+        known.require(column.name, message=MODEL_NEEDS)
     reader = FrameReader(encoder, target, weight, None, wishes.allow_missing, predicts=True)
     size = chunk_rows or default_rows(len(table.names))
     rows = Rows(table.pieces, reader, size, client)

@@ -8,11 +8,9 @@ round less than sums in a row.
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from .._threads import one_blas_thread
@@ -161,32 +159,9 @@ def map_piece(
     """The combined value of one piece, and its mark."""
     marks = [] if expected is None else [expected]
     tree = Tree(combine)
-    with _one_blas_thread_each():
+    with one_blas_thread():
         for chunk in read_piece(
             piece, reader, chunk_rows, index, first_row, expected, marks.append
         ):
             tree.add(map_chunk(chunk))
         return tree.result(), marks[0]
-
-
-_users = 0
-_users_lock = threading.Lock()
-_limit: Any = None
-
-
-@contextmanager
-def _one_blas_thread_each() -> Iterator[None]:
-    """One BLAS thread for every thread that is in here: the limit is one of the whole process."""
-    global _users, _limit
-    with _users_lock:
-        _users += 1
-        if _users == 1:
-            _limit = one_blas_thread()
-            _limit.__enter__()
-    try:
-        yield
-    finally:
-        with _users_lock:
-            _users -= 1
-            if not _users:
-                _limit.__exit__(None, None, None)

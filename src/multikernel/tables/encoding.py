@@ -18,6 +18,7 @@ WHEN_FITTED = (
     "The model was fitted to data without missing values and has nothing to fill them with: "
     "repair the data, or fit again with --impute median."
 )
+MODEL_NEEDS = "The model needs the column {name!r}, which the data lack."
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ class TableEncoder:
         if self.sparse_width is not None:
             return self._widen(frame)
         for column in self.columns:
-            frame.require(column.name, "column that the model was fitted on,")
+            frame.require(column.name, message=MODEL_NEEDS)
         refuse_missing(frame, [c.name for c in self.columns if c.fill is None], WHEN_FITTED)
         parts = [self._one(column, frame.columns[column.name]) for column in self.columns]
         if not self.has_texts:

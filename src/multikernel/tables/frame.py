@@ -92,14 +92,17 @@ class Frame:
         views = {view: members for view, members in views.items() if members}
         return replace(self, columns=columns, views=views)
 
-    def require(self, name: str, what: str = "column") -> np.ndarray:
+    def require(
+        self, name: str, what: str = "column", message: str = "There is no {what} {name!r}."
+    ) -> np.ndarray:
         """A column by its name, or an error that names those there are."""
         if name in self.columns:
             return self.columns[name]
         close = difflib.get_close_matches(name, self.names, n=3)
         shown = ", ".join(map(repr, self.names[:12])) + (", ..." if len(self.names) > 12 else "")
         hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
-        raise DataError(f"There is no {what} {name!r}.{hint} The columns are {shown}.")
+        opening = message.format(what=what, name=name)
+        raise DataError(f"{opening}{hint} The columns are {shown}.")
 
 
 def is_text(values: np.ndarray) -> bool:

@@ -10,17 +10,20 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..._journal import PART, Answers, recall
 from ...grams.protocol import Grams, Summary
 from ...learners.base import Learner
 from ...problem import Target
 from ...weighting.joint import JointWeighting, regulariser_of
 from ..certificate import CertifiedIterate, Found, Report, Stopped, certify, record
 from .definiteness import require_psd
+from .training import train_at
 from .warm_start import WarmStart
 
 
@@ -52,10 +55,7 @@ def find_by_alternation(
     best: CertifiedIterate | None = None
     try:
         for _ in range(weighting.max_iter):
-            fitted = learner.fit(gram, target, start=coef)
-            coef = fitted.coef
-            values = gram.matvec(coef) if fitted.values is None else fitted.values
-            a = grams.quadratic_forms(coef).sum(axis=1)
+            coef, values, a = train_at(grams, target, learner, theta, gram, coef, report)
             iterate = certify(target, rule, learner, theta, gram, coef, values, a)
             record(history, iterate.entry(learner), report)
             if best is None or iterate.gap < best.gap:
@@ -65,7 +65,8 @@ def find_by_alternation(
             a = iterate.a
             if rule.mixing > 0:
                 mixed = coef if mixed is None else rule.mixing * mixed + (1 - rule.mixing) * coef
-                a = np.maximum(grams.quadratic_forms(mixed).sum(axis=1), 0.0)
+                forms = recall(report, "mix", (mixed,), partial(forms_of, grams, mixed), PART)
+                a = np.maximum(forms["a"], 0.0)
             theta = rule.update(theta, a)
             gram.forget()  # free its memory before the next combination needs as much
             gram = grams.combine(theta)
@@ -84,3 +85,8 @@ def find_by_alternation(
         raise Stopped(best.found(learner, history)) from None
     assert best is not None
     return best.found(learner, history)
+
+
+def forms_of(grams: Grams, coef: np.ndarray) -> Answers:
+    """``a_k = coef' K_k coef``, summed over outputs."""
+    return {"a": grams.quadratic_forms(coef).sum(axis=1)}

@@ -29,6 +29,8 @@ class Barrier(Protocol):
     count: int
     #: Sum of the coefficients, if there is an intercept.
     total: float
+    #: All that steps change.
+    point: np.ndarray
 
     @property
     def s(self) -> np.ndarray:
@@ -71,9 +73,13 @@ class Boxed:
         alpha: np.ndarray,
         total: float = 0.0,
     ) -> None:
-        self.sign, self.linear, self.C, self.alpha = sign, linear, C[:, None], alpha
+        self.sign, self.linear, self.C, self.point = sign, linear, C[:, None], alpha
         self.total = total
         self.count = 2 * alpha.size
+
+    @property
+    def alpha(self) -> np.ndarray:
+        return self.point
 
     @property
     def s(self) -> np.ndarray:
@@ -106,7 +112,7 @@ class Boxed:
         return float(np.vdot(self.linear, step)) - mu * float(logs.sum())
 
     def move(self, length: float) -> None:
-        self.alpha = self.alpha + length * self.step
+        self.point = self.point + length * self.step
 
     def settled(self, K: np.ndarray, b: np.ndarray, mu: float, *, intercept: bool) -> np.ndarray:
         # Near the optimum either alpha or its multiplier mu / alpha is small; small alphas belong
@@ -133,7 +139,11 @@ class Quadratic:
     total = 0.0
 
     def __init__(self, s: np.ndarray, Y: np.ndarray, C: np.ndarray) -> None:
-        self.s, self.Y, self.C = s, Y, C[:, None]
+        self.point, self.Y, self.C = s, Y, C[:, None]
+
+    @property
+    def s(self) -> np.ndarray:
+        return self.point
 
     def derivatives(self, mu: float) -> tuple[np.ndarray, np.ndarray]:
         return self.s / self.C - self.Y, np.broadcast_to(1.0 / self.C, self.s.shape)
@@ -147,7 +157,7 @@ class Quadratic:
         return float(np.sum(step * ((self.s + 0.5 * step) / self.C - self.Y)))
 
     def move(self, length: float) -> None:
-        self.s = self.s + length * self.step
+        self.point = self.point + length * self.step
 
     def settled(self, K: np.ndarray, b: np.ndarray, mu: float, *, intercept: bool) -> np.ndarray:
         return self.s
@@ -163,7 +173,11 @@ class Entropic:
     total = 0.0
 
     def __init__(self, s: np.ndarray, Y: np.ndarray, C: np.ndarray) -> None:
-        self.s, self.Y, self.C = s, Y, C[:, None]
+        self.point, self.Y, self.C = s, Y, C[:, None]
+
+    @property
+    def s(self) -> np.ndarray:
+        return self.point
 
     def derivatives(self, mu: float) -> tuple[np.ndarray, np.ndarray]:
         r = self.s * self.Y / self.C
@@ -180,7 +194,7 @@ class Entropic:
         return float(np.sum(self.C * (entr(old) + entr(1 - old) - entr(new) - entr(1 - new))))
 
     def move(self, length: float) -> None:
-        self.s = self.s + length * self.step
+        self.point = self.point + length * self.step
 
     def settled(self, K: np.ndarray, b: np.ndarray, mu: float, *, intercept: bool) -> np.ndarray:
         return self.s

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import LinAlgError
 
@@ -13,6 +15,7 @@ from ...problem.regularisers import Regulariser
 from ..certificate import CertifiedIterate, centred_outputs, certify
 from .barriers import NoInnerPoint, inner_point, room
 from .newton_system import NewtonSystem
+from .training import TrainingRun
 
 #: Factor of mu once the iterate is near the optimum of the barrier problem.
 BARRIER_SHRINK = 0.1
@@ -79,6 +82,20 @@ class CentralPath:
         """The certified iterate with the coefficients of a trained predictor."""
         a = self.grams.quadratic_forms(coef).sum(axis=1)
         return self._certify(theta, gram, coef, gram.matvec(coef), a)
+
+    def certify_trained(
+        self, theta: np.ndarray, gram: CombinedGram, trained: TrainingRun
+    ) -> CertifiedIterate:
+        """The same with the products that are known."""
+        return self._certify(theta, gram, trained.coef, trained.values, trained.a)
+
+    def state(self) -> dict[str, Any]:
+        """What `restore` needs after `begin`."""
+        return {"x": self.x, "mu": self.mu, "inside": self.inside.point}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where `state` was asked for."""
+        self.x, self.mu, self.inside.point = state["x"], state["mu"], state["inside"]
 
     def _certify(
         self, theta: np.ndarray, gram: CombinedGram, s: np.ndarray, f: np.ndarray, a: np.ndarray

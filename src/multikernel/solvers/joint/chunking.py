@@ -20,11 +20,13 @@ import warnings
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..._journal import Answers, journal_of
 from ...grams.protocol import Grams, Summary
 from ...learners import smo
 from ...learners.base import Learner
@@ -41,6 +43,7 @@ from ..certificate import (
     record,
 )
 from .definiteness import require_psd
+from .training import iterate_from, numbers_of
 from .warm_start import WarmStart
 
 #: Samples in a working set (Joachims 1999; about 40 in Kloft's experiments).
@@ -59,6 +62,14 @@ class WeightStep(Protocol):
 
     def __call__(self, theta: np.ndarray, a: np.ndarray, s: np.ndarray) -> np.ndarray:
         """New weights from the old ones, ``a_k = s'K_k s`` and the coefficients s."""
+        ...
+
+    def state(self) -> Any:
+        """What `restore` needs."""
+        ...
+
+    def restore(self, state: Any) -> None:
+        """Go on where `state` was asked for."""
         ...
 
 
@@ -119,8 +130,30 @@ def find_by_chunking(
     top: CertifiedIterate | None = None
     fresh, halted = True, False
     limit = weighting.max_iter * max(10, grams.n // size)
+    journal, first = journal_of(report), 0
+    kept = None if journal is None else journal.state(method)
+    if kept is not None:
+        first, history, fresh = kept["step"], kept["history"], kept["fresh"]
+        s, g, theta = kept["s"], kept["g"], kept["theta"]
+        best, top = iterate_from(grams, kept["best"]), iterate_from(grams, kept["top"])
+        cache.restore(kept["rows"])
+        if weight_step is not None:
+            weight_step.restore(kept["weight_step"])
+
+    def state(following: int) -> Answers:
+        assert best is not None and top is not None
+        return {
+            "step": following,
+            "history": history,
+            "fresh": fresh,
+            **{"s": s, "g": g, "theta": theta},
+            **{"best": numbers_of(best), "top": numbers_of(top)},
+            "rows": cache.state(),
+            "weight_step": None if weight_step is None else weight_step.state(),
+        }
+
     try:
-        for _ in range(limit):
+        for step in range(first, limit):
             F = np.einsum("k,knt->nt", theta, g)
             a = np.einsum("knt,nt->k", g, s)
             gram = grams.combine(theta)
@@ -155,6 +188,8 @@ def find_by_chunking(
             if not moved and np.array_equal(before, theta):
                 halted = True
                 break
+            if journal is not None:
+                journal.keep(method, partial(state, step + 1))
         else:
             gap = best.relative_gap if best is not None else np.inf
             warn_early(weighting, method, f"stopped after {limit} steps", gap)
@@ -265,13 +300,37 @@ class RowCache:
     def __init__(self, rows: Callable[[np.ndarray], np.ndarray], limit: float) -> None:
         self.rows, self.limit = rows, limit
         self.held: OrderedDict[int, np.ndarray] = OrderedDict()
+        self.asked: dict[int, np.ndarray] = {}  # the rows with which each one was computed
+
+    def state(self) -> list[Any]:
+        """Which rows are held, and with which others they were computed, for `restore`.
+
+        Rows that are computed with others may have other last bits.
+        """
+        return [[i, self.asked[i]] for i in self.held]
+
+    def restore(self, state: list[Any]) -> None:
+        """Hold the rows that were held when `state` was asked for."""
+        together: dict[bytes, np.ndarray] = {}
+        rows: dict[int, np.ndarray] = {}
+        for _, asked in state:
+            if asked.tobytes() not in together:
+                together[asked.tobytes()] = asked
+        for key, asked in together.items():
+            block = self.rows(asked)
+            for i, others in state:
+                if others.tobytes() == key:
+                    rows[i] = block[:, int(np.flatnonzero(others == i)[0])].copy()
+        self.held = OrderedDict((i, rows[i]) for i, _ in state)
+        self.asked = {i: asked for i, asked in state}
 
     def take(self, index: np.ndarray) -> np.ndarray:
         """The rows of these samples, shape (p, len(index), n)."""
         absent = [i for i in index.tolist() if i not in self.held]
         new: dict[int, np.ndarray] = {}
         if absent:
-            block = self.rows(np.array(absent))
+            wanted = np.array(absent)
+            block = self.rows(wanted)
             if len(absent) == len(index):
                 out = block
             new = {i: block[:, at] for at, i in enumerate(absent)}
@@ -283,6 +342,6 @@ class RowCache:
         room = int(self.limit // max(out[:, 0].nbytes, 1))
         for i, row in list(new.items())[:room]:
             while len(self.held) >= room:
-                self.held.popitem(last=False)
-            self.held[i] = row.copy()
+                del self.asked[self.held.popitem(last=False)[0]]
+            self.held[i], self.asked[i] = row.copy(), wanted
         return out

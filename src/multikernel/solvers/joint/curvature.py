@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
+from ...grams.protocol import Grams
 from ...learners.base import Learner
 from ...problem import Target
 from ...problem.losses import EpsilonInsensitive, Hinge, Logistic, Loss, OneClass, Squared
@@ -25,14 +26,25 @@ class TrainedIterate(CertifiedIterate):
 
     Attributes
     ----------
-    support : int array
-        The samples with a non-zero coefficient.
-    products : array of shape (p, len(support), t)
-        ``K_k s`` at these samples.
+    grams : Grams
+    known_products : array or None
+        `products`, if they were computed.
     """
 
-    support: np.ndarray
-    products: np.ndarray
+    grams: Grams
+    known_products: np.ndarray | None
+
+    @property
+    def support(self) -> np.ndarray:
+        """The samples with a non-zero coefficient."""
+        return np.flatnonzero(np.any(self.coef != 0, axis=1))
+
+    @property
+    def products(self) -> np.ndarray:
+        """``K_k s`` at these samples, shape (p, len(support), t)."""
+        if self.known_products is not None:
+            return self.known_products
+        return self.grams.matvecs(self.coef, at=self.support)
 
 
 def has_curvature(learner: Learner, p: float, n_kernels: int) -> bool:

@@ -24,11 +24,13 @@ from __future__ import annotations
 
 import warnings
 from copy import copy
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..._journal import PART, ROUND, Answers, recall
 from ..._threads import one_blas_thread
 from ...grams.protocol import CombinedGram, Grams, Summary
 from ...learners.base import Learner
@@ -141,10 +143,12 @@ def find_by_cutting_planes(
     for _ in range(max_iter):
         try:
             if loose is not None:
-                iterate = train(grams, target, rule, loose, theta, gram)
+                iterate = train(grams, target, rule, loose, theta, gram, report=report)
             if loose is None or iterate is None or iterate.meets(max(EXACT_BELOW_GAP, tol)):
                 start = None if iterate is None else iterate.coef
-                iterate = train(grams, target, rule, learner, theta, gram, start=start)
+                iterate = train(
+                    grams, target, rule, learner, theta, gram, start=start, report=report
+                )
                 loose = None
         except KeyboardInterrupt:
             if best is None:
@@ -175,8 +179,12 @@ def find_by_cutting_planes(
         with one_blas_thread(model.B.shape[1]):
             if curvature and base is not tried:
                 tried = base
-                U = curvature_root(base, target, learner, single=loose is not None)
-                point = newton_point(model, base, U, usable, top.primal, low.theta)
+                new = partial(
+                    newton_answers,
+                    *(model, base, target, learner, usable, top.primal, low.theta),
+                    single=loose is not None,
+                )
+                point = recall(report, "newton", (base.theta, low.theta), new, PART)["point"]
             if point is None and stabilise and np.isfinite(low.value):
                 level = low.value + LEVEL_FRACTION * (top.primal - low.value)
                 point = model.approach(theta[usable], iterate.a[usable], level, low.theta)
@@ -286,13 +294,42 @@ def train(
     gram: CombinedGram,
     *,
     start: np.ndarray | None = None,
+    report: Report | None = None,
 ) -> TrainedIterate:
     """Train a predictor at theta, certify it, and compute its products with all kernels."""
-    machine = learner.fit(gram, target, start=start)
-    coef = machine.coef
-    values = gram.matvec(coef) if machine.values is None else machine.values
-    support = np.flatnonzero(np.any(coef != 0, axis=1))
-    products = grams.matvecs(coef, at=support)
-    a = np.einsum("knt,nt->k", products, coef[support])
-    certified = certify(target, rule, learner, theta, gram, coef, values, a)
-    return TrainedIterate(**vars(certified), support=support, products=products)
+    products: np.ndarray | None = None
+
+    def run() -> Answers:
+        nonlocal products
+        machine = learner.fit(gram, target, start=start)
+        coef = machine.coef
+        values = gram.matvec(coef) if machine.values is None else machine.values
+        support = np.flatnonzero(np.any(coef != 0, axis=1))
+        products = grams.matvecs(coef, at=support)
+        a = np.einsum("knt,nt->k", products, coef[support])
+        return {"coef": coef, "values": values, "a": a}
+
+    found = recall(report, "train", (theta, start, loosely(learner)), run, ROUND)
+    certified = certify(target, rule, learner, theta, gram, **found)
+    return TrainedIterate(**vars(certified), grams=grams, known_products=products)
+
+
+def loosely(learner: Learner) -> bool:
+    """Whether a support vector machine need not be exact, see `loosened`."""
+    return isinstance(learner, SVM) and not learner.exact
+
+
+def newton_answers(
+    model: CutModel,
+    base: TrainedIterate,
+    target: Target,
+    learner: Learner,
+    usable: np.ndarray,
+    upper: float,
+    low: np.ndarray,
+    *,
+    single: bool,
+) -> Answers:
+    """The point of a Newton step from `base`, or None."""
+    U = curvature_root(base, target, learner, single=single)
+    return {"point": newton_point(model, base, U, usable, upper, low)}

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..._journal import Answers, recall
 from ...grams.protocol import CombinedGram, Grams, Summary
 from ...learners.base import Learner
 from ...problem import Target
@@ -63,7 +64,13 @@ def find(
         Receives every entry of the history of a joint rule.
     """
     if not isinstance(weighting, JointWeighting):
-        kernel_weights, history = weighting.weigh(grams, target, learner, summary)
+
+        def weigh() -> Answers:
+            kernel_weights, history = weighting.weigh(grams, target, learner, summary)
+            return {"kernel_weights": kernel_weights, "history": history}
+
+        weighed = recall(report, "weigh", (), weigh)
+        kernel_weights, history = weighed["kernel_weights"], weighed["history"]
         gram = combine_checked(grams, kernel_weights, weighting)
         return Found(kernel_weights, learner.fit(gram, target), gram, history)
     if isinstance(weighting, LpNorm) and not weighting.squared:

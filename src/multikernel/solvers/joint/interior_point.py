@@ -27,11 +27,14 @@ samples have non-zero coefficients.
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..._journal import Answers, journal_of
+from ..._quiet import ignoring
 from ...grams.protocol import Grams, Summary
 from ...learners.base import Learner
 from ...problem import Target
@@ -42,6 +45,7 @@ from .alternation import find_by_alternation
 from .barriers import NoInnerPoint
 from .central_path import BARRIER_SHRINK, CentralPath
 from .definiteness import require_psd
+from .training import iterate_from, numbers_of, train_at
 from .warm_start import WarmStart
 
 #: The alternation continues while every round reduces the gap to at most this fraction ...
@@ -120,7 +124,8 @@ def find_by_interior_point(
     try:
         while True:
             start = None if best is None else best.coef
-            turn = path.certify_coef(theta, gram, learner.fit(gram, target, start=start).coef)
+            trained = train_at(grams, target, learner, theta, gram, start, report, multiply=True)
+            turn = path.certify_trained(theta, gram, trained)
             if enough(turn):
                 return turn.found(learner, history)
             slow = best is not None and turn.gap > MAX_GAP_RATIO * best.gap
@@ -129,19 +134,26 @@ def find_by_interior_point(
             theta = rule.update(turn.theta, turn.a)
             if slow or far_apart(theta[usable]) or len(history) >= weighting.max_iter:
                 break
+            gram.forget()  # free its memory before the next combination needs as much
             gram = grams.combine(theta)
         path.begin(best.coef)
+        journal = journal_of(report)
+        kept = None if journal is None else journal.state("interior point")
+        if kept is not None:
+            history[:], wanted, tries = kept["history"], kept["wanted"], kept["tries"]
+            best = iterate_from(grams, kept["best"])
+            path.restore(kept["path"])
         while len(history) < weighting.max_iter:
+            best.gram.forget()
             here = path.here()
             best = min(best, here, key=lambda iterate: iterate.gap)
             if enough(here) and path.mu <= wanted:
-                with warnings.catch_warnings():
+                with ignoring(ConvergenceWarning):
                     # Its gap in the joint problem is checked below.
-                    warnings.simplefilter("ignore", ConvergenceWarning)
                     coef = learner.fit(here.gram, target, start=path.settled(here)).coef
-                trained = path.certify_coef(here.theta, here.gram, coef)
-                if enough(trained):
-                    return trained.found(learner, history)
+                last = path.certify_coef(here.theta, here.gram, coef)
+                if enough(last):
+                    return last.found(learner, history)
                 wanted, tries = BARRIER_SHRINK * path.mu, tries + 1
                 if tries == MAX_FINAL_FITS:
                     return here.found(learner, history)
@@ -153,6 +165,9 @@ def find_by_interior_point(
                     "orders of magnitude)"
                 )
                 break
+            if journal is not None:
+                state = partial(state_of, history, best, wanted, tries, path)
+                journal.keep("interior point", state)
     except NoInnerPoint:
         return find_by_alternation(grams, target, weighting, learner, warm=warm, report=report)
     except KeyboardInterrupt:
@@ -167,6 +182,23 @@ def find_by_interior_point(
             stacklevel=4,
         )
     return best.found(learner, history)
+
+
+def state_of(
+    history: list[dict[str, Any]],
+    best: CertifiedIterate,
+    wanted: float,
+    tries: int,
+    path: CentralPath,
+) -> Answers:
+    """What a later process needs to continue the Newton steps."""
+    return {
+        "history": history,
+        "best": numbers_of(best),
+        "wanted": wanted,
+        "tries": tries,
+        "path": path.state(),
+    }
 
 
 def far_apart(theta: np.ndarray) -> bool:

@@ -19,12 +19,14 @@ gap between them is small.
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize
 from sklearn.exceptions import ConvergenceWarning
 
+from ..._journal import PART, Answers, recall
 from ...grams.protocol import Grams, Summary
 from ...learners.base import Learner
 from ...problem import Target
@@ -91,7 +93,7 @@ def find_by_lbfgs(
         )
     theta = rule.start()
     require_psd(grams, theta, grams.combine(theta), warn=False)
-    dual = SmoothDual(grams, target, rule, learner)
+    dual = SmoothDual(grams, target, rule, learner, report)
     history: list[dict[str, Any]] = []
     best: CertifiedIterate | None = None
 
@@ -168,9 +170,15 @@ class SmoothDual:
     """
 
     def __init__(
-        self, grams: Grams, target: Target, rule: SmoothRegulariser, learner: Learner
+        self,
+        grams: Grams,
+        target: Target,
+        rule: SmoothRegulariser,
+        learner: Learner,
+        report: Report | None = None,
     ) -> None:
         self.grams, self.target, self.rule, self.learner = grams, target, rule, learner
+        self.report = report
         assert isinstance(learner.loss, SmoothLoss)
         self.loss: SmoothLoss = learner.loss
         self.C = learner.costs(target)
@@ -214,15 +222,9 @@ class SmoothDual:
         if self.learner.fit_intercept:
             size = np.abs(s)
             s = s - s.sum(axis=0) * size / np.maximum(size.sum(axis=0), 1e-300)
-        if self.one_pass:
-            products = self.grams.matvecs(s)
-            a = np.maximum(np.einsum("knt,nt->k", products, s), 0.0)
-            theta = self.rule.dual_weights(a)
-            f = np.einsum("k,knt->nt", theta, products)
-        else:
-            a = np.maximum(self.grams.quadratic_forms(s).sum(axis=1), 0.0)
-            theta = self.rule.dual_weights(a)
-            f = self.grams.combine(theta).matvec(s)
+        found = recall(self.report, "evaluate", (s,), partial(self._passes, s), PART)
+        a, f = found["a"], found["f"]
+        theta = self.rule.dual_weights(a)
         error = v + b - f
         d = loss.curvatures(v, Y, C, b)
         if self.learner.fit_intercept:
@@ -232,3 +234,14 @@ class SmoothDual:
         value = self.rule.dual(theta, a) - float(loss.dual(s, Y, C).sum())
         self.value = value / self.unit
         self.gradient = (d * error / self.root).ravel() / self.unit
+
+    def _passes(self, s: np.ndarray) -> Answers:
+        """``a_k = s'K_k s``, and the values f of the predictor with the best weights for them."""
+        if self.one_pass:
+            products = self.grams.matvecs(s)
+            a = np.maximum(np.einsum("knt,nt->k", products, s), 0.0)
+            f = np.einsum("k,knt->nt", self.rule.dual_weights(a), products)
+        else:
+            a = np.maximum(self.grams.quadratic_forms(s).sum(axis=1), 0.0)
+            f = self.grams.combine(self.rule.dual_weights(a)).matvec(s)
+        return {"a": a, "f": f}

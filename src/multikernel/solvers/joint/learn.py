@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
+from ..._journal import Answers, recall
 from ..._threads import one_blas_thread
 from ...grams.protocol import Grams, Summary
 from ...learners.base import Learner
@@ -28,9 +30,17 @@ MAX_ONE_THREAD_SAMPLES = 4000
 class Interrupted(KeyboardInterrupt):
     """A KeyboardInterrupt that carries the best certified solution so far."""
 
-    def __init__(self, solution: Solution) -> None:
-        super().__init__("interrupted; the best iterate so far is kept")
+    def __init__(self, solution: Solution, more: str = "") -> None:
+        machine = solution.machine
+        said = (
+            f"Interrupted after {len(solution.history)} iterations, at a relative duality gap of "
+        )
+        super().__init__(f"{said}{machine.gap:.2g}. {more}".strip())
         self.solution = solution
+
+    def saying(self, more: str) -> Interrupted:
+        """The same with one more sentence."""
+        return Interrupted(self.solution, more)
 
 
 def learn(
@@ -68,16 +78,25 @@ def learn(
     if start is not None:
         given = start_on_all_samples(grams, summary, start, direction)
 
-    def finish(found: Found, own: Grams) -> Solution:
-        norm = found.gram.centred_norm(target.sample_weight)
+    def measure(found: Found, hold_out: np.ndarray | None) -> Answers:
+        norm, held_out = found.gram.centred_norm(target.sample_weight), None
+        if hold_out is not None:
+            held_out = learner.left_out(  # type: ignore[attr-defined]
+                found.gram, target, found.machine, hold_out
+            )
+        return {"norm": norm, "held_out": held_out}
+
+    def finish(
+        found: Found, own: Grams, report: Report | None, hold_out: np.ndarray | None
+    ) -> Solution:
+        asked = (found.kernel_weights, found.machine.coef)
+        measured = recall(report, "measure", asked, partial(measure, found, hold_out))
+        norm = measured["norm"]
         warn_of_identity(grams, found, summary, norm)
         aligned = combined_alignment(found, summary, target, norm)
         machine = found.machine
         if hold_out is not None:
-            held_out = learner.left_out(  # type: ignore[attr-defined]
-                found.gram, target, machine, hold_out
-            )
-            machine = replace(machine, held_out=held_out)
+            machine = replace(machine, held_out=measured["held_out"])
         return Solution(
             found.kernel_weights, machine, aligned, summary.alignments, found.history, own
         )
@@ -87,9 +106,10 @@ def learn(
             found, own = find_and_recertify(
                 grams, target, weighting, learner, summary=summary, warm=given, report=report
             )
-            return finish(found, own)
+            return finish(found, own, report, hold_out)
     except Stopped as stopped:
-        raise Interrupted(finish(stopped.found, grams)) from None
+        # Whoever interrupts does not wait for what only probabilities need.
+        raise Interrupted(finish(stopped.found, grams, None, None)) from None
 
 
 def by_cuts(grams: Grams, weighting: Weighting) -> bool:

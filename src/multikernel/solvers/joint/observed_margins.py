@@ -35,12 +35,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.optimize import minimize_scalar
 from sklearn.exceptions import ConvergenceWarning
 
+from ..._journal import Answers, journal_of
 from ...grams.matrix import GivenMatrix
 from ...grams.protocol import Grams, Summary
 from ...learners.source import Source
@@ -227,12 +229,20 @@ def find_by_observed_margins(
     rho = weighting.margin * largest_margin(grams, y, C, has)
     problem = MarginProblem(grams, y, C, has, rho, float(weighting.p), learner.fit_intercept)
     usable = ~grams.degenerate
-    start = learner.fit(grams.combine(np.where(usable, 1.0, 0.0)), target)
-    best = point = problem.at(np.abs(start.coef[:, 0]))
+    journal, first = journal_of(report), 0
+    kept = None if journal is None else journal.state("observed margins")
     history: list[dict[str, Any]] = []
+    if kept is None:
+        start = learner.fit(grams.combine(np.where(usable, 1.0, 0.0)), target)
+        best = point = problem.at(np.abs(start.coef[:, 0]))
+    else:
+        first, history = kept["step"], kept["history"]
+        best, point = problem.at(*kept["best"]), problem.at(*kept["point"])
     reason = f"stopped after max_iter={weighting.max_iter} steps"
     try:
-        for _ in range(weighting.max_iter):
+        for step in range(first, weighting.max_iter):
+            if journal is not None:
+                journal.keep("observed margins", partial(state_of, step, history, best, point))
             primal, dual = point.primal, point.dual
             if not history or primal - dual < best.primal - best.dual:
                 best = point
@@ -257,6 +267,18 @@ def find_by_observed_margins(
             stacklevel=6,
         )
     return found
+
+
+def state_of(
+    step: int, history: list[dict[str, Any]], best: MarginPoint, point: MarginPoint
+) -> Answers:
+    """What a later process needs to continue."""
+    return {
+        "step": step,
+        "history": history,
+        "best": [best.alpha, best.products],
+        "point": [point.alpha, point.products],
+    }
 
 
 def newton_step(point: MarginPoint) -> MarginPoint:

@@ -34,6 +34,7 @@ from ...weighting.joint import JointWeighting, regulariser_of
 from ..certificate import CertifiedIterate, Found, Report, Stopped, certify, record
 from .ball_geometry import ZERO_WEIGHT_RATIO, least_distance
 from .definiteness import require_psd
+from .training import train_at
 from .warm_start import WarmStart
 
 #: Proximal steps in the height of the largest cut; each is a least-distance problem.
@@ -172,10 +173,7 @@ def find_by_penalty_cuts(
     lower, gap, idle, halted = -np.inf, np.inf, 0, False
     try:
         for _ in range(weighting.max_iter):
-            machine = learner.fit(gram, target, start=coef)
-            coef = machine.coef
-            values = gram.matvec(coef) if machine.values is None else machine.values
-            a = grams.quadratic_forms(coef).sum(axis=1)
+            coef, values, a = train_at(grams, target, learner, theta, gram, coef, report)
             iterate = certify(target, rule, learner, theta, gram, coef, values, a)
             best = iterate if best is None or iterate.gap < best.gap else best
             top = iterate if top is None or iterate.primal < top.primal else top

@@ -25,11 +25,13 @@ that belong to s, have a duality gap, which ends the iteration.
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..._journal import Answers, journal_of
 from ...grams.protocol import Grams, Summary
 from ...learners.base import Learner
 from ...problem import Target
@@ -42,6 +44,7 @@ from ..certificate import CertifiedIterate, Found, Report, Stopped, record
 from .alternation import find_by_alternation
 from .primal_path import MAX_VARIABLES, PrimalPath
 from .smoothed_losses import smoothed
+from .training import iterate_from, numbers_of
 from .warm_start import WarmStart
 
 #: Factor of mu once the iterate is near the optimum of the barrier problem.
@@ -123,8 +126,17 @@ def find_by_primal(
     best: CertifiedIterate | None = None
     extra = 0
     reason = f"stopped after max_iter={weighting.max_iter} Newton steps"
+    journal, first = journal_of(report), 0
+    kept = None if journal is None else journal.state("primal")
+    if kept is not None:
+        first, extra, history = kept["step"], kept["extra"], kept["history"]
+        best = None if kept["best"] is None else iterate_from(grams, kept["best"])
+        path.restore(kept["path"])
     try:
-        for _ in range(weighting.max_iter):
+        for step in range(first, weighting.max_iter):
+            if journal is not None:
+                state = partial(state_of, step, extra, history, best, path)
+                journal.keep("primal", state)
             moved, near = path.advance()
             if moved and not near:
                 continue
@@ -158,6 +170,19 @@ def find_by_primal(
         stacklevel=4,
     )
     return best.found(learner, history)
+
+
+def state_of(
+    step: int,
+    extra: int,
+    history: list[dict[str, Any]],
+    best: CertifiedIterate | None,
+    path: PrimalPath,
+) -> Answers:
+    """What a later process needs to continue."""
+    numbers = None if best is None else numbers_of(best)
+    state = {"step": step, "extra": extra, "history": history, "best": numbers}
+    return state | {"path": path.state()}
 
 
 def no_inner_point(target: Target, learner: Learner) -> bool:

@@ -5,6 +5,8 @@ See :mod:`multikernel.solvers.joint.primal` for the problem.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 
@@ -99,6 +101,14 @@ class PrimalPath:
         self.u = np.full(M, size / M)
         self.unit = max(constant, size**2) / (3 * M + loss.count)
         self.mu = FIRST_BARRIER * self.unit
+
+    def state(self) -> dict[str, Any]:
+        """The iterate, for `restore`."""
+        return {"w": self.w, "b": self.b, "u": self.u, "mu": self.mu}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where `state` was asked for."""
+        self.w, self.b, self.u, self.mu = state["w"], state["b"], state["u"], state["mu"]
 
     @property
     def exhausted(self) -> bool:

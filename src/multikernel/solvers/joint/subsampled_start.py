@@ -6,12 +6,12 @@ the final ones and cost little. The certificate is always computed on all sample
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..._quiet import ignoring
 from ...grams.protocol import Grams
 from ...learners.base import Learner
 from ...problem import Target
@@ -71,8 +71,7 @@ def subsampled_start(
     factor = grams.n / size * np.ones(size)
     few = replace(few, costs=factor if few.costs is None else factor * few.costs)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
+        with ignoring(ConvergenceWarning):
             learned = _learned_weights(part, few, weighting, learner)
             kernel_weights = mix_with_start(learned, start_weights(weighting, part, few, learner))
             return SubsampledStart(kernel_weights, kernel_weights * part.scales)

@@ -107,15 +107,30 @@ class MinimumOfCuts:
         self.C = learner.costs(target)
         self.Y, _ = centred_outputs(target, learner)
         self.lower = -np.inf
+        self.added: list[list[Any]] = []
+
+    def state(self) -> list[list[Any]]:
+        """All cuts, in order."""
+        return self.added
+
+    def restore(self, state: list[list[Any]]) -> None:
+        """Add the cuts once more: a linear program does not show all that it remembers."""
+        for constant, forms, old in state:
+            self._add(constant, forms, old)
+
+    def _add(self, constant: float, forms: np.ndarray, old: np.ndarray) -> np.ndarray:
+        """The minimum of the model with one more cut."""
+        self.added.append([constant, forms, old])
+        with one_blas_thread(len(self.usable)):
+            low = self.model.add(constant, forms, old)
+        self.lower = max(self.lower, low.value)
+        return low.theta
 
     def __call__(self, theta: np.ndarray, a: np.ndarray, s: np.ndarray) -> np.ndarray:
         constant = float(self.loss.dual(s, self.Y, self.C).sum())
         old, forms = theta[self.usable], a[self.usable]
         if not self.model.is_moved_by(constant, forms, old):
             return theta
-        with one_blas_thread(len(theta)):
-            low = self.model.add(constant, forms, old)
-        self.lower = max(self.lower, low.value)
         new = np.zeros_like(theta)
-        new[self.usable] = low.theta
+        new[self.usable] = self._add(constant, forms, old)
         return new

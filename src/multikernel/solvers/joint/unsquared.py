@@ -21,12 +21,15 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
+from ..._journal import Answers, Watched, journal_of, recall
+from ..._quiet import ignoring
 from ...grams.protocol import Grams
 from ...learners.base import Learner
 from ...problem import Target
@@ -82,17 +85,23 @@ def find_unsquared(
     p = float(weighting.p)
     warm = None if warm is None else WarmStart(on_unit_norm(warm.kernel_weights, p))
     search = RootSearch()
+    quiet = Watched(None, journal_of(report))
     history: list[dict[str, Any]] = []
     best: CertifiedIterate | None = None
     try:
         for _ in range(MAX_PROBLEMS):
             factor = float(np.exp(search.x))
-            with warnings.catch_warnings():
+            with ignoring(ConvergenceWarning):
                 # The gap of the unsquared problem is checked below.
-                warnings.simplefilter("ignore", ConvergenceWarning)
-                found = solve(grams, scaled(target, factor), squared, learner, warm=warm)
+                found = solve(
+                    grams, scaled(target, factor), squared, learner, warm=warm, report=quiet
+                )
             warm = WarmStart(found.kernel_weights)
-            iterate, size = unsquared_iterate(grams, target, rule, learner, found, factor, p)
+            # With what is known of the operator now; a later process does not know it.
+            values = recall(quiet, "values", (factor,), partial(values_of, found))["values"]
+            iterate, size = unsquared_iterate(
+                grams, target, rule, learner, found, values, factor, p
+            )
             constant = constant_iterate(grams, target, rule, learner, iterate)
             precise = constant.gap <= min(weighting.tol, CONSTANT_PRECISION) * abs(constant.primal)
             if precise:
@@ -167,20 +176,28 @@ def unsquared_iterate(
     rule: Regulariser,
     learner: Learner,
     found: Found,
+    values: np.ndarray,
     factor: float,
     p: float,
 ) -> tuple[CertifiedIterate, float]:
-    """The solution of a squared problem as an iterate of the unsquared one, and its norm W."""
+    """The solution of a squared problem as an iterate of the unsquared one, and its norm W.
+
+    ``values`` are ``K coef`` of the solution.
+    """
     coef, theta = found.machine.coef, found.kernel_weights
     a = np.maximum(grams.quadratic_forms(coef).sum(axis=1), 0.0)
     dual_norm = norm(np.sqrt(a[~grams.degenerate]), conjugate(p))
     kappa = 1.0 / factor if dual_norm == 0 else min(1.0 / factor, 0.5 / dual_norm)
     gram = grams.combine(theta / kappa)
-    values = found.gram.matvec(coef)
     iterate = certify(
         target, rule, learner, theta / kappa, gram, kappa * coef, values, kappa**2 * a
     )
     return iterate, norm(theta * np.sqrt(a), p)
+
+
+def values_of(found: Found) -> Answers:
+    """``K coef`` of a solution."""
+    return {"values": found.gram.matvec(found.machine.coef)}
 
 
 def constant_iterate(

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from ..._quiet import ignoring
 from ...grams.engines import build
 from ...grams.planning import plan_matrices
 from ...learners.svm import SVM
@@ -47,9 +46,8 @@ def cutting_planes(
     warm: WarmStart | None = None
     count = 0
     for box in boxes:
-        with warnings.catch_warnings():
+        with ignoring(ConvergenceWarning):
             # The gap is part of the result; the caller checks it.
-            warnings.simplefilter("ignore", ConvergenceWarning)
             learner = SVM(C=box, tol=1e-5, max_iter=MAX_SMO_STEPS if np.isinf(labels.box) else -1)
             found = find_by_cutting_planes(
                 grams,

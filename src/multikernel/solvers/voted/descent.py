@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._journal import Answers, journal_of
 from .problem import Report, VotedProblem, VotedSolution, gap_of, lower_bound
 from .terms import Terms
 
@@ -70,6 +71,21 @@ def descend(
     best_z, best_bound = np.zeros(columns.n), 0.0
     coefficients = np.zeros((columns.p, columns.n))
     iteration = 0
+    journal = journal_of(report)
+    kept = None if journal is None else journal.state("descent")
+    if kept is not None:
+        values, intercept, history = kept["values"], kept["intercept"], kept["history"]
+        best_z, best_bound, iteration = kept["z"], kept["bound"], kept["iteration"]
+        for k, j, coef in kept["alpha"]:
+            alpha[k, j] = coefficients[k, j] = coef
+
+    def state() -> Answers:
+        return {
+            **{"values": values, "intercept": intercept, "history": history},
+            **{"z": best_z, "bound": best_bound, "iteration": iteration},
+            "alpha": [[k, j, coef] for (k, j), coef in alpha.items()],
+        }
+
     while True:
         if problem.fit_intercept:
             intercept += best_step(y * (values + intercept), y, costs, 0.0, 0.0)
@@ -130,6 +146,8 @@ def descend(
             del alpha[k, j]
         values = trial
         iteration += 1
+        if journal is not None:
+            journal.keep("descent", state)
     # Values were updated step by step; evaluate them again, as predictions do.
     values = problem.values(terms) if len(terms) else np.zeros(columns.n)
     objective = problem.objective(penalties, terms, values, intercept)

@@ -24,13 +24,14 @@ and for penalties of 1e-8. Scaling back by powers of two is exact.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, LinAlgWarning, lu_factor, lu_solve
 
+from ..._journal import Answers, journal_of
+from ..._quiet import ignoring
 from ..._threads import one_blas_thread
 from .master import DenseMaster, HighsMaster, Vertex, VoteMaster
 from .problem import (
@@ -89,6 +90,7 @@ class ColumnPool:
         self.alpha, self.intercept = np.empty(0), 0.0  # last vertex, coefficients scaled
         self.last: np.ndarray | None = None  # the last penalties whose optimum was found
         self.inside = np.zeros((problem.columns.p, n), dtype=bool)
+        self.changes: tuple[tuple[str, np.ndarray, np.ndarray], ...] = ()  # of the pool, in order
         self.master: VoteMaster = HighsMaster(problem) if whole else DenseMaster(problem)
         if whole is None:
             room = problem.columns.budget.allows(BYTES_PER_ENTRY * n * self.inside.size)
@@ -114,6 +116,7 @@ class ColumnPool:
             f"A linear program with {len(self) + len(kernels)} columns on {n} samples",
             "Raise memory_budget, or use larger penalties, which need fewer columns.",
         )
+        self.changes += (("add", kernels, points),)
         rows = np.empty((len(kernels), n))
         for k in np.unique(kernels).tolist():
             chosen = np.flatnonzero(kernels == k)
@@ -142,6 +145,11 @@ class ColumnPool:
         old &= ~self.master.basis()[0][self.master.first :]
         if np.count_nonzero(old) < max(MIN_DROPPED_COLUMNS, len(self) // POOL_COLUMNS_PER_DROPPED):
             return
+        self._drop(old)
+
+    def _drop(self, old: np.ndarray) -> None:
+        """Drop the columns of a mask."""
+        self.changes += (("drop", np.flatnonzero(old), np.empty(0)),)
         self.master.drop(np.flatnonzero(old))
         self.inside[self.kernels[old], self.points[old]] = False
         keep = ~old
@@ -212,6 +220,31 @@ class ColumnPool:
         vars(self).update(kept)
         self.inside, self.master = self.inside.copy(), self.master.kept()
 
+    def _state(self) -> Answers:
+        """The changes of the pool, and the last vertex and its basis."""
+        assert isinstance(self.master, DenseMaster)
+        simplex = self.master.simplex
+        return {
+            "changes": self.changes,
+            **{"idle": self.idle, "alpha": self.alpha, "intercept": self.intercept},
+            **{"last": self.last, "value": self.master.value},
+            "simplex": simplex.state(),
+        }
+
+    def _restore(self, state: Answers) -> None:
+        """The pool of which `_state` was asked: columns computed together have the same bits."""
+        assert isinstance(self.master, DenseMaster)
+        for what, first, second in state["changes"][len(self.changes) :]:
+            if what == "add":
+                self.add(first, second)
+            else:
+                old = np.zeros(len(self), dtype=bool)
+                old[first] = True
+                self._drop(old)
+        self.idle, self.alpha, self.intercept = state["idle"], state["alpha"], state["intercept"]
+        self.last, self.master.value = state["last"], state["value"]
+        self.master.simplex.restore(state["simplex"])
+
     def _solve(
         self, penalties: np.ndarray, tol: float, max_iter: int, report: Report | None
     ) -> tuple[VotedSolution, bool]:
@@ -219,7 +252,24 @@ class ColumnPool:
         history: list[dict[str, Any]] = []
         best = DualBound(np.zeros(self.problem.columns.n), 0.0, np.empty(0))
         fallen = np.inf  # the value of the master when columns were last dropped
-        for iteration in range(1, max_iter + 1):
+        # HiGHS does not show all that it remembers; a whole program is solved in one round.
+        journal = journal_of(report) if isinstance(self.master, DenseMaster) else None
+        first, kept = 1, None if journal is None else journal.state("columns")
+        if kept is not None:
+            first, history, fallen = kept["iteration"], kept["history"], kept["fallen"]
+            best = DualBound(kept["z"], kept["bound"], np.empty(0))
+            self._restore(kept["pool"])
+
+        def state() -> Answers:
+            return {
+                "iteration": iteration + 1,
+                "history": history,
+                "fallen": fallen,
+                **{"z": best.z, "bound": best.value},
+                "pool": self._state(),
+            }
+
+        for iteration in range(first, max_iter + 1):
             vertex = self._vertex(penalties[self.kernels] / self.scales)
             final = iteration == max_iter or not vertex.solved
             terms, objective, bound, gap = self._judge(penalties, vertex, best)
@@ -251,6 +301,8 @@ class ColumnPool:
                 fallen = self.master.value
                 self.drop_idle()
             self.add(kernels, points)
+            if journal is not None:
+                journal.keep("columns", state)
         found = VotedSolution(
             terms, vertex.intercept, objective, best.value, gap, best.z, iteration, history
         )
@@ -295,8 +347,8 @@ class ColumnPool:
         bounds = np.append(np.zeros(first), np.copysign(limits, self.A @ z))
         square = rows[np.ix_(tight, inner)]
         try:
-            with one_blas_thread(len(square)), warnings.catch_warnings():
-                warnings.simplefilter("ignore", LinAlgWarning)  # poor solutions are discarded
+            # Poor solutions are discarded.
+            with one_blas_thread(len(square)), ignoring(LinAlgWarning):
                 factors = lu_factor(square)
                 exact = lu_solve(factors, np.ones(len(square)), trans=1)
                 fixed = rows[np.ix_(tight, ~inner)] @ z[~inner]

@@ -27,6 +27,7 @@ samples of very different norms, ``K_ij ~ s_i s_j`` over many orders of magnitud
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import qr
@@ -78,6 +79,21 @@ class DenseSimplex:
         self.at = np.full(self.n, -2, dtype=np.int64)
         self.pivots = 0
         self._rng = np.random.default_rng(0)
+
+    def state(self) -> dict[str, Any]:
+        """What the next call depends on, for `restore`."""
+        return {
+            **{"rows": self.basis.rows, "inner": self.basis.inner, "at": self.at},
+            **{"z": self.z, "alpha": self.alpha, "pivots": self.pivots},
+            "random": self._rng.bit_generator.state,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on where `state` was asked for."""
+        self.basis = SimplexBasis(state["rows"], state["inner"])
+        self.at, self.z, self.alpha = state["at"], state["z"], state["alpha"]
+        self.pivots = state["pivots"]
+        self._rng.bit_generator.state = state["random"]
 
     def renumber(self, stay: np.ndarray) -> None:
         """Renumber the basis after rows outside it were dropped; ``stay`` masks the others."""

@@ -18,13 +18,14 @@ from typing import Any
 import numpy as np
 import psutil
 
-from .._places import check_place, write_atomically
-from .._version import __version__
+from ._places import check_place, write_atomically
+from ._version import __version__
 
 #: Version of the format. A reader knows its own and all earlier ones.
 FORMAT = 1
 
-NAME = "multikernel model"
+#: What a file says it is: the result of `mk.save`, or what a fit has done so far.
+MODEL, CHECKPOINT = "multikernel model", "multikernel checkpoint"
 #: What the parts of a file may take when they are inflated: a share of the free memory, or this.
 MAX_MEMORY_SHARE, MIN_SIZE_LIMIT = 0.5, 64e6
 HEADER = "multikernel.json"
@@ -43,17 +44,21 @@ class ModelFileError(ValueError):
     """A file that is no model file, or not one that can be read."""
 
 
-def write_archive(description: Any, arrays: list[np.ndarray], path: Path) -> Path:
+def write_archive(
+    description: Any, arrays: list[np.ndarray], path: Path, name: str = MODEL
+) -> Path:
     """Write the archive beside its place and move it there when it is complete."""
     import skops.io  # type: ignore[import-untyped]
 
     check_place(path)
     # Through ASCII the text cannot be hurt by any encoding on the way.
     content = {"description": json.dumps(description, allow_nan=False), "arrays": arrays}
-    buffer = io.BytesIO(skops.io.dumps(content, compression=zipfile.ZIP_DEFLATED))
-    with zipfile.ZipFile(buffer, "a", zipfile.ZIP_DEFLATED) as archive:
+    # Checkpoints are written often and soon removed: they are not worth the time of compressing.
+    how = zipfile.ZIP_DEFLATED if name == MODEL else zipfile.ZIP_STORED
+    buffer = io.BytesIO(skops.io.dumps(content, compression=how))
+    with zipfile.ZipFile(buffer, "a", how) as archive:
         header = {
-            "name": NAME,
+            "name": name,
             "format": FORMAT,
             "multikernel": __version__,
             "sha256": {name: _digest(archive.read(name)) for name in archive.namelist()},
@@ -63,7 +68,7 @@ def write_archive(description: Any, arrays: list[np.ndarray], path: Path) -> Pat
     return path
 
 
-def read_archive(path: Path) -> tuple[Any, list[np.ndarray]]:
+def read_archive(path: Path, name: str = MODEL) -> tuple[Any, list[np.ndarray]]:
     """The description and the arrays of a file whose every part is what was written."""
     if not path.exists():
         raise FileNotFoundError(f"There is no model file {str(path)!r}.")
@@ -76,7 +81,7 @@ def read_archive(path: Path) -> tuple[Any, list[np.ndarray]]:
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             names = _members(path, archive)
-            header = _header(path, archive, names)
+            header = _header(path, archive, names, name)
             parts = {name: _inflate(archive, name) for name in names if name != HEADER}
     except ModelFileError:
         raise
@@ -135,7 +140,7 @@ def _inflate(archive: zipfile.ZipFile, name: str) -> bytes:
         return file.read(archive.getinfo(name).file_size + 1)
 
 
-def _header(path: Path, archive: zipfile.ZipFile, names: list[str]) -> dict[str, Any]:
+def _header(path: Path, archive: zipfile.ZipFile, names: list[str], name: str) -> dict[str, Any]:
     if HEADER not in names:
         kind = "a skops file, but not one" if "schema.json" in names else "a zip archive, not one"
         raise ModelFileError(
@@ -143,7 +148,8 @@ def _header(path: Path, archive: zipfile.ZipFile, names: list[str]) -> dict[str,
         )
     try:
         header = json.loads(_inflate(archive, HEADER))
-        good = header["name"] == NAME and type(header["format"]) is int and header["format"] > 0
+        good = type(header["format"]) is int and header["format"] > 0
+        good = good and header["name"] in (MODEL, CHECKPOINT)
         good = good and isinstance(header["sha256"], dict)
     except (KeyError, RecursionError, TypeError, ValueError):
         good = False
@@ -151,6 +157,8 @@ def _header(path: Path, archive: zipfile.ZipFile, names: list[str]) -> dict[str,
         raise ModelFileError(
             f"{path}: the header {HEADER} is damaged; restore the file from a copy."
         )
+    if header["name"] != name:
+        raise ModelFileError(f"{path} is a {header['name']} file, not a {name} file.")
     if header["format"] > FORMAT:
         raise ModelFileError(
             f"{path} has format {header['format']}, written by multikernel "

@@ -1,0 +1,197 @@
+"""What a long computation has done so far, so that it can be taken up again with the same result.
+
+A solver is deterministic: the same answers to its questions lead it the same way. A journal keeps
+the answers to expensive questions, in the order in which they were asked. A computation that is
+taken up again runs from its beginning and finds them there, up to the place where it was stopped;
+from there on it computes. Its result is therefore the same, to the last bit, as without the stop.
+
+- `Journal.recall` answers a question from the journal, or computes the answer and writes it down.
+  Every answer is kept with a digest of the question: if the way is another one (other libraries,
+  another processor), what follows in the journal is dropped and computed.
+- `Journal.state` and `Journal.keep` are for loops whose state is at hand: the last one is kept.
+
+A matrix that is in memory after a training run gives other last bits than one that is computed when
+it is asked for. The last `ROUND` of a journal is therefore made again when work is taken up.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+
+logger = logging.getLogger("multikernel")
+
+#: Kinds of entries: finished work; a part of a round; a round, made again if it is the last one.
+DONE, PART, ROUND = "done", "part", "round"
+#: The journal is saved after this many seconds, ...
+SAVE_SECONDS = 30.0
+#: ... but later if saving would take more than one of so many of them.
+SECONDS_PER_SECOND_OF_SAVING = 20.0
+
+Answers = dict[str, Any]
+
+
+@dataclass
+class Entry:
+    """The answers to one question."""
+
+    name: str
+    kind: str
+    asked: str
+    answers: Answers
+
+
+class Save(Protocol):
+    """Writes the entries of a journal where they survive."""
+
+    def __call__(self, entries: list[Entry]) -> None: ...
+
+
+@dataclass
+class Journal:
+    """Answers to expensive questions, in order; see the module.
+
+    Attributes
+    ----------
+    entries : list of Entry
+        Those of an earlier run at first.
+    save : callable or None
+        Is given the entries from time to time.
+    """
+
+    entries: list[Entry] = field(default_factory=list)
+    save: Save | None = None
+
+    def __post_init__(self) -> None:
+        self.at = 0
+        self.saved_at, self.saving_took = time.monotonic(), 0.0
+        self.unsaved = self.has_state = self.has_saved = False
+        for i in range(len(self.entries) - 1, -1, -1):
+            if self.entries[i].kind == DONE:
+                break
+            if self.entries[i].kind == ROUND:
+                del self.entries[i:]
+                break
+
+    def recall(
+        self,
+        name: str,
+        question: tuple[Any, ...],
+        compute: Callable[[], Answers],
+        kind: str = DONE,
+    ) -> Answers:
+        """The answers: those of the journal, if the same was asked there, or computed ones."""
+        asked = digest(question)
+        entry = self._next(name)
+        if entry is not None and entry.asked == asked:
+            self.at += 1
+            return entry.answers
+        if self.at < len(self.entries):
+            logger.info("Step %d (%s) of the checkpoint was another one.", self.at, name)
+            del self.entries[self.at :]
+        answers = compute()
+        self.entries.append(Entry(name, kind, asked, copied(answers)))
+        self.at += 1
+        self.unsaved = True
+        if self._is_due():
+            self.flush()
+        return answers
+
+    def state(self, name: str) -> Answers | None:
+        """Begin a loop: its state that was kept in an earlier run, or None."""
+        entry = self._next(name)
+        self.has_state = entry is not None
+        if entry is None:
+            return None
+        self.at += 1
+        return entry.answers
+
+    def keep(self, name: str, state: Callable[[], Answers]) -> None:
+        """Keep the state of the loop in place of its last one, if it is time to save."""
+        if not self._is_due():
+            return
+        self.at -= self.has_state
+        del self.entries[self.at :]
+        self.entries.append(Entry(name, DONE, "", copied(state())))
+        self.at += 1
+        self.has_state = True
+        self.flush()
+
+    def flush(self) -> None:
+        """Save what is not yet saved."""
+        if self.save is not None:
+            started = time.monotonic()
+            self.save(self.entries)
+            # The first time also imports what it needs.
+            self.saving_took = time.monotonic() - started if self.has_saved else 0.0
+            self.has_saved = True
+        self.saved_at, self.unsaved = time.monotonic(), False
+
+    def _next(self, name: str) -> Entry | None:
+        """The next entry of an earlier run, if it has this name."""
+        if self.at < len(self.entries) and self.entries[self.at].name == name:
+            return self.entries[self.at]
+        return None
+
+    def _is_due(self) -> bool:
+        pause = max(SAVE_SECONDS, SECONDS_PER_SECOND_OF_SAVING * self.saving_took)
+        return time.monotonic() - self.saved_at >= pause
+
+
+@dataclass(frozen=True)
+class Watched:
+    """A callback for the entries of a history that brings a journal along."""
+
+    show: Callable[[dict[str, Any]], None] | None
+    journal: Journal | None
+
+    def __call__(self, entry: dict[str, Any]) -> None:
+        if self.show is not None:
+            self.show(entry)
+
+
+def journal_of(report: Any) -> Journal | None:
+    """The journal that a callback brings along, if it does."""
+    found = getattr(report, "journal", None)
+    return found if isinstance(found, Journal) else None
+
+
+def recall(
+    report: Any,
+    name: str,
+    question: tuple[Any, ...],
+    compute: Callable[[], Answers],
+    kind: str = DONE,
+) -> Answers:
+    """The answers of the journal that ``report`` brings along, or computed ones."""
+    journal = journal_of(report)
+    return compute() if journal is None else journal.recall(name, question, compute, kind)
+
+
+def digest(question: tuple[Any, ...]) -> str:
+    """A short text that is the same for the same numbers, to the last bit."""
+    total = hashlib.blake2b(digest_size=16)
+    for part in question:
+        if isinstance(part, np.ndarray):
+            total.update(f"{part.dtype.str}{part.shape}".encode())
+            total.update(np.ascontiguousarray(part).tobytes())
+        else:
+            total.update(repr(part).encode())
+    return total.hexdigest()
+
+
+def copied(value: Any) -> Any:
+    """The value with copies of its arrays, which later steps may change in place."""
+    if isinstance(value, np.ndarray):
+        return value.copy(order="K")
+    if isinstance(value, dict):
+        return {key: copied(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [copied(item) for item in value]
+    return value

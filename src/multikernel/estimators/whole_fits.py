@@ -1,0 +1,44 @@
+"""An interrupted fit leaves no model: parts of two models would answer as neither."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+
+class WholeFits:
+    """Estimators whose `fit` leaves a complete model or none."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        fit = cls.__dict__.get("fit")
+        if fit is not None and not hasattr(fit, "whole_or_nothing"):
+            cls.fit = whole_or_nothing(fit)  # type: ignore[attr-defined]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return "_expansion" in vars(self)
+
+    def _drop_model(self) -> None:
+        """Drop the model of an earlier fit, whose attributes are replaced one by one."""
+        self.__dict__.pop("_expansion", None)
+
+
+def whole_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
+    """The same fit, which drops an incomplete model when it is interrupted or fails."""
+
+    @wraps(fit)
+    def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        before = vars(self).get("_expansion")
+        try:
+            return fit(self, *args, **kwargs)
+        except BaseException as error:
+            # A refused problem leaves an earlier model as it was. An interrupt may come between any
+            # two of its attributes; it may leave a certified iterate, if that was asked for.
+            changed = vars(self).get("_expansion") is not before
+            if (changed or not isinstance(error, Exception)) and not hasattr(error, "keeps_model"):
+                self._drop_model()
+            raise
+
+    wrapped.whole_or_nothing = True  # type: ignore[attr-defined]
+    return wrapped
