@@ -299,7 +299,8 @@ def test_exit_codes_are_the_documented_ones(trained, tmp_path, monkeypatch):
 
     monkeypatch.setattr("multikernel.files.load", interrupt)
     seen.add(call("predict", model, data).exit_code)
-    assert seen == documented == {0, 1, 2, 130}
+    assert seen == {0, 1, 2, 130}
+    assert documented == seen | {143}  # SIGTERM has tests of its own
 
 
 def test_other_formats_are_written_as_they_are(tmp_path):

@@ -32,7 +32,7 @@ def warm_simplex(tolerance: float) -> Any:
 
 
 def change_rows_bounds(lp: Any, rows: np.ndarray, lower: np.ndarray, upper: np.ndarray) -> None:
-    """Set the bounds of rows; highspy before 1.12 does it for one row at a time only."""
+    """Set the bounds of rows; highspy up to 1.11 does it for one row at a time only."""
     if hasattr(lp, "changeRowsBounds"):
         lp.changeRowsBounds(len(rows), rows, lower, upper)
         return
