@@ -139,7 +139,7 @@ def test_plot_without_matplotlib_says_what_to_install(monkeypatch):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: b.bound_factor([0.0, 0.0], 1), "all zero"),
+        (lambda: b.bound_factor([0.0, 0.0], 1), "block_norms are zero"),
         (lambda: b.bound_factor([1.0, np.nan], 1), "finite"),
         (lambda: b.bound_factor([1.0], 0.5), "at least 1"),
         (lambda: b.bound_factor([1.0], 3, kind="local", alpha=2), r"\[1, 2\]"),

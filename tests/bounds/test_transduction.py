@@ -86,7 +86,7 @@ def test_corollary_1():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: b.transductive_exact([np.eye(3)], 1.0, 1.0), "2n points"),
+        (lambda: b.transductive_exact([np.eye(3)], 1.0, 1.0), "2n samples"),
         (lambda: b.transductive_exact([np.eye(4)], 1.0, 0.0), "margin"),
         (lambda: b.transductive_exact([np.zeros((4, 4))], 1.0, 1.0), "trace 0"),
         (lambda: b.hull_complexity([-np.eye(4)], 1.0, 2, 1.0), "positive semidefinite"),

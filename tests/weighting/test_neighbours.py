@@ -154,7 +154,7 @@ def test_sparse_finds_the_same_kernel_with_every_normalisation():
 @pytest.mark.parametrize("rule", [mk.FullNeighbours, mk.SparseNeighbours])
 @pytest.mark.parametrize("value", [0, -1, 2.5, True, "3"])
 def test_bad_n_neighbors(rule, value):
-    with pytest.raises(ValueError, match="n_neighbors must be a positive whole number"):
+    with pytest.raises(ValueError, match=r"n_neighbors must be a (positive )?whole number"):
         fit(views(n=12), rule(value))
 
 

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import r2_score
 from sklearn.utils import Tags
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.validation import (
     _check_sample_weight,
     check_array,
@@ -71,6 +71,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
     def _validate_params(self) -> None:
         try:
             super()._validate_params()
+        except InvalidParameterError:
+            raise
         except TypeError:  # scikit-learn asks whether a fraction is NaN
             raise TypeError(
                 f"{type(self).__name__}: a parameter is a number of a kind that NumPy does not "

@@ -163,8 +163,8 @@ def test_vectors_are_taken_as_they_are():
         ("local", [mk.Callable(lopsided)], "lopsided.*not symmetric"),
         ("local", [mk.Sigmoid(1.0, -1.0)], r"Sigmoid.*not positive semidefinite \(eigenvalue -"),
         ("trace", [mk.Sigmoid(1.0, -9.0)], r"Sigmoid.*negative K\(x, x\).*monte-carlo"),
-        ([1.0], mk.gaussians([1.0, 2.0]), r"2 finite numbers.*got \[1\.0\]"),
-        ([1.0, -1.0], mk.gaussians([1.0, 2.0]), "not negative"),
+        ([1.0], mk.gaussians([1.0, 2.0]), r"2 finite non-negative numbers.*got \[1\.0\]"),
+        ([1.0, -1.0], mk.gaussians([1.0, 2.0]), "non-negative"),
         ([1.0, np.nan], mk.gaussians([1.0, 2.0]), "finite"),
     ],
 )
