@@ -234,7 +234,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="limits of memory as 
 
 
 @linux
-@pytest.mark.slow  # its limit of memory is too close to what some environments need
+@pytest.mark.slow  # passes in some runs and fails in others; the cause is not known yet
 def test_a_file_larger_than_its_memory_is_predicted(tmp_path):
     """Whole, its cells alone would be Python texts of some 50 bytes each."""
     assert predict_within(tmp_path, 90_000, megabytes=15) > 2.5e6

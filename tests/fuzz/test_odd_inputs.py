@@ -18,7 +18,8 @@ def test_the_table_is_long_enough():
     assert len(values) >= 300
 
 
-# Known to fail: without torch for device="", and AlignmentRegularized(max_iter=0).
+# Failures that are still to be mended: device="" where torch is missing, which should be refused as
+# an unknown device, and AlignmentRegularized(max_iter=0).
 OPEN = ("parameter", "weighting_parameter")
 CASES = [
     pytest.param(
