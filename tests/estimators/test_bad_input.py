@@ -646,3 +646,11 @@ def test_containers_of_tables_are_refused_with_the_way_to_join_them(how):
     said = "X.X, or its table" if how == "AnnData" else r"\['rna', 'clinic'\].*mk.join_views"
     with pytest.raises(TypeError, match=said):
         mk.MultiKernelClassifier().fit(given, [0, 1, 0, 1])
+
+
+def test_a_rule_without_steps_and_a_device_without_a_name_are_refused():
+    X, y = iris()
+    with pytest.raises(ValueError, match="max_iter must be a whole number of at least 1; got 0"):
+        Classifier(BANK, mk.AlignmentRegularized(max_iter=0)).fit(X, y)
+    with pytest.raises(ValueError, match="device must be 'cpu'.*got ''"):
+        Classifier(BANK, device="").fit(X, y)

@@ -119,5 +119,9 @@ class DeviceMixin:
             device = self.__dict__.get("_tensor_device")
         if device is None:
             return self.engine
+        if device == "":
+            raise ValueError(
+                "device must be 'cpu', 'cuda', a numbered GPU such as 'cuda:1', or None; got ''."
+            )
         name = self.engine.partition(":")[0]
         return f"{'torch' if name == DEFAULT_ENGINE else name}:{device}"

@@ -88,6 +88,8 @@ def check_parameters(rule: Weighting) -> None:
             continue
         if name == "tol":
             good, what = good and bool(np.all(value >= 0)), "a number, zero or larger"
+        if name == "max_iter":
+            good, what = good and value >= 1, "a whole number of at least 1"
         if not good:
             raise ValueError(f"{type(rule).__name__}: {name} must be {what}; got {value!r}.")
 
