@@ -652,5 +652,5 @@ def test_a_rule_without_steps_and_a_device_without_a_name_are_refused():
     X, y = iris()
     with pytest.raises(ValueError, match="max_iter must be a whole number of at least 1; got 0"):
         Classifier(BANK, mk.AlignmentRegularized(max_iter=0)).fit(X, y)
-    with pytest.raises(ValueError, match="device must be 'cpu'.*got ''"):
+    with pytest.raises(ValueError, match=r"device must be 'cpu'.*got ''"):
         Classifier(BANK, device="").fit(X, y)

@@ -18,18 +18,7 @@ def test_the_table_is_long_enough():
     assert len(values) >= 300
 
 
-# Failures that are still to be mended: device="" where torch is missing, which should be refused as
-# an unknown device, and AlignmentRegularized(max_iter=0).
-OPEN = ("parameter", "weighting_parameter")
-CASES = [
-    pytest.param(
-        maker, id=maker.__name__, marks=[pytest.mark.slow] if maker.__name__ in OPEN else []
-    )
-    for maker in MAKERS
-]
-
-
-@pytest.mark.parametrize("maker", CASES)
+@pytest.mark.parametrize("maker", MAKERS, ids=lambda maker: maker.__name__)
 @given(data=st.data())
 def test_odd_input_is_refused_clearly_or_answered_rightly(maker, data):
     name, act = maker(lambda values: data.draw(st.sampled_from(values)))
