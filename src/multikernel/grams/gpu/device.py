@@ -92,17 +92,17 @@ def host(tensor: Any) -> np.ndarray:
 
 def find_device(name: str) -> Device:
     """The device of this name; an error says why it cannot be used."""
+    kind, _, number = name.partition(":")
+    if kind not in ("cpu", "cuda") or (number and not number.isdigit()):
+        raise ValueError(
+            f"device must be 'cpu', 'cuda', or a numbered GPU such as 'cuda:1'; got {name!r}."
+        )
     if importlib.util.find_spec("torch") is None:
         raise ImportError(
             f"The engine 'torch' (device={name!r}) needs torch, which is not installed. Install it "
             "with pip install 'multikernel[gpu]', or use engine='cpu' and device=None."
         )
     torch = importlib.import_module("torch")
-    kind, _, number = name.partition(":")
-    if kind not in ("cpu", "cuda") or (number and not number.isdigit()):
-        raise ValueError(
-            f"device must be 'cpu', 'cuda', or a numbered GPU such as 'cuda:1'; got {name!r}."
-        )
     if kind == "cpu":
         return Device("cpu")
     if not torch.cuda.is_available():
