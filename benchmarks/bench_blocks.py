@@ -26,7 +26,7 @@ from threadpoolctl import threadpool_limits
 import multikernel as mk
 from multikernel.grams.matrix import GivenMatrix
 from multikernel.grams.memory import MemoryBudget
-from multikernel.learners.preconditioner import LowRankPreconditioner
+from multikernel.learners.preconditioner import find_preconditioner
 from multikernel.learners.ridge import conjugate_gradients
 from multikernel.learners.smo import svc
 
@@ -75,7 +75,7 @@ def ridge(n: int) -> None:
         diagonal = np.full(n, alpha)
         for preconditioned in (True, False):
             used = process_time()
-            P = LowRankPreconditioner.of(gram, diagonal) if preconditioned else None
+            P = find_preconditioner(gram, diagonal) if preconditioned else None
             setup, used = process_time() - used, process_time()
             steps = conjugate_gradients(gram, Y, diagonal, alpha, 1e-6, 1000, preconditioner=P)[3]
             print(

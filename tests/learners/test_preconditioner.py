@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from multikernel.grams.low_rank_inverse import LowRankInverse
 from multikernel.grams.pivoted_cholesky import pivoted_cholesky
 from multikernel.grams.protocol import CombinedGram
 from multikernel.learners import preconditioner
-from multikernel.learners.preconditioner import LowRankPreconditioner
+from multikernel.learners.preconditioner import find_preconditioner
 from multikernel.learners.ridge import Ridge, conjugate_gradients
 from multikernel.problem import Target
 
@@ -54,7 +55,7 @@ def test_the_inverse_and_the_bound(rng):
     K, _ = problem(rng)
     ridge = rng.uniform(0.01, 0.1, size=len(K))
     found = pivoted_cholesky(lambda index: K[:, index], np.diag(K), 60)
-    P = LowRankPreconditioner(found, ridge)
+    P = LowRankInverse(found, ridge)
     explicit = found.F @ found.F.T + np.diag(ridge)
     R = rng.normal(size=(len(K), 3))
     np.testing.assert_allclose(explicit @ P.solve(R), R, atol=1e-9)
@@ -68,7 +69,7 @@ def test_the_same_optimum_in_fewer_steps(rng, fit_intercept):
     K, Y = problem(rng)
     ridge = rng.uniform(0.005, 0.02, size=len(K))
     gram, lam = Products(K), 0.01
-    P = LowRankPreconditioner.of(gram, ridge)
+    P = find_preconditioner(gram, ridge)
     assert 0 < P.rank < len(K)
     plain = conjugate_gradients(gram, Y, ridge, lam, 1e-9, 1000, fit_intercept=fit_intercept)
     fast = conjugate_gradients(
@@ -105,11 +106,45 @@ def test_ridge_uses_it_where_the_matrix_does_not_fit(rng):
 def test_no_preconditioner_where_it_would_not_pay(rng):
     K, _ = problem(rng)
     ridge = np.ones(len(K))
-    assert LowRankPreconditioner.of(Products(K, room=0.0), ridge) is None  # no memory
-    assert LowRankPreconditioner.of(Products(K), 1e6 * ridge) is None  # nearly diagonal
+    assert find_preconditioner(Products(K, room=0.0), ridge) is None  # no memory
+    assert find_preconditioner(Products(K), 1e6 * ridge) is None  # nearly diagonal
     cheap = Products(K)
     cheap.fast_products = True
-    assert LowRankPreconditioner.of(cheap, ridge) is None
-    assert LowRankPreconditioner.of(Products(K[:9, :9]), ridge[:9]) is None  # few samples
+    assert find_preconditioner(cheap, ridge) is None
+    assert find_preconditioner(Products(K[:9, :9]), ridge[:9]) is None  # few samples
     # Copies and constant kernels have few pivots.
-    assert LowRankPreconditioner.of(Products(np.ones((50, 50))), ridge[:50] * 1e-3).rank == 1
+    assert find_preconditioner(Products(np.ones((50, 50))), ridge[:50] * 1e-3).rank == 1
+
+
+class RoughProducts(Products):
+    """An operator whose rough products have errors of a given size."""
+
+    rough_products = True
+
+    def __init__(self, K, error):
+        super().__init__(K)
+        self.error, self.rng, self.exact = error, np.random.default_rng(0), 0
+
+    def matvec(self, V):
+        self.exact += 1
+        return self.K @ V
+
+    def rough_matvec(self, V):
+        found = self.K @ V
+        return found + self.error * np.abs(found).max() * self.rng.normal(size=np.shape(V))
+
+
+@pytest.mark.parametrize("error", [1e-7, 1e-4, 10.0])
+def test_rough_products_are_checked(rng, error):
+    K, Y = problem(rng, t=1)
+    gram, ridge = RoughProducts(K, error), np.full(len(K), 0.01)
+    coef, _, values, steps = conjugate_gradients(
+        gram, Y, ridge, 0.01, 1e-6, 1000, preconditioner=find_preconditioner(gram, ridge)
+    )
+    np.testing.assert_allclose(values, K @ coef, rtol=0, atol=1e-10)  # not the rough ones
+    exact, _, _, _ = conjugate_gradients(Products(K), Y, ridge, 0.01, 1e-10, 1000)
+    assert np.sqrt(np.mean((K @ (coef - exact)) ** 2)) <= 2e-6 * Y.std()
+    if error < 1e-6:
+        assert gram.exact <= 2 < steps  # the steps themselves were rough
+    elif error > 1.0:
+        assert gram.exact > 2  # useless products are given up

@@ -666,11 +666,15 @@ class BlockCombined(MatrixGram):
         if self.spherical:
             out = np.concatenate(self.grams.map(lambda rows: self.rows(rows) @ V2), axis=0)
         else:
-            out = self.grams.raw_combined_matvec(self.raw_weights, V2)
-            total = V2.sum(axis=0)
-            out -= self.row_mean[:, None] * total
-            out -= self.row_mean @ V2 - self.grand_mean * total
+            out = self._centred(self.grams.raw_combined_matvec(self.raw_weights, V2), V2)
         return out.reshape(np.shape(V))
+
+    def _centred(self, out: np.ndarray, V: np.ndarray) -> np.ndarray:
+        """Products with the centred combination from those with the raw one, which change."""
+        total = V.sum(axis=0)
+        out -= self.row_mean[:, None] * total
+        out -= self.row_mean @ V - self.grand_mean * total
+        return out
 
     def diagonal(self) -> np.ndarray:
         return self.kernel_weights @ self.grams.diagonals()

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -31,6 +32,39 @@ BLOCK = 128
 MIN_ROUNDINGS = 64.0
 
 
+class Factor(Protocol):
+    """The factor F while it grows, in whatever memory it is kept."""
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        """Rows of F, shape (len(index), k)."""
+
+    def append(self, columns: Any, chosen: np.ndarray, L: np.ndarray) -> np.ndarray:
+        """Append ``(K[:, chosen] - F F[chosen]') L^-T``; the sums of squares of its rows, (n,)."""
+
+    def result(self) -> Any:
+        """F, shape (n, k)."""
+
+
+class HostFactor:
+    """A `Factor` in host memory, with room for ``rank`` columns."""
+
+    def __init__(self, n: int, rank: int) -> None:
+        self.F, self.k = np.empty((n, rank)), 0
+
+    def rows(self, index: np.ndarray) -> np.ndarray:
+        return np.asarray(self.F[index, : self.k])
+
+    def append(self, columns: Any, chosen: np.ndarray, L: np.ndarray) -> np.ndarray:
+        start, self.k = self.k, self.k + len(chosen)
+        new = np.asarray(columns, dtype=np.float64) - self.F[:, :start] @ self.F[chosen, :start].T
+        new = solve_triangular(L, new.T, lower=True, check_finite=False).T
+        self.F[:, start : self.k] = new
+        return np.asarray(np.einsum("nk,nk->n", new, new))
+
+    def result(self) -> np.ndarray:
+        return self.F if self.k == self.F.shape[1] else self.F[:, : self.k].copy()
+
+
 @dataclass(frozen=True)
 class PivotedCholesky:
     """``K ~ F F'``.
@@ -38,14 +72,14 @@ class PivotedCholesky:
     Attributes
     ----------
     F : array of shape (n, k)
-        The factor; its rows at the pivots form a lower triangle.
+        The factor; its rows at the pivots form a lower triangle. A tensor if it is on a device.
     pivots : array of int, shape (k,)
         The columns of K that were read, in order.
     left : array of shape (n,)
         The diagonal of ``K - F F'``, not negative.
     """
 
-    F: np.ndarray
+    F: Any
     pivots: np.ndarray
     left: np.ndarray
 
@@ -61,7 +95,7 @@ class PivotedCholesky:
 
 
 def pivoted_cholesky(
-    columns: Callable[[np.ndarray], np.ndarray],
+    columns: Callable[[np.ndarray], Any],
     diagonal: np.ndarray,
     rank: int,
     *,
@@ -70,6 +104,7 @@ def pivoted_cholesky(
     tol: float = 0.0,
     precision: float = float(np.finfo(np.float64).eps),
     submatrix: Callable[[np.ndarray], np.ndarray] | None = None,
+    factor: Factor | None = None,
 ) -> PivotedCholesky:
     """Randomly pivoted Cholesky of a positive semidefinite matrix that is known by its columns.
 
@@ -91,6 +126,8 @@ def pivoted_cholesky(
     submatrix : callable, optional
         ``submatrix(index)`` is ``K[index][:, index]``. If it is given, only the columns of accepted
         pivots are computed; otherwise those of all proposed ones.
+    factor : Factor, optional
+        Holds F, by default in host memory. With ``submatrix`` it may take columns of another kind.
 
     Examples
     --------
@@ -109,7 +146,7 @@ def pivoted_cholesky(
     left = np.maximum(diagonal, 0.0)
     least = MIN_ROUNDINGS * precision * left
     enough = tol * float(left.sum())
-    F = np.empty((n, rank))
+    F = HostFactor(n, rank) if factor is None else factor
     pivots = np.empty(rank, dtype=np.intp)
     k = 0
     while k < rank:
@@ -123,18 +160,17 @@ def pivoted_cholesky(
             among = read[drawn]
         else:
             among = np.asarray(submatrix(drawn), dtype=np.float64)
-        H = among - F[drawn, :k] @ F[drawn, :k].T
+        known = F.rows(drawn)
+        H = among - known @ known.T
         accepted, L = _reject(H, least[drawn], rank - k, rng)
         chosen = drawn[accepted]
         new = read[:, accepted] if submatrix is None else columns(chosen)
-        new = np.asarray(new, dtype=np.float64) - F[:, :k] @ F[chosen, :k].T
-        new = solve_triangular(L, new.T, lower=True, check_finite=False).T
         end = k + len(chosen)
-        F[:, k:end], pivots[k:end] = new, chosen
-        left = np.maximum(left - np.einsum("nk,nk->n", new, new), 0.0)
+        pivots[k:end] = chosen
+        left = np.maximum(left - F.append(new, chosen, L), 0.0)
         left[chosen] = 0.0
         k = end
-    return PivotedCholesky(F[:, :k] if k == rank else F[:, :k].copy(), pivots[:k], left)
+    return PivotedCholesky(F.result(), pivots[:k], left)
 
 
 def _reject(

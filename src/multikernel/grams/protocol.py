@@ -28,8 +28,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import _cholesky
+from .low_rank_inverse import LowRankInverse
 from .normalise import check_how, scales
 from .operators import EigenvalueBounds, conjugate_gradients, extreme_eigenvalues
+from .pivoted_cholesky import pivoted_cholesky
 
 T = TypeVar("T")
 
@@ -127,6 +129,8 @@ class CombinedGram(ABC):
     on_device: bool = False
     #: Whether products cost less than those with a dense matrix, because there are features.
     fast_products: bool = False
+    #: Whether `rough_matvec` is faster than `matvec`.
+    rough_products: bool = False
     #: Eigenvalues above minus this number count as rounding of kernel values (`Grams.rounding`).
     rounding: float = 0.0
     #: Offers of the engine beyond those that every operator has, see `offers`.
@@ -154,6 +158,10 @@ class CombinedGram(ABC):
         """``K V`` for V of shape (n,) or (n, t), in float64."""
         F = self.features()
         return np.asarray(F @ (F.T @ V))
+
+    def rough_matvec(self, V: np.ndarray) -> np.ndarray:
+        """``K V`` in lower precision, if that is faster; for iterations that check their result."""
+        return self.matvec(V)
 
     def diagonal(self) -> np.ndarray:
         """``K[i, i]``, shape (n,)."""
@@ -205,6 +213,16 @@ class CombinedGram(ABC):
     def solve(self, ridge: np.ndarray, B: np.ndarray) -> np.ndarray:
         """The solution X of ``(K + diag(ridge)) X = B``, shape of B; ridge has shape (n,)."""
         return conjugate_gradients(self.matvec, self.diagonal(), ridge, B)
+
+    def low_rank_inverse(self, ridge: np.ndarray, rank: int, **options: Any) -> LowRankInverse:
+        """Products with the inverse of ``F F' + diag(ridge)``, for ``K ~ F F'`` of a rank.
+
+        The options are those of :func:`.pivoted_cholesky.pivoted_cholesky`.
+        """
+        found = pivoted_cholesky(
+            self.columns, self.diagonal(), rank, submatrix=self.submatrix, **options
+        )
+        return LowRankInverse(found, ridge)
 
     def lowest_eigenvalue(self, *, rough: bool = False) -> EigenvalueBounds:
         """Smallest and largest eigenvalue, or a proof that none is below rounding.
@@ -286,7 +304,7 @@ class ScaledGram(CombinedGram):
         self.gram, self.factor = gram, factor
         self.n, self.room, self.extras = gram.n, gram.room, gram.extras
         self.n_jobs, self.on_device = gram.n_jobs, gram.on_device
-        self.fast_products = gram.fast_products
+        self.fast_products, self.rough_products = gram.fast_products, gram.rough_products
         self.kernel_weights = factor * gram.kernel_weights
         self.rounding = factor * gram.rounding
 
@@ -307,6 +325,9 @@ class ScaledGram(CombinedGram):
 
     def matvec(self, V: np.ndarray) -> np.ndarray:
         return self.factor * self.gram.matvec(V)
+
+    def rough_matvec(self, V: np.ndarray) -> np.ndarray:
+        return self.factor * self.gram.rough_matvec(V)
 
     def partial_matvec(self, index: np.ndarray, V: np.ndarray) -> np.ndarray:
         return self.factor * self.gram.partial_matvec(index, V)

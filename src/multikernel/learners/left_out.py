@@ -26,8 +26,6 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from .. import _cholesky
-from .._mirror import mirror
 from .._threads import one_blas_thread
 from ..grams.protocol import CombinedGram
 from ..problem import Target
@@ -217,36 +215,34 @@ def squared_spans(
     if len(free) == 0:
         return np.maximum(own, 0.0)
     is_free = np.isin(asked, free)
-    others = asked[~is_free]
-    K = gram.submatrix(first[np.concatenate([free, others])])
-    size = len(free)
-    with one_blas_thread(size):
+    cross = gram.entries(first[free], first[asked[~is_free]])
+    places = np.searchsorted(free, asked[is_free])
+    units = np.zeros((len(free), len(places)))
+    units[places, np.arange(len(places))] = 1.0
+    sides = np.column_stack([cross, units, np.ones(len(free))])
+    with one_blas_thread(len(free)):
         for jitter in JITTERS:
-            ridge = jitter * float(np.diag(K).max())
-            P = K[:size, :size].copy()
-            P[np.diag_indices(size)] += ridge
+            ridge = jitter * float(diagonal[first[free]].max())
             try:
-                _cholesky.factor(P)
+                solved = gram.solve_among(first[free], ridge, sides)
                 break
             except LinAlgError:
                 continue
         else:
             return np.maximum(own, 0.0)
-        _cholesky.invert(P)
-        mirror(P)
-        ones = P.sum(axis=1)
-        total = float(ones.sum())
-        if fit_intercept:
-            P -= np.outer(ones, ones / total)
-        cross = K[:size, size:]
-        forms = np.einsum("fa,fa->a", cross, P @ cross)
-        if fit_intercept:
-            forms += 2.0 * (ones @ cross) / total - 1.0 / total
+    columns, inverse = (
+        solved[:, : cross.shape[1]],
+        solved[places, cross.shape[1] + np.arange(len(places))],
+    )
+    forms = np.einsum("fa,fa->a", cross, columns)
+    if fit_intercept:
+        ones, total = solved[:, -1], float(solved[:, -1].sum())
+        forms -= ((ones @ cross) - 1.0) ** 2 / total
+        inverse = inverse - ones[places] ** 2 / total
     squares = own.copy()
     squares[~is_free] -= forms
-    inverse = np.diag(P)[np.searchsorted(free, asked[is_free])]
     # Without the only free support vector there is no span.
-    alone = (inverse <= 0) | (fit_intercept and size == 1)
+    alone = (inverse <= 0) | (fit_intercept and len(free) == 1)
     squares[is_free] = np.where(alone, own[is_free], 1.0 / np.where(alone, 1.0, inverse) - ridge)
     return np.maximum(squares, 0.0)
 

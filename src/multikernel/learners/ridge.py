@@ -16,16 +16,21 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._threads import one_blas_thread
+from ..grams.low_rank_inverse import LowRankInverse
 from ..grams.protocol import CombinedGram
 from ..problem import Machine, Target, relative_gap
 from ..problem.losses import Squared
 from .base import require_offers
 from .leave_one_out import LeaveOneOutProblem, best_ridge, leave_one_out
 from .left_out import copy_share, solves_fast, values_without_all, values_without_each
-from .preconditioner import LowRankPreconditioner
+from .preconditioner import find_preconditioner
 
 #: Up to this many samples an inverse matrix for the leave-one-out predictions is cheap enough.
 MAX_LEFT_OUT_SAMPLES = 5000
+#: Rough products stop at this part of the tolerance: the true gap is then likely to be within it.
+ROUGH_SHARE = 0.5
+#: Steps with rough products after which the true gap is computed in any case.
+MAX_ROUGH_STEPS = 64
 
 
 class Ridge(BaseEstimator):  # type: ignore[misc]
@@ -124,7 +129,7 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
                 self.tol,
                 self.max_iter,
                 fit_intercept=self.fit_intercept,
-                preconditioner=LowRankPreconditioner.of(gram, ridge),
+                preconditioner=find_preconditioner(gram, ridge),
             )
         primal, dual, scale = objectives(
             values, coef, intercept, target.Y, ridge, alpha, fit_intercept=self.fit_intercept
@@ -242,7 +247,7 @@ def conjugate_gradients(
     max_iter: int,
     *,
     fit_intercept: bool = True,
-    preconditioner: LowRankPreconditioner | None = None,
+    preconditioner: LowRankInverse | None = None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
     """Coefficients, intercepts, fitted values and number of steps, by conjugate gradients.
 
@@ -253,6 +258,10 @@ def conjugate_gradients(
 
     With the preconditioner P the direction is the solution of ``P z + m 1 = r, 1'z = 0``, where r
     is the residual and m the multiplier of the constraint. Without one, P is the identity.
+
+    If the operator has rough products, steps use these. Where they seem to have converged, one
+    accurate product gives the true gap; if that is too large, the iteration starts again from the
+    true residual, and without rough products if they no longer help.
     """
     n, t = Y.shape
     ones = np.ones((n, 1))
@@ -267,36 +276,49 @@ def conjugate_gradients(
             return np.zeros(t)
         return np.average(residual, axis=0, weights=1.0 / ridge)
 
-    def product(V: np.ndarray) -> np.ndarray:
-        return gram.matvec(V) + ridge[:, None] * V
+    def product(V: np.ndarray, rough: bool) -> np.ndarray:
+        return (gram.rough_matvec(V) if rough else gram.matvec(V)) + ridge[:, None] * V
 
-    X, AX = np.zeros((n, t)), np.zeros((n, t))
-    R = Y - Y.mean(axis=0) if fit_intercept else Y
-    Z = direction(R)
-    D = Z.copy()
-    rho = np.einsum("nt,nt->t", R, Z)
-    step = 0
-    intercept = best_intercept(Y)
-    for step in range(1, max_iter + 1):
-        AD = product(D)
-        curvature = np.einsum("nt,nt->t", D, AD)
-        alpha = np.divide(rho, curvature, out=np.zeros(t), where=curvature > 0)
-        X += alpha * D
-        AX += alpha * AD
-        R = Y - AX if step % 32 == 0 else R - alpha * AD
-        if fit_intercept:  # only the part of the residual beside 1 matters: keep the other small
-            R = R - R.mean(axis=0)
+    def residual(AX: np.ndarray) -> np.ndarray:
+        # Only the part of the residual beside 1 matters: keep the other small.
+        R = Y - AX
+        return R - R.mean(axis=0) if fit_intercept else R
+
+    def judge(X: np.ndarray, AX: np.ndarray) -> tuple[np.ndarray, float]:
+        """The best intercept, and the larger one of gap and error of the fitted values."""
         values = AX - ridge[:, None] * X
         intercept = best_intercept(Y - values)
         primal, dual, scale = objectives(
             values, X, intercept, Y, ridge, lam, fit_intercept=fit_intercept
         )
         error = value_error(primal, dual, scale, Y, ridge, lam)
-        if np.all(relative_gap(primal, dual, scale) <= tol) and np.all(error <= tol):
-            break
+        return intercept, float(np.max(np.maximum(relative_gap(primal, dual, scale), error)))
+
+    X, AX = np.zeros((n, t)), np.zeros((n, t))
+    R = residual(AX)
+    D, rho = np.zeros((n, t)), np.zeros(t)
+    step = checked = 0
+    intercept, last = judge(X, AX)
+    rough = gram.rough_products
+    for step in range(1, max_iter + 1):
         Z = direction(R)
         new = np.einsum("nt,nt->t", R, Z)
         beta = np.divide(new, rho, out=np.zeros(t), where=rho > 0)
-        D = Z + beta * D
-        rho = new
+        D, rho = Z + beta * D, new
+        AD = product(D, rough)
+        curvature = np.einsum("nt,nt->t", D, AD)
+        alpha = np.divide(rho, curvature, out=np.zeros(t), where=curvature > 0)
+        X += alpha * D
+        AX += alpha * AD
+        R = residual(AX)
+        intercept, error = judge(X, AX)
+        due = step == min(checked + MAX_ROUGH_STEPS, max_iter)
+        if rough and (error <= ROUGH_SHARE * tol or due):
+            AX = product(X, False)
+            R = residual(AX)
+            intercept, error = judge(X, AX)
+            rough, last, checked = error < 0.5 * last, error, step
+            rho = np.zeros(t)  # start again from the true residual
+        if error <= tol:
+            break
     return X, intercept, AX - ridge[:, None] * X, step

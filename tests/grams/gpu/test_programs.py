@@ -33,6 +33,9 @@ def interpreted(monkeypatch):
         "BLOCK_ROWS": 16,
         "SUM_COLUMNS": 16,
         "MIXTURE_COLUMNS": 16,
+        "DOT_ROWS": 16,
+        "DOT_COLUMNS": 16,
+        "DOT_WIDTH": 16,
         "PANEL_ROWS": 32,
         "SPLITS": 2,
     }.items():
@@ -79,3 +82,28 @@ def test_programs_agree_with_their_twins(bank, targets, request):
     for name, value in want.items():
         size = np.max(np.abs(value))
         np.testing.assert_allclose(found[name], value, rtol=0, atol=1e-12 * size, err_msg=name)
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_rough_products(columns, request):
+    request.getfixturevalue("interpreted")
+    X = sample(50, d=20) + 300.0  # far from the origin
+    grams = mk.gaussians([0.01, 0.02]).plan(X, engine="torch").grams(X, budget=AMPLE)
+    gram = grams.corrected(True, "trace").combine(np.array([1.0, 2.0]))
+    assert gram.rough_products
+    V = np.random.default_rng(1).normal(size=(50, columns)) * 1e-60
+    want = gram.matvec(V)
+    found = gram.rough_matvec(V)
+    error = np.abs(found - want).max() / np.abs(want).max()
+    assert 0.0 < error < 1e-5  # in single precision, not in double
+
+
+def test_there_are_no_rough_products_of_other_kernels(request):
+    request.getfixturevalue("interpreted")
+    X = sample(30, d=6)
+    for kernels in ([mk.Laplacian(0.2), mk.Laplacian(2.0)], [mk.Gaussian(0.1), mk.Polynomial(2)]):
+        grams = mk.KernelBank(kernels).plan(X, engine="torch").grams(X, budget=AMPLE)
+        gram = grams.corrected(True, "trace").combine(np.ones(2))
+        assert not gram.rough_products
+        V = np.random.default_rng(1).normal(size=(30, 1))
+        np.testing.assert_array_equal(gram.rough_matvec(V), gram.matvec(V))

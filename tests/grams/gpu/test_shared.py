@@ -214,3 +214,24 @@ def test_products_of_features(device):
     weighted = found(F, omega)
     np.testing.assert_allclose(weighted, F.T @ (omega[:, None] * F), rtol=1e-12, atol=1e-12)
     np.testing.assert_array_equal(weighted, weighted.T)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("center", [True, False])
+def test_the_inverse_of_a_low_rank_approximation(device, center):
+    """The same pivots and products as in host memory, and of full rank the inverse itself."""
+    X = sample(60, d=3)
+    kernels = list(mk.gaussians([0.1, 1.0]))
+    w, ridge = np.array([1.0, 0.5]), np.linspace(0.1, 0.2, 60)
+    gram = on_device(kernels, X, device=device).corrected(center, "multiplicative").combine(w)
+    plan = mk.KernelBank(kernels).plan(X, engine="cpu")
+    twin = plan.grams(X, budget=AMPLE).corrected(center, "multiplicative").combine(w)
+    V = np.random.default_rng(3).normal(size=(60, 2))
+    for R in (V, V[:, :1]):
+        found, want = gram.low_rank_inverse(ridge, 12), twin.low_rank_inverse(ridge, 12)
+        assert found.rank == want.rank == 12
+        assert found.condition == pytest.approx(want.condition, rel=1e-9)
+        np.testing.assert_allclose(found.solve(R), want.solve(R), rtol=0, atol=1e-8)
+        whole = gram.low_rank_inverse(ridge, 60).solve(R)
+        back = twin.matvec(whole) + ridge[:, None] * whole
+        np.testing.assert_allclose(back, R, rtol=0, atol=1e-6)

@@ -224,3 +224,53 @@ def mixture(
         tl.store(here, first, mask=mr)
         if Q > 1:
             tl.store(here + out_stride, second, mask=mr)
+
+
+@triton.jit
+def series_products(
+    points, norms, series, weights, out, n, per_split, width, TERMS: tl.constexpr,
+    Q: tl.constexpr, PRECISION: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    BK: tl.constexpr,
+):  # fmt: skip
+    """``out[split, q, i] = sum_j weights[q, j] f(|x_i - x_j|^2)``, f a power series of 1 - d.
+
+    Arithmetic is in single precision within a tile; sums over tiles are in double precision.
+    Coordinates ``points[i, .]`` are padded with zeros to a multiple of BK, `width`.
+    """
+    r = tl.program_id(0) * BM + tl.arange(0, BM)
+    split = tl.program_id(1)
+    mr = r < n
+    k = tl.arange(0, BK)
+    own = tl.load(norms + r, mask=mr, other=0.0)
+    first = tl.zeros((BM,), dtype=tl.float64)
+    second = tl.zeros((BM,), dtype=tl.float64)
+    begin = split * per_split
+    stop = tl.minimum(begin + per_split, n)
+    for start in range(begin, stop, BN):
+        c = start + tl.arange(0, BN)
+        mc = c < n
+        dots = tl.zeros((BM, BN), dtype=tl.float32)
+        for at in range(0, width, BK):
+            left = tl.load(
+                points + r.to(tl.int64)[:, None] * width + (at + k)[None, :],
+                mask=mr[:, None], other=0.0,
+            )  # fmt: skip
+            right = tl.load(
+                points + c.to(tl.int64)[None, :] * width + (at + k)[:, None],
+                mask=mc[None, :], other=0.0,
+            )  # fmt: skip
+            dots = tl.dot(left, right, dots, input_precision=PRECISION)
+        other = tl.load(norms + c, mask=mc, other=0.0)
+        x = 2.0 * dots + ((1.0 - own)[:, None] - other[None, :])
+        value = tl.zeros((BM, BN), dtype=tl.float32) + tl.load(series + (TERMS - 1))
+        for j in range(0, TERMS - 1):
+            value = value * x + tl.load(series + (TERMS - 2 - j))
+        w = tl.load(weights + c, mask=mc, other=0.0)
+        first += tl.sum(value * w[None, :], axis=1).to(tl.float64)
+        if Q > 1:
+            w = tl.load(weights + n + c, mask=mc, other=0.0)
+            second += tl.sum(value * w[None, :], axis=1).to(tl.float64)
+    here = out + split.to(tl.int64) * (Q * n) + r
+    tl.store(here, first, mask=mr)
+    if Q > 1:
+        tl.store(here + n, second, mask=mr)

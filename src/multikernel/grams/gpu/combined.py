@@ -9,11 +9,14 @@ from scipy.linalg import LinAlgError
 
 from ..._cholesky import MIN_PIVOT_RATIO
 from ..blocks import BlockCombined
+from ..low_rank_inverse import LowRankInverse
 from ..memory import MemoryBudget
 from ..operators import PSD_TOLERANCE, EigenvalueBounds, extreme_eigenvalues, rayleigh_quotient
+from ..pivoted_cholesky import pivoted_cholesky
 from ..protocol import CANCELLATION_LIMIT, CombinedGram, centred_square
 from .cholesky import factor_in_place, solve_with_factor
 from .device import host
+from .tall_factor import DeviceFactor, DeviceLowRankInverse
 
 #: Products after which the matrix is kept on the device, if it fits: more are to be expected.
 PRODUCTS_BEFORE_KEEPING = 2
@@ -96,13 +99,51 @@ class DeviceCombined(BlockCombined):
         found = self._tensor @ (W[:, 0] if W.shape[1] == 1 else W)
         return host(found).reshape(np.shape(V))
 
+    @property
+    def rough_products(self) -> bool:  # type: ignore[override]
+        """Whether products with vectors are faster in single precision, from the samples."""
+        known = self.spherical or self._tensor is not None or self._matrix is not None
+        return not known and self.grams.passes.rough_series(self.raw_weights) is not None
+
+    def rough_matvec(self, V: np.ndarray) -> np.ndarray:
+        V2 = np.asarray(V, dtype=np.float64).reshape(self.n, -1)
+        passes = self.grams.passes
+        found = passes.rough_products(self.raw_weights, self.grams.device.put(V2))
+        return self._centred(host(found), V2).reshape(np.shape(V))
+
+    def low_rank_inverse(self, ridge: np.ndarray, rank: int, **options: Any) -> LowRankInverse:
+        if self.spherical:
+            return super().low_rank_inverse(ridge, rank, **options)
+        device, rank = self.grams.device, min(rank, self.n)
+        found = pivoted_cholesky(
+            self._columns,
+            self.diagonal(),
+            rank,
+            submatrix=self.submatrix,
+            factor=DeviceFactor(device, self.n, rank),
+            **options,
+        )
+        return DeviceLowRankInverse(device, found, ridge)
+
+    def _columns(self, index: np.ndarray) -> Any:
+        """Columns of the matrix, a new tensor (n, len(index))."""
+        passes, shifts, j = self.grams.passes, self._shifts(), self.grams.device.index(index)
+        if self._tensor is not None:
+            return self._tensor[:, j]
+        own = None if shifts is None else (shifts[0], shifts[1][j])
+        return passes.to(index).combine(self.raw_weights, passes.points, shifts=own)
+
     def _rows(self, index: np.ndarray) -> np.ndarray:
         if self._tensor is None:
             return super()._rows(index)
         return host(self._tensor[self.grams.device.index(index)])
 
-    def _submatrix(self, index: np.ndarray) -> np.ndarray:
-        return super()._submatrix(index) if self.spherical else host(self._entries(index, index))
+    def submatrix(self, index: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
+        if self.spherical or self._matrix is not None or not len(index):
+            return super().submatrix(index, dtype)
+        found = self._entries(index, index)
+        # Fewer bytes are copied if they are rounded on the device.
+        return host(found.float() if dtype == np.float32 else found).astype(dtype, copy=False)
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         if self.spherical or self._matrix is not None:

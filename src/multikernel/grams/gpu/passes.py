@@ -22,9 +22,16 @@ from ..memory import MemoryBudget
 from . import tiles
 from .device import Device, host
 from .facts import DeviceFacts
-from .points import STATISTIC, TABLE, TABLES, DevicePoints, evaluate, statistic
+from .points import SQUARE, STATISTIC, TABLE, TABLES, DevicePoints, evaluate, statistic
 from .sums import MAX_CLASSES, Columns, polynomial_rows
-from .table import DistanceFunction, power_series, table_products, table_values
+from .table import (
+    ROUGH_LEFT_OUT,
+    DistanceFunction,
+    power_series,
+    rough_products,
+    table_products,
+    table_values,
+)
 
 _INF = float("inf")
 _BOTH = (np.dtype(np.float32), np.dtype(np.float64))
@@ -417,6 +424,31 @@ class DevicePasses:
                     name, group, values, 2.0 / bound, _INF, len(found)
                 )
         return reduced.series
+
+    def rough_series(self, w: np.ndarray) -> DistanceFunction | None:
+        """The combination as a series for single precision, if programs can evaluate it."""
+        if not tiles.uses_programs(self.device) or self.family.n == 0:
+            return None
+        alone = self._one_function(w, self.points)
+        if alone is None or not alone.terms or alone.statistic != SQUARE:
+            return None
+        used = np.flatnonzero(w)
+        found = power_series(
+            self.family.params[used, 0],
+            w[used],
+            self.family.is_shifted[used],
+            2.0 / alone.rate,
+            ROUGH_LEFT_OUT,
+        )
+        values = self.device.put(found, self.device.torch.float32)
+        return alone._replace(values=values, terms=len(values))
+
+    def rough_products(self, w: np.ndarray, V: Any) -> Any:
+        """`combined_products` with all points, in single precision, for a tensor V (n, t)."""
+        series = self.rough_series(w)
+        if series is None or V.shape[1] > tiles.MAX_VECTORS:
+            return self.combined_products(w, self.points, V)
+        return rough_products(series, self.points, V)
 
     def combine(
         self,

@@ -25,6 +25,8 @@ from .points import SQUARE, DevicePoints, evaluate_table, statistic
 MAX_TERMS = 64
 #: What a series may leave out, relative to the sum of the weights.
 LEFT_OUT = 2.0**-60
+#: The same for single precision.
+ROUGH_LEFT_OUT = 2.0**-28
 
 
 class DistanceFunction(NamedTuple):
@@ -59,7 +61,11 @@ class DistanceFunction(NamedTuple):
 
 
 def power_series(
-    rates: np.ndarray, w: np.ndarray, shifted: np.ndarray, bound: float
+    rates: np.ndarray,
+    w: np.ndarray,
+    shifted: np.ndarray,
+    bound: float,
+    left_out: float = LEFT_OUT,
 ) -> np.ndarray | None:
     """Coefficients of the series for distances up to a bound; None if it would be long."""
     l = 0.5 * bound * rates
@@ -67,7 +73,7 @@ def power_series(
         return None
     # The rest of the series is a tail of a Poisson distribution; l = 0 has none.
     counts = np.arange(1, MAX_TERMS + 1)
-    enough = gammainc(counts, l.max()) <= LEFT_OUT
+    enough = gammainc(counts, l.max()) <= left_out
     if not enough.any():
         return None
     j = np.arange(counts[np.argmax(enough)])
@@ -134,6 +140,41 @@ def table_products(
             total += parts.sum(dim=0)
         out[rows] = total.T
     return out
+
+
+def rough_products(series: DistanceFunction, points: DevicePoints, V: Any) -> Any:
+    """``sum_j f(d_ij) V_j`` over pairs of the points in single precision, shape (n, t)."""
+    from ._programs import series_products
+
+    device, torch, group = points.device, points.device.torch, series.group
+    Z = points.columns(group)
+    # Distances do not depend on the origin, but their rounding errors do.
+    Z = (Z - Z.mean(dim=0)) * float(np.sqrt(series.rate))
+    norms = Z.square().sum(dim=1).float()
+    width = -(-Z.shape[1] // tiles.DOT_WIDTH) * tiles.DOT_WIDTH
+    coordinates = torch.zeros((points.n, width), dtype=torch.float32, device=device.name)
+    coordinates[:, : Z.shape[1]] = Z
+    size = V.abs().amax(dim=0).clamp_(min=np.finfo(np.float64).tiny)
+    out = device.zeros(tiles.SPLITS, V.shape[1], points.n)
+    grid = (-(-points.n // tiles.DOT_ROWS), tiles.SPLITS)
+    series_products[grid](
+        coordinates,
+        norms,
+        series.values,
+        (V / size).T.float().contiguous(),
+        out,
+        points.n,
+        tiles.split(points.n),
+        width,
+        TERMS=series.terms,
+        Q=V.shape[1],
+        PRECISION=tiles.dot_precision(device),
+        BM=tiles.DOT_ROWS,
+        BN=tiles.DOT_COLUMNS,
+        BK=tiles.DOT_WIDTH,
+        num_warps=tiles.DOT_WARPS,
+    )
+    return out.sum(dim=0).T * size
 
 
 def _run(

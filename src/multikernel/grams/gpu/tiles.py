@@ -12,6 +12,8 @@ from .device import GPU_PANEL_ENTRIES, PANEL_BUDGET_SHARE, Device
 BLOCK_ROWS, THREAD_ROWS = 256, 2
 #: Columns of a tile in registers: for sums of polynomials, and for functions of distances.
 SUM_COLUMNS, MIXTURE_COLUMNS = 16, 16
+#: Rows, columns and coordinates of a tile of dot products in single precision, and its warps.
+DOT_ROWS, DOT_COLUMNS, DOT_WIDTH, DOT_WARPS = 128, 64, 32, 8
 #: Programs that share the columns of a panel, so that all multiprocessors have work.
 SPLITS = 16
 #: Rows of a panel.
@@ -29,6 +31,13 @@ def interpreted() -> bool:
 
 def uses_programs(device: Device) -> bool:
     return device.on_gpu or interpreted()
+
+
+def dot_precision(device: Device) -> str:
+    """How programs multiply single precision: three products of halves, as accurate, or plainly."""
+    if interpreted() or device.torch.cuda.get_device_capability(device.name) < (8, 0):
+        return "ieee"
+    return "tf32x3"
 
 
 def warps() -> int:
