@@ -72,9 +72,11 @@ class BlockRun:
         self.n_rows += len(index)
         return self.gram.partial_matvec(index, v)
 
-    def _offsets(self) -> None:
-        p = self.problem
-        loops.offsets(self.s, p.lower, p.upper, p.above, p.below, self.up, self.down)
+    def _offsets(self, at: np.ndarray | slice = slice(None)) -> None:
+        """Set the slopes of the losses of some variables, those that have changed."""
+        p, up, down = self.problem, self.up[at], self.down[at]
+        loops.offsets(self.s[at], p.lower[at], p.upper[at], p.above[at], p.below[at], up, down)
+        self.up[at], self.down[at] = up, down
 
     # -- optimality conditions ------------------------------------------------------------------
 
@@ -153,7 +155,7 @@ class BlockRun:
         self.g += self._columns_times(W[changed], change[changed])
         self.moved += float(np.abs(change).sum())
         self.updates += 1
-        self._offsets()
+        self._offsets(W)
         return True
 
     def _choose(self) -> None:

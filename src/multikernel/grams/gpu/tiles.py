@@ -13,7 +13,7 @@ BLOCK_ROWS, THREAD_ROWS = 256, 2
 #: Columns of a tile in registers: for sums of polynomials, and for functions of distances.
 SUM_COLUMNS, MIXTURE_COLUMNS = 16, 16
 #: Rows, columns and coordinates of a tile of dot products in single precision, and its warps.
-DOT_ROWS, DOT_COLUMNS, DOT_WIDTH, DOT_WARPS = 128, 64, 32, 8
+DOT_ROWS, DOT_COLUMNS, DOT_WIDTH, DOT_WARPS = 128, 64, 32, 4
 #: Programs that share the columns of a panel, so that all multiprocessors have work.
 SPLITS = 16
 #: Rows of a panel.
