@@ -81,14 +81,19 @@ class MissingMixin(FrameMixin):
             for kernel, name, value in named
         }
 
-    def _observed_margins(self, rule: Weighting) -> ObservedMargins:
-        """The rule of ``missing="absent"`` for this sample."""
-        has = self.__dict__.pop("_has_kernels")
-        if getattr(self, "loss", None) != "hinge" or isinstance(getattr(self, "C", None), str):
+    def _rule_for_samples(self, rule: Weighting, has: np.ndarray | None) -> Weighting:
+        """The rule for samples that have the kernels in ``has``, shape (p, n).
+
+        ``has`` is None unless ``missing="absent"``.
+        """
+        if has is None:
+            return rule
+        given = {name: vars(self)[name] for name in ("loss", "C") if name in vars(self)}
+        if given["loss"] != "hinge" or isinstance(given.get("C"), str):
+            said = ", ".join(f"{name}={value!r}" for name, value in given.items())
             raise ValueError(
                 "missing='absent' measures margins: it needs loss='hinge' and a number for C; got "
-                f"loss={self.__dict__.get('loss')!r}, C={self.__dict__.get('C')!r}. Use "
-                "missing='ignore' with other losses."
+                f"{said}. Use missing='ignore' with other losses."
             )
         if isinstance(rule, ObservedMargins):
             return rule.for_samples(has)
@@ -101,6 +106,11 @@ class MissingMixin(FrameMixin):
             "mk.ObservedMargins(margin, p=...), mk.LpNorm with p above 1 and at most 2, or "
             f"'uniform' for p = 2; got {rule!r}. Use missing='ignore' with other rules."
         )
+
+    def _pop_has_kernels(self) -> np.ndarray | None:
+        """Which samples have which kernels, shape (p, n); None unless ``missing="absent"``."""
+        has: np.ndarray | None = self.__dict__.pop("_has_kernels", None)
+        return has
 
     def _check_missing(self, X: Any) -> None:
         """Refuse NaN in X, or an X in which it cannot be ignored."""
@@ -140,7 +150,7 @@ class MissingMixin(FrameMixin):
         if self.missing == "complete":
             bank = complete(bank, X, absent)
         if self.missing == "absent":
-            self._has_kernels = ~absent  # for the rule; fit removes it
+            self._has_kernels = ~absent  # for the rule; _pop_has_kernels removes it
         self.presence_ = (~absent) @ omega / omega.sum()
         return bank, filled
 
