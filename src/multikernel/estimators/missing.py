@@ -15,6 +15,7 @@ from ..kernels.completed import complete
 from ..kernels.default_bank import default_bank
 from ..kernels.observed import column_means, columns_read, name_columns, observe
 from ..weighting import LeaveOneOut, LpNorm, ObservedMargins, Uniform, Weighting
+from .codes import is_frame
 from .frames import FrameMixin
 
 #: What the parameter ``missing`` may be; margins are those of classifiers.
@@ -112,6 +113,20 @@ class MissingMixin(FrameMixin):
         has: np.ndarray | None = self.__dict__.pop("_has_kernels", None)
         return has
 
+    def _refuse_lost_columns(self, X: Any) -> None:
+        """Refuse a new frame without columns of the training sample, and say how to add them."""
+        names = getattr(self, "feature_names_in_", None)
+        if not self._ignores_missing or names is None or not is_frame(X):
+            return
+        lost = [j for j, name in enumerate(names) if name not in X.columns]
+        if lost:
+            raise ValueError(
+                f"X lacks {_count(len(lost), 'column')} of the sample that "
+                f"{type(self).__name__} was fitted to ({name_columns(lost, names)}). If no new "
+                "sample has these values, add them as NaN: "
+                "X.reindex(columns=model.feature_names_in_)."
+            )
+
     def _check_missing(self, X: Any) -> None:
         """Refuse NaN in X, or an X in which it cannot be ignored."""
         if not self._ignores_missing:
@@ -180,12 +195,15 @@ def refuse_missing(estimator: Any, X: Any) -> None:
     )
     if not sp.issparse(X):
         message += _views_with_gaps(estimator, X, names)
+    params = estimator.get_params(deep=False)
     advice = "Fill them in, for example with make_pipeline(SimpleImputer(), ...)."
-    if "missing" in estimator.get_params(deep=False):
+    if "missing" in params or "estimator" in params:
+        way = "missing='ignore'"
+        if "missing" not in params:
+            way = f"{owner}(estimator) with an estimator that has {way}"
         advice = (
-            "Use missing='ignore', so that each sample contributes through the kernels whose "
-            "columns it has; or fill the values in with make_pipeline(SimpleImputer(), "
-            f"{owner}(...))."
+            f"Use {way}, so that each sample contributes through the kernels whose columns it has; "
+            f"or fill the values in with make_pipeline(SimpleImputer(), {owner}(...))."
         )
     raise ValueError(f"{message} {advice}")
 
