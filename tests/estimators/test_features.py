@@ -45,6 +45,29 @@ def test_with_all_components_the_kernel_is_reproduced(name, method):
     assert_allclose(features.explained_ratio_, 1.0, atol=1e-8)
 
 
+@pytest.mark.parametrize("missing", ["ignore", "complete"])
+@pytest.mark.parametrize("labels", [True, False])
+def test_samples_that_lack_a_view(missing, labels):
+    bank = mk.per_view({"a": (BANK, slice(0, 10)), "b": (BANK, slice(10, 20))})
+    gaps = X[:, :20].copy()
+    gaps[:30, :10] = gaps[150:160, 10:] = np.nan
+    estimator = mk.MultiKernelClassifier if labels else mk.ConsensusKernel
+    features = mk.KernelFeatures(estimator(bank, missing=missing), n_components=500)
+    features.fit(gaps[TRAIN], y[TRAIN])
+    K = mk.LearnedKernel(features.estimator_, gaps[TRAIN])
+    F, new = features.transform(gaps[TRAIN]), features.transform(gaps[NEW])
+    size = np.abs(K(gaps[TRAIN])).max()
+    assert_allclose(F @ F.T, K(gaps[TRAIN]), atol=1e-8 * size)
+    assert_allclose(new @ F.T, K(gaps[NEW], gaps[TRAIN]), atol=1e-5 * size)
+    assert features.view_presence_ == {"a": 0.75, "b": 1.0}
+    features.set_params(estimator__missing="error").fit(X[TRAIN, :20], y[TRAIN])
+    assert not hasattr(features, "presence_")
+    with pytest.raises(
+        ValueError, match=r"NaN.*'b'.*KernelFeatures\(estimator\) with an estimator"
+    ):
+        features.transform(gaps[NEW])
+
+
 def test_few_components_are_the_best_approximation():
     features = mk.KernelFeatures(mk.ConsensusKernel(BANK), n_components=10).fit(X[TRAIN])
     F = features.transform(X[TRAIN])

@@ -202,6 +202,27 @@ def test_names_of_columns_in_errors():
     assert np.isfinite(model.predict(frame)).all()
 
 
+def test_a_view_that_no_new_sample_has():
+    pd = pytest.importorskip("pandas")
+    X, y = problem()
+    frame = pd.DataFrame(X, columns=list("uvwxyz"))
+    bank = mk.per_view({"left": list("uvw"), "right": list("xyz")})
+    model = mk.MultiKernelRegressor(bank, missing="ignore").fit(frame[:40], y[:40])
+    left = frame[list("uvw")][40:]
+    with pytest.raises(ValueError, match=r"X lacks 3 columns .*\('x', 'y', 'z'\).*X\.reindex"):
+        model.predict(left)
+    emptied = frame[40:].assign(x=NAN, y=NAN, z=NAN)
+    found = model.predict(left.reindex(columns=model.feature_names_in_))
+    np.testing.assert_array_equal(found, model.predict(emptied))
+    shares = model.predict(emptied, split=True)
+    of_right = [name.startswith("right") for name in model.kernel_names_]
+    np.testing.assert_allclose(shares[:, of_right], 0.0, atol=1e-9)
+    # Categories: the codes do not come first with an error of their own.
+    coded = frame.assign(v=pd.Categorical(np.where(frame["u"] > 0, "a", "b")))
+    with pytest.raises(ValueError, match=r"X lacks 1 column .*\('v'\).*X\.reindex"):
+        mk.MultiKernelRegressor(missing="ignore").fit(coded, y).predict(frame.drop(columns="v"))
+
+
 def test_inputs_in_which_nothing_can_be_ignored():
     X, y = problem(gaps=False)
     with pytest.raises(ValueError, match="dense X"):

@@ -92,16 +92,30 @@ def test_what_reliability_refuses(sample):
 
 
 def test_a_report_shows_how_present_views_were(sample, tmp_path):
+    """And what it costs, by predictions for samples that were held out."""
     X, y = sample
     X = X.copy()
-    X[:30, :3] = np.nan
+    lacking = np.random.default_rng(0).permutation(len(X)) < 30
+    X[lacking, :3] = np.nan
     for missing in ("ignore", "complete"):
-        model = mk.MultiKernelClassifier(BANK, "uniform", missing=missing).fit(X, y)
+        model = mk.MultiKernelClassifierCV(BANK, "uniform", Cs=[1.0], missing=missing).fit(X, y)
         page = mk.report.write_report(model, X, y, tmp_path / "page.html").read_text()
-        assert "Missing views" in page and "75.0 %" in page
-        assert f"{model.score(X[:30], y[:30]):.3f}" in page
-        assert f"{model.score(X[30:], y[30:]):.3f}" in page
+        assert "Missing views" in page and "75.0 %" in page and "accuracy of held-out" in page
+        right = model.classes_[model.cv_predictions_.argmax(axis=1)] == y
+        for those in (lacking, ~lacking):
+            assert f">{right[those].mean():.3f}<" in page
         assert ("predicted by the others" in page) == (missing == "complete")
-    whole = mk.MultiKernelClassifier(BANK, "uniform", missing="ignore").fit(X[30:], y[30:])
-    page = mk.report.write_report(whole, X[30:], y[30:], tmp_path / "page.html").read_text()
+    regressor = mk.MultiKernelRegressor(BANK, "uniform", missing="ignore").fit(X, y)
+    page = mk.report.write_report(regressor, X, y, tmp_path / "page.html").read_text()
+    assert "R² of held-out predictions" in page
+    two = mk.MultiKernelRegressor(BANK, "uniform", missing="ignore").fit(X, np.stack([y, y], 1))
+    page = mk.report.write_report(two, X, np.stack([y, y], 1), tmp_path / "page.html").read_text()
+    score = two.score(X[lacking], np.stack([y, y], 1)[lacking])
+    assert "R² of predictions for the training samples" in page and f">{score:.3f}<" in page
+    whole = mk.MultiKernelClassifier(BANK, "uniform", missing="ignore").fit(
+        X[~lacking], y[~lacking]
+    )
+    page = mk.report.write_report(
+        whole, X[~lacking], y[~lacking], tmp_path / "page.html"
+    ).read_text()
     assert "Missing views" not in page

@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+from sklearn.model_selection import KFold, cross_val_score
 
 import multikernel as mk
 from multikernel.grams.engines import build
@@ -174,6 +175,48 @@ def test_the_estimator(rng, tmp_path):
     assert two.fit(X[:60], y[:60]).predict_proba(X).shape == (90, 2)
 
 
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_the_search(rng, n_classes):
+    """Every candidate has the scores of the classifier without search, fitted to the same folds."""
+    y = np.repeat(np.arange(n_classes), 60 // n_classes)
+    X = gaps_in(rng.normal(size=(60, 6)) + y[:, None], rng)
+    rules, Cs, folds = [mk.ObservedMargins(0.0), mk.ObservedMargins(0.3)], [0.1, 1.0], 3
+    model = mk.MultiKernelClassifierCV(BANK, rules, Cs, cv=folds, missing="absent").fit(X, y)
+    expected = [
+        cross_val_score(mk.MultiKernelClassifier(BANK, rule, C, missing="absent"), X, y, cv=folds)
+        for rule in rules
+        for C in Cs
+    ]
+    found = np.array([model.cv_results_[f"split{f}_test_score"] for f in range(folds)])
+    np.testing.assert_allclose(found.T, expected)
+    # The margins of the chosen candidate are those of the whole sample.
+    chosen = mk.MultiKernelClassifier(BANK, model.weighting_, model.C_, missing="absent").fit(X, y)
+    np.testing.assert_allclose(model.decision_function(X), chosen.decision_function(X), atol=1e-6)
+    assert model.view_presence_ == chosen.view_presence_
+    assert model.predict_proba(X).shape == (60, n_classes)
+    assert "_has_kernels" not in vars(model)
+
+
+def test_the_search_scores_probabilities_and_names_a_missing_class(rng):
+    y = np.repeat([0, 1, 2], 20)
+    X = gaps_in(rng.normal(size=(60, 6)) + y[:, None], rng)
+    search = mk.MultiKernelClassifierCV(BANK, Cs=[0.1, 1.0], cv=3, missing="absent")
+    search.set_params(scoring="neg_log_loss").fit(X, y)
+    assert -1.1 < search.best_score_ < 0  # log(3) is the loss of a guess
+    with pytest.raises(ValueError, match=r"fold 0 has no sample of class 0\. Use stratified folds"):
+        search.set_params(cv=KFold(3)).fit(X, y)
+
+
+def test_a_search_among_rules_with_shared_and_separate_weights(rng):
+    y = np.repeat([0, 1, 2], 15)
+    X = rng.normal(size=(45, 6)) + y[:, None]
+    rules = [mk.LpNorm(2), mk.ObservedMargins(0.2), mk.LpNorm(1.5)]
+    model = mk.MultiKernelClassifierCV(BANK, rules, [1.0], cv=3).fit(X, y)
+    for j, rule in enumerate(rules):
+        scores = cross_val_score(mk.MultiKernelClassifier(BANK, rule), X, y, cv=3)
+        assert model.cv_results_["mean_test_score"][j] == pytest.approx(scores.mean())
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -190,6 +233,9 @@ def test_what_is_refused(rng, options, message):
     X = gaps_in(rng.normal(size=(40, 6)) + y[:, None], rng)
     with pytest.raises(ValueError, match=message):
         mk.MultiKernelClassifier(BANK, missing="absent", **options).fit(X, y)
+    if "C" not in options:
+        with pytest.raises(ValueError, match=message):
+            mk.MultiKernelClassifierCV(BANK, missing="absent", **options).fit(X, y)
     with pytest.raises(TypeError, match="measures margins"):
         rule = mk.ObservedMargins()
         grams = build(plan_matrices(40, 1), np.eye(40)[:, :, None]).corrected(False, None)

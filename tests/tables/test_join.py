@@ -54,6 +54,43 @@ def test_objects_like_mudata_and_anndata():
     assert views == {"X": "X:*"}
 
 
+def test_samples_that_a_modality_lacks_are_kept():
+    X, _ = mk.join_views({"rna": annotated(RNA), "clinic": annotated(CLINIC[:2])}, missing="keep")
+    assert list(X.index) == ["a", "b", "c", "d"]
+    np.testing.assert_array_equal(X["clinic:age"], [np.nan, np.nan, 30, 40])
+
+
+@pytest.mark.filterwarnings("ignore::FutureWarning:mudata")
+def test_mudata_and_anndata():
+    """The packages themselves, where they are installed."""
+    anndata, mudata = pytest.importorskip("anndata"), pytest.importorskip("mudata")
+    rng = np.random.default_rng(0)
+    cells = pd.Index([f"cell {i}" for i in range(40)])
+    y = pd.Series(np.tile([0, 1], 20), index=cells)
+    counts = rng.poisson(1.0, (40, 6))
+    levels = rng.normal(size=(40, 3)) + 2.0 * y.to_numpy()[:, None]
+
+    def table(values, cells, prefix):
+        names = pd.DataFrame(index=[f"{prefix}{j}" for j in range(values.shape[1])])
+        return anndata.AnnData(values, obs=pd.DataFrame(index=cells), var=names)
+
+    rna = table(counts.astype(float), cells, "gene")
+    protein = table(levels[10:], cells[10:], "protein")
+    X, columns = mk.join_views(mudata.MuData({"rna": rna, "protein": protein}), missing="keep")
+    np.testing.assert_array_equal(X.loc[cells[10:], "protein:protein0"], levels[10:, 0])
+    model = mk.MultiKernelClassifier(mk.per_view(columns), missing="ignore").fit(X, y.loc[X.index])
+    assert model.view_presence_ == {"rna": 1.0, "protein": 0.75}
+    assert model.score(X[10:], y.loc[X.index][10:]) > 0.8
+    sparse = table(sp.csr_matrix(counts[10:], dtype=float), cells[10:], "gene")
+    joined, columns = mk.join_views(mudata.MuData({"rna": sparse, "protein": protein}))
+    assert sp.issparse(joined) and columns == {"rna": slice(0, 6), "protein": slice(6, 9)}
+    np.testing.assert_array_equal(joined.toarray(), np.hstack([counts, levels])[10:])
+    with pytest.raises(TypeError, match=r"got MuData with the views .*join_views"):
+        mk.MultiKernelClassifier().fit(mudata.MuData({"rna": rna, "protein": protein}), y)
+    with pytest.raises(TypeError, match=r"got AnnData\. Use its matrix, X\.X"):
+        mk.MultiKernelClassifier().fit(rna, y)
+
+
 def test_sparse_tables_make_a_sparse_matrix():
     X, views = mk.join_views({"rna": annotated(RNA, sparse=True), "clinic": CLINIC})
     assert sp.issparse(X)

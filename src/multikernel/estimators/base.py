@@ -140,6 +140,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
             )
         if reads_sequences(self.kernels):
             return check_table(self, X, y, reset, **y_options)
+        if not reset:
+            self._refuse_lost_columns(X)
         coded = self._code_frame(X, reset, gaps_as_nan=self._ignores_missing)
         if coded is not None:
             X = coded

@@ -223,10 +223,10 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         through the kernels whose columns it has: in a kernel whose columns are all NaN, the sample
         is placed at the centre of the samples that have them; single values are filled with column
         means. All kernel matrices are then held in memory. With ``"complete"`` the sample is placed
-        where kernels on other columns predict it to be. ``"absent"`` does the same, and measures
-        the margin of every sample in the views that it has (:class:`ObservedMargins`); it needs the
-        hinge loss and a weighting of that class, :class:`LpNorm` or ``"uniform"`` (``"loo"``
-        becomes the default ``ObservedMargins()``), and every class has separate weights.
+        where kernels on other columns predict it to be. ``"absent"`` is ``"ignore"`` with the
+        margin of every sample measured in the views that it has (:class:`ObservedMargins`); it
+        needs the hinge loss and a weighting of that class, :class:`LpNorm` or ``"uniform"``
+        (``"loo"`` becomes the default ``ObservedMargins()``), and every class has separate weights.
     approximation : Nystroem, RandomFeatures, "auto" or None, default=None
         None is exact. :class:`multikernel.Nystroem` and :class:`multikernel.RandomFeatures` replace
         every kernel by features and learn from sums over samples, in time proportional to the
@@ -417,9 +417,9 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         target = self._encode_labels(y, keep, weights)
         with self._journal(X, y, sample_weight) as journal:
             grams = self._make_grams(X, keep, weights, target)
-            rule = self._as_weighting(self.weighting)
-            if self.missing == "absent":
-                rule = self._observed_margins(rule)
+            rule = self._rule_for_samples(
+                self._as_weighting(self.weighting), self._pop_has_kernels()
+            )
             learner = self._make_learner(self.C, grams)
             if isinstance(learner, Ridge):
                 learner.leave_one_out = isinstance(rule, LeaveOneOut)

@@ -40,7 +40,8 @@ class KernelFeatures(KernelTransformer):
     Parameters
     ----------
     estimator : estimator of this library with one learned kernel, or None, default=None
-        A copy of it is fitted. None takes ``ConsensusKernel()``, which reads no labels.
+        A copy of it is fitted. None takes ``ConsensusKernel()``, which reads no labels. Its
+        parameter ``missing`` decides how NaN in X is treated.
     n_components : int, default=100
         Maximum number of features; fewer if K has a lower rank.
     method : {"auto", "eigen", "landmarks"}, default="auto"
@@ -62,6 +63,9 @@ class KernelFeatures(KernelTransformer):
         The sum of squares of each feature over the training sample, largest first.
     explained_ratio_ : float
         ``Tr(F F') / Tr(K)`` on the training sample; 1 if the features are exact.
+    presence_ : array of shape (n_kernels,)
+        The share of the training samples that have the columns of each kernel; only if the
+        estimator has a parameter ``missing`` other than ``"error"``.
     plan_ : Plan
     bank_ : KernelBank or None
     n_features_in_ : int
@@ -101,6 +105,7 @@ class KernelFeatures(KernelTransformer):
     engine = _of_estimator("engine", "cpu")
     device = _of_estimator("device", None)
     verbose = _of_estimator("verbose", 0)
+    missing = _of_estimator("missing", "error")
 
     def __init__(
         self,
@@ -149,6 +154,9 @@ class KernelFeatures(KernelTransformer):
         self.bank_, self.grams_ = self.estimator_.bank_, self.estimator_.grams_
         self.kernel_weights_ = self.estimator_.kernel_weights_
         self.kernel_names_ = self.estimator_.kernel_names_
+        self.__dict__.pop("presence_", None)  # of an earlier fit
+        if hasattr(self.estimator_, "presence_"):
+            self.presence_ = self.estimator_.presence_
         grams = training_grams(self.estimator_, checked)
         grams = grams.corrected(self.estimator_.center, self.estimator_.normalize)
         gram = grams.combine(self.kernel_weights_)

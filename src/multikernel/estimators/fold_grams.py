@@ -19,8 +19,14 @@ from ..kernels.bank import as_bank
 class FoldGrams(Protocol):
     """Where the folds of a search read kernel values."""
 
-    def part(self, train: np.ndarray, sample_weight: np.ndarray | None) -> Grams:
-        """The bank on a training part, not yet centred or normalised."""
+    def part(
+        self, train: np.ndarray, sample_weight: np.ndarray | None
+    ) -> tuple[Grams, np.ndarray | None]:
+        """The bank on a training part, not yet centred or normalised.
+
+        Second, which of its samples have which kernels, shape (p, n); None unless
+        ``missing="absent"``.
+        """
 
     def held_out(self, expansion: Expansion, test: np.ndarray) -> Any:
         """Held-out samples in the form that a function on the training part reads."""
@@ -29,11 +35,14 @@ class FoldGrams(Protocol):
 class OneEvaluation:
     """Kernels fixed beforehand: one evaluation serves all folds."""
 
-    def __init__(self, grams: Grams) -> None:
-        self.grams = grams
+    def __init__(self, grams: Grams, has: np.ndarray | None) -> None:
+        self.grams, self.has = grams, has
 
-    def part(self, train: np.ndarray, sample_weight: np.ndarray | None) -> Grams:
-        return self.grams.take(train, sample_weight)
+    def part(
+        self, train: np.ndarray, sample_weight: np.ndarray | None
+    ) -> tuple[Grams, np.ndarray | None]:
+        has = None if self.has is None else self.has[:, train]
+        return self.grams.take(train, sample_weight), has
 
     def held_out(self, expansion: Expansion, test: np.ndarray) -> Any:
         return self.grams.points(test)
@@ -49,10 +58,12 @@ class GramsPerFold:
         """A copy whose attributes may be set by a fold."""
         return copy.copy(self.estimator)
 
-    def part(self, train: np.ndarray, sample_weight: np.ndarray | None) -> Grams:
+    def part(
+        self, train: np.ndarray, sample_weight: np.ndarray | None
+    ) -> tuple[Grams, np.ndarray | None]:
         fold = self.fold_estimator()
         grams: Grams = fold._make_grams(self.X, self.keep[train], sample_weight)
-        return grams.stored(fold.center)
+        return grams.stored(fold.center), fold._pop_has_kernels()
 
     def held_out(self, expansion: Expansion, test: np.ndarray) -> Any:
         return expansion.encode(self.X[self.keep[test]])
@@ -62,7 +73,7 @@ def fold_grams(estimator: Any, X: Any, keep: np.ndarray, grams: Grams) -> FoldGr
     """How the folds of a search get their kernels; ``grams`` are those of the whole sample."""
     if learns_from_sample(estimator):
         return GramsPerFold(estimator, X, keep)
-    return OneEvaluation(grams)
+    return OneEvaluation(grams, estimator.__dict__.get("_has_kernels"))
 
 
 def learns_from_sample(estimator: Any) -> bool:

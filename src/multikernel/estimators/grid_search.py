@@ -43,10 +43,15 @@ TrainedFold = tuple[Learner, list[CombinedGram], list[Machine]]
 
 
 class Fold:
-    """The training part of one fold; its statistics are computed once for all rules."""
+    """The training part of one fold; its statistics are computed once for all rules.
 
-    def __init__(self, number: int, grams: Grams, target: Target) -> None:
-        self.number, self.grams, self.target = number, grams, target
+    ``has`` tells which of its samples have which kernels, with ``missing="absent"``.
+    """
+
+    def __init__(
+        self, number: int, grams: Grams, target: Target, has: np.ndarray | None = None
+    ) -> None:
+        self.number, self.grams, self.target, self.has = number, grams, target, has
         self._summary: Summary | None = None
         self._columns: list[Fold] = []
 
@@ -54,7 +59,9 @@ class Fold:
         """One fold for every output alone, with statistics of its own."""
         if not self._columns:
             outputs = range(self.target.Y.shape[1])
-            self._columns = [Fold(self.number, self.grams, self.target.column(j)) for j in outputs]
+            self._columns = [
+                Fold(self.number, self.grams, self.target.column(j), self.has) for j in outputs
+            ]
         return self._columns
 
     def summary(self, rule: Weighting) -> Summary | None:
@@ -136,8 +143,9 @@ class SearchMixin(MultiKernelEstimator):
         """The training part of a fold, centred and normalised by itself."""
         train = splits[f][0]
         weights = None if target.sample_weight is None else target.sample_weight[train]
-        part = folds.part(train, weights).corrected(self.center, self.normalize)
-        return Fold(f, part, self._fold_target(target, y, train, f))
+        part, has = folds.part(train, weights)
+        corrected = part.corrected(self.center, self.normalize)
+        return Fold(f, corrected, self._fold_target(target, y, train, f), has)
 
     def _score_cell(
         self,
@@ -154,7 +162,7 @@ class SearchMixin(MultiKernelEstimator):
         """One weighting on one fold: predictions and score for every learner, and the path."""
         train, test = split
         fold = fold_of(f)
-        rule = self._as_weighting(clone(candidate, safe=False))
+        rule = self._rule_for_samples(self._as_weighting(clone(candidate, safe=False)), fold.has)
         with one_blas_thread(len(train), MAX_ONE_THREAD_SAMPLES):
             predicted, path, machines = self._predict_fold(
                 fold, rule, learners, partial(folds.held_out, test=test), warm

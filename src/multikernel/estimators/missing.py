@@ -15,6 +15,7 @@ from ..kernels.completed import complete
 from ..kernels.default_bank import default_bank
 from ..kernels.observed import column_means, columns_read, name_columns, observe
 from ..weighting import LeaveOneOut, LpNorm, ObservedMargins, Uniform, Weighting
+from .codes import is_frame
 from .frames import FrameMixin
 
 #: What the parameter ``missing`` may be; margins are those of classifiers.
@@ -81,14 +82,19 @@ class MissingMixin(FrameMixin):
             for kernel, name, value in named
         }
 
-    def _observed_margins(self, rule: Weighting) -> ObservedMargins:
-        """The rule of ``missing="absent"`` for this sample."""
-        has = self.__dict__.pop("_has_kernels")
-        if getattr(self, "loss", None) != "hinge" or isinstance(getattr(self, "C", None), str):
+    def _rule_for_samples(self, rule: Weighting, has: np.ndarray | None) -> Weighting:
+        """The rule for samples that have the kernels in ``has``, shape (p, n).
+
+        ``has`` is None unless ``missing="absent"``.
+        """
+        if has is None:
+            return rule
+        given = {name: vars(self)[name] for name in ("loss", "C") if name in vars(self)}
+        if given["loss"] != "hinge" or isinstance(given.get("C"), str):
+            said = ", ".join(f"{name}={value!r}" for name, value in given.items())
             raise ValueError(
                 "missing='absent' measures margins: it needs loss='hinge' and a number for C; got "
-                f"loss={self.__dict__.get('loss')!r}, C={self.__dict__.get('C')!r}. Use "
-                "missing='ignore' with other losses."
+                f"{said}. Use missing='ignore' with other losses."
             )
         if isinstance(rule, ObservedMargins):
             return rule.for_samples(has)
@@ -101,6 +107,25 @@ class MissingMixin(FrameMixin):
             "mk.ObservedMargins(margin, p=...), mk.LpNorm with p above 1 and at most 2, or "
             f"'uniform' for p = 2; got {rule!r}. Use missing='ignore' with other rules."
         )
+
+    def _pop_has_kernels(self) -> np.ndarray | None:
+        """Which samples have which kernels, shape (p, n); None unless ``missing="absent"``."""
+        has: np.ndarray | None = self.__dict__.pop("_has_kernels", None)
+        return has
+
+    def _refuse_lost_columns(self, X: Any) -> None:
+        """Refuse a new frame without columns of the training sample, and say how to add them."""
+        names = getattr(self, "feature_names_in_", None)
+        if not self._ignores_missing or names is None or not is_frame(X):
+            return
+        lost = [j for j, name in enumerate(names) if name not in X.columns]
+        if lost:
+            raise ValueError(
+                f"X lacks {_count(len(lost), 'column')} of the sample that "
+                f"{type(self).__name__} was fitted to ({name_columns(lost, names)}). If no new "
+                "sample has these values, add them as NaN: "
+                "X.reindex(columns=model.feature_names_in_)."
+            )
 
     def _check_missing(self, X: Any) -> None:
         """Refuse NaN in X, or an X in which it cannot be ignored."""
@@ -140,7 +165,7 @@ class MissingMixin(FrameMixin):
         if self.missing == "complete":
             bank = complete(bank, X, absent)
         if self.missing == "absent":
-            self._has_kernels = ~absent  # for the rule; fit removes it
+            self._has_kernels = ~absent  # for the rule; _pop_has_kernels removes it
         self.presence_ = (~absent) @ omega / omega.sum()
         return bank, filled
 
@@ -170,12 +195,15 @@ def refuse_missing(estimator: Any, X: Any) -> None:
     )
     if not sp.issparse(X):
         message += _views_with_gaps(estimator, X, names)
+    params = estimator.get_params(deep=False)
     advice = "Fill them in, for example with make_pipeline(SimpleImputer(), ...)."
-    if "missing" in estimator.get_params(deep=False):
+    if "missing" in params or "estimator" in params:
+        way = "missing='ignore'"
+        if "missing" not in params:
+            way = f"{owner}(estimator) with an estimator that has {way}"
         advice = (
-            "Use missing='ignore', so that each sample contributes through the kernels whose "
-            "columns it has; or fill the values in with make_pipeline(SimpleImputer(), "
-            f"{owner}(...))."
+            f"Use {way}, so that each sample contributes through the kernels whose columns it has; "
+            f"or fill the values in with make_pipeline(SimpleImputer(), {owner}(...))."
         )
     raise ValueError(f"{message} {advice}")
 

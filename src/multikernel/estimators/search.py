@@ -15,12 +15,13 @@ from ..grams.protocol import CombinedGram
 from ..learners.base import Learner
 from ..learners.calibration import Calibration
 from ..problem import Machine, Target
-from ..weighting import Weighting
+from ..weighting import ObservedMargins, Weighting
 from .classifier import ClassifierCommon
 from .fold_grams import fold_grams
 from .fold_sums import FoldSumsMixin
 from .folds import FoldClassifier, FoldRegressor, kept_splits, score_fold
 from .grid_search import SEARCH_CONSTRAINTS, Fold, SearchMixin, TrainedFold, check_grid
+from .missing import MISSING_OR_ABSENT
 from .regressor import RegressorCommon
 
 
@@ -87,6 +88,7 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
         **ClassifierCommon._parameter_constraints,
         **SEARCH_CONSTRAINTS,
         "Cs": ["array-like"],
+        "missing": [MISSING_OR_ABSENT],
         "multiclass": [StrOptions({"shared", "per_class"})],
     }
 
@@ -188,9 +190,11 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
             self.weighting_, self.C_ = self._search(
                 grams, folds, target, y[keep], splits, learner, Cs, "C", journal
             )
-            rule = self._as_weighting(clone(self.weighting_, safe=False))
+            rule = self._rule_for_samples(
+                self._as_weighting(clone(self.weighting_, safe=False)), self._pop_has_kernels()
+            )
             self._keep_held_out(splits, keep)
-            own = self._is_separate(target)
+            own = self._is_separate(target, rule)
             best = learner(self.C_)
             self._fit(grams, target, rule, best, keep, separate=own, journal=journal)
         return self
@@ -203,15 +207,19 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
         held_out: Callable[[Any], Any],
         warm: np.ndarray | None,
     ) -> tuple[np.ndarray, list[np.ndarray], list[TrainedFold]]:
-        if not self._is_separate(fold.target):
+        separate = self._is_separate(fold.target, rule)
+        if warm is not None and (warm.ndim == 2) != separate:
+            warm = None  # of a rule with other shapes
+        if not separate:
             return super()._predict_fold(fold, rule, learners, held_out, warm)
         outputs, paths, trained = [], [], []
         for j, own in enumerate(fold.columns()):
             if len(np.unique(own.target.labels)) < 2:
+                advice = ", or multiclass='shared'" * (self.multiclass == "per_class")
                 raise ValueError(
-                    f"multiclass='per_class' learns weights for every class, but the training part "
-                    f"of fold {fold.number} has no sample of class {self.classes_[j]}. Use "
-                    "stratified folds, or multiclass='shared'."
+                    f"Every class has kernel weights of its own, but the training part of fold "
+                    f"{fold.number} has no sample of class {self.classes_[j]}. Use stratified "
+                    f"folds{advice}."
                 )
             start = None if warm is None else warm[j]
             values, path, found = super()._predict_fold(own, rule, learners, held_out, start)
@@ -225,8 +233,9 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
         stacked = [np.stack(weights) for weights in zip(*paths, strict=True)]
         return np.concatenate(outputs, axis=2), stacked, together
 
-    def _is_separate(self, target: Target) -> bool:
-        return self.multiclass == "per_class" and target.Y.shape[1] > 1
+    def _is_separate(self, target: Target, rule: Weighting) -> bool:
+        own = self.multiclass == "per_class" or isinstance(rule, ObservedMargins)
+        return own and target.Y.shape[1] > 1
 
     def _fold_target(self, target: Target, y: np.ndarray, train: np.ndarray, fold: int) -> Target:
         part = target.take(train)

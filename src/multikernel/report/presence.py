@@ -6,15 +6,17 @@ from html import escape
 from typing import Any
 
 import numpy as np
+from sklearn.metrics import accuracy_score, r2_score
 
 from ..kernels.observed import Observed
+from .held_out import HeldOut
 from .sample import take
 
 
-def presence_table(estimator: Any, X: Any, y: Any) -> str:
+def presence_table(estimator: Any, X: Any, y: Any, held_out: HeldOut | None) -> str:
     """A table of views: who has them, and the score of samples with and without; "" without gaps.
 
-    The scores are those of ``estimator.score`` on the samples of the report.
+    The scores are those of held-out predictions, or of ``estimator.score`` where there are none.
     """
     presence = getattr(estimator, "presence_", None)
     if presence is None or y is None or np.all(presence == 1):
@@ -35,11 +37,7 @@ def presence_table(estimator: Any, X: Any, y: Any) -> str:
         if view in columns:
             lost = np.isnan(checked[:, columns[view]]).all(axis=1)
         for those in (~lost, lost):
-            some = np.flatnonzero(those)
-            scored = len(some) > 1
-            cells.append(
-                f"{estimator.score(take(estimator, X, some), y[some]):.3f}" if scored else ""
-            )
+            cells.append(_score(estimator, X, y, those, held_out))
         numbers = "".join(f'<td class="num">{cell}</td>' for cell in cells)
         rows.append(f'<tr><th scope="row">{escape(view)}</th>{numbers}</tr>')
     heads = [
@@ -49,9 +47,27 @@ def presence_table(estimator: Any, X: Any, y: Any) -> str:
         "score without",
     ]
     head = "".join(f'<th scope="col" class="num">{name}</th>' for name in heads)
+    what = "accuracy" if hasattr(estimator, "classes_") else "R²"
+    whose = "predictions for the training samples" if held_out is None else "held-out predictions"
     return (
-        "<h3>Missing views</h3><p>The share of training samples that have each view, and the score "
-        "on the samples of this report that have it and that lack it.</p>"
+        "<h3>Missing views</h3><p>The share of training samples that have each view, and the "
+        f"{what} of {whose} for samples that have it and for samples that lack it.</p>"
         '<div class="scroll"><table class="views"><thead><tr><th scope="col">view</th>'
         f"{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )
+
+
+def _score(
+    estimator: Any, X: Any, y: np.ndarray, those: np.ndarray, held_out: HeldOut | None
+) -> str:
+    """The score on some samples, given by a mask; "" for fewer than two."""
+    if held_out is None:
+        some = np.flatnonzero(those)
+        if len(some) < 2:
+            return ""
+        return f"{estimator.score(take(estimator, X, some), y[some]):.3f}"
+    some = np.flatnonzero(those[held_out.rows])
+    if len(some) < 2:
+        return ""
+    score = accuracy_score if hasattr(estimator, "classes_") else r2_score
+    return f"{score(held_out.truth[some], held_out.answers[some]):.3f}"

@@ -120,7 +120,8 @@ def weights_section(model: ReportedModel) -> str:
     parts += [table, _other_kernels(model, beside)]
     if weights.machines:
         parts.append(_machines(model))
-    parts.append(presence_table(model.estimator, model.X, model.y))
+    if hasattr(model.estimator, "presence_"):
+        parts.append(presence_table(model.estimator, model.X, model.y, model.held_out))
     return "".join(parts)
 
 

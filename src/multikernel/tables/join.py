@@ -159,7 +159,7 @@ def _one_view(pd: Any, name: str, table: Any) -> OneView:
                 f"array of numbers, a sparse matrix or AnnData; got {type(table).__name__} of "
                 f"shape {array.shape} and type {array.dtype}."
             )
-        data = pd.DataFrame(array)
+        data = pd.DataFrame(array, index=index)
     if data.shape[1] == 0:
         raise ValueError(f"View {name!r} has no columns.")
     if not sp.issparse(data):
