@@ -236,7 +236,7 @@ def test_without_intercept_and_without_bounds_is_nonnegative_least_squares(rng):
 @pytest.mark.parametrize("seed", [0, 1, 2, 45])
 @pytest.mark.parametrize("form", ["matrix", "rows", "blocks"])
 def test_nearly_constant_kernel_without_intercept(seed, form):
-    """Steps of one variable alone do not end here within ten million."""
+    """Steps of one variable alone are slow here: some problems need more than ten million."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(5, 2))[rng.integers(5, size=19)]
     y = np.where(rng.random(19) < 0.2, 1.0, -1.0)
