@@ -12,6 +12,9 @@ from scipy.optimize import nnls
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.svm import SVC, SVR, OneClassSVM
 
+from multikernel.grams.matrix import GivenMatrix
+from multikernel.learners._plain_steps import plain_steps
+from multikernel.learners._smo_dual import SignedDual
 from multikernel.learners._smo_matrix import FetchedRows
 from multikernel.learners._smo_run import SmoRun
 from multikernel.learners.smo import KernelRows, Result, one_class, solve, svc, svr
@@ -228,6 +231,40 @@ def test_without_intercept_and_without_bounds_is_nonnegative_least_squares(rng):
     exact, _ = nnls(A, b)
     result = solve(A.T @ A, -A.T @ b, np.ones(25), 1e3, intercept=False, tol=1e-11)
     np.testing.assert_allclose(result.alpha, exact, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 45])
+@pytest.mark.parametrize("form", ["matrix", "rows", "blocks"])
+def test_nearly_constant_kernel_without_intercept(seed, form):
+    """Steps of one variable alone are slow here: some problems need more than ten million."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(5, 2))[rng.integers(5, size=19)]
+    y = np.where(rng.random(19) < 0.2, 1.0, -1.0)
+    K = rbf_kernel(X, gamma=1e-3)
+    kernel = {
+        "matrix": K,
+        "rows": KernelRows(lambda index: K[index], np.diagonal(K)),
+        "blocks": GivenMatrix(K),
+    }[form]
+    result = svc(kernel, y, 1e3, tol=1e-6, intercept=False, max_iter=20_000)
+    prove(result, K, -np.ones(19), y, 1e3, 1e-6, intercept=False)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("kind", ["svc", "svr"])
+def test_steps_in_numpy(rng, kind, intercept):
+    """The rule is that of the compiled loops: the same optimum after a similar number of steps."""
+    X, y, K = data(rng, 60)
+    C = np.full(60, 3.0)
+    linear, sign = -np.ones(60), y
+    if kind == "svr":
+        linear, sign, C = svr_problem(np.sin(X[:, 0]) + 0.3 * rng.standard_normal(60), C, 0.1)
+    want = solve(K, linear, sign, C, intercept=intercept, tol=1e-6)
+    found = plain_steps(SignedDual.of(60, linear, sign, C, 0.0, intercept), K, 1e-6)
+    assert found.status == "optimal" and found.n_iter <= 2 * want.n_iter
+    assert violation(K, linear, sign, C, found.alpha, intercept) <= 1.01e-6
+    assert found.intercept == pytest.approx(want.intercept, abs=1e-5)
+    np.testing.assert_allclose(found.alpha, want.alpha, atol=1e-3)
 
 
 # -- warm starts, shrinking, storage --------------------------------------------------------------

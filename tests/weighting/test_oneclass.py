@@ -164,3 +164,18 @@ def test_the_golden_values_from_the_estimator_alone(p, optimum):
 
     best = minimize_scalar(value, bounds=(0.05, 1.0), method="bounded", options={"xatol": 1e-6})
     np.testing.assert_allclose(-best.fun, optimum, rtol=1e-7)
+
+
+@pytest.mark.parametrize("weighting", ["uniform", *(mk.LpNorm(p) for p in (1, 4 / 3, 2, 64))])
+def test_origin_within_the_sample(rng, weighting):
+    """Nothing separates it from the origin: zero is the optimum, and proven to rounding error."""
+    X = rng.normal(size=(40, 4))
+    bank = [mk.Linear(columns=[j]) for j in range(4)]
+    model = mk.MultiKernelOneClass(bank, weighting)
+    with pytest.warns(UserWarning, match="origin lies within the sample") as told:
+        model.fit(X)
+    assert len(told) == 1 and told[0].filename == __file__
+    assert model.duality_gap_ == 0.0 and abs(model.objective_) <= 1e-14
+    assert np.abs(model.score_samples(X)).max() <= 1e-13
+    # Far from the origin there is something to learn, and no warning.
+    assert -model.fit(X + 5.0).objective_ > 0.0 and model.duality_gap_ <= 1e-3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Real
 from typing import Any
 
@@ -9,9 +10,11 @@ import numpy as np
 from sklearn.base import OutlierMixin, _fit_context
 from sklearn.utils._param_validation import Interval
 
+from ..grams.protocol import Grams
+from ..learners.certify import size_of_terms
 from ..learners.oneclass import OneClassSVM
 from ..learners.svm import SVM
-from ..problem import Target
+from ..problem import ROUNDING_UNITS, Solution, Target
 from ..weighting import AlignmentRegularized, JointWeighting, as_weighting
 from .base import CHECKPOINTS, MultiKernelEstimator
 
@@ -190,6 +193,22 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         # max(0, 1 - f) is the hinge loss of samples that are all labelled +1. A free intercept
         # would make w = 0 with b = 1 optimal.
         return SVM(self.C, tol=self.tol, max_iter=self.max_iter, fit_intercept=False)
+
+    def _store(self, corrected: Grams, solution: Solution, keep: np.ndarray) -> None:
+        super()._store(corrected, solution, keep)
+        if self.C is not None:
+            return
+        coef = solution.machine.coef
+        gram = corrected.combine(solution.kernel_weights)
+        if abs(solution.machine.objective) <= ROUNDING_UNITS * size_of_terms(gram, coef):
+            warnings.warn(
+                "MultiKernelOneClass: with these kernels the origin lies within the sample, so no "
+                "function separates the two: all scores are zero, and predictions mean nothing. "
+                "Use kernels with positive values, such as mk.Gaussian, leave center=False, or "
+                f"lower nu={self.nu:g}.",
+                UserWarning,
+                stacklevel=7,
+            )
 
     def _set_intercept(self, intercept: np.ndarray) -> None:
         in_cost_form = self.C is not None

@@ -49,7 +49,7 @@ def plain_steps(dual: SignedDual, K: np.ndarray, tol: float, max_iter: int = -1)
     K = np.asarray(K, dtype=np.float64)
     at = _SmallIterate(dual, dual.start(None))
     with one_blas_thread(), np.errstate(all="ignore"):
-        count = (_exchanges if dual.intercept else _singles)(at, K, tol, limit)
+        count = (_exchanges if dual.intercept else _free_pairs)(at, K, tol, limit)
         at.g = K @ at.s  # without the rounding errors of the steps
         done = at.violation() <= tol
         intercept = at.offset() if dual.intercept else 0.0
@@ -138,22 +138,43 @@ def _exchanges(at: _SmallIterate, K: np.ndarray, tol: float, max_steps: int) -> 
     return max_steps
 
 
-def _singles(at: _SmallIterate, K: np.ndarray, tol: float, max_steps: int) -> int:
+def _free_pairs(at: _SmallIterate, K: np.ndarray, tol: float, max_steps: int) -> int:
     diagonal = np.ascontiguousarray(np.diagonal(K))
     floor = max(1e-12 * float(np.abs(diagonal).max(initial=0.0)), 1e-100)
-    curvature = np.maximum(diagonal, floor)
+    own = np.maximum(diagonal, floor)
     g = K @ at.s
     for count in range(max_steps):
-        rise, fall = g + at.up, g + at.down
-        slope = np.maximum(np.maximum(-rise, fall), 0.0)
+        slope = np.maximum(np.maximum(-(g + at.up), g + at.down), 0.0)
         if not float(slope.max()) > tol:
             return count
-        i = int((slope * slope / curvature).argmax())
-        t = float(slope[i] / curvature[i])
-        rising = -rise[i] > 0.0
-        t = min(t, at.room(i, bool(rising)))
-        change = at.move(i, t if rising else -t)
-        if change == 0.0:
+        i = int((slope * slope / own).argmax())
+        rising = -(g[i] + at.up[i]) > 0.0
+        t = float(slope[i] / own[i]) if rising else -float(slope[i] / own[i])
+        # Where the slope changes, or at a bound, i cannot turn back.
+        turns = at.up[i] == at.down[i]
+        above = at.room(i, True) if rising or turns else 0.0
+        below = at.room(i, False) if turns or not rising else 0.0
+        change = np.zeros(2)
+        j = i
+        if -below < t < above:
+            moved = g + t * K[i]
+            rise, fall = -(moved + at.up), moved + at.down
+            slope = np.maximum(np.maximum(rise, fall), 0.0)
+            curvature = np.maximum(diagonal - K[i] * K[i] / own[i], floor)
+            gain = slope * slope / curvature
+            gain[i] = 0.0
+            j = int(gain.argmax())
+        if j != i:
+            u = float(slope[j] / curvature[j]) * (1.0 if rise[j] > 0.0 else -1.0)
+            reply = float(K[i, j] / own[i])
+            # The line ends where i or j meets its limit.
+            end = -below if u * reply > 0.0 else above
+            if abs(u * reply) > abs(t - end):
+                u = (t - end) / reply
+            change[1] = at.move(j, u)
+            t -= change[1] * reply
+        change[0] = at.move(i, min(max(t, -below), above))
+        if not change.any():
             return count
-        g += change * K[i]
+        g += change[0] * K[i] + change[1] * K[j]
     return max_steps

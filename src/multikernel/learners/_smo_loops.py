@@ -15,6 +15,7 @@ from .._compiling import njit
 from ._smo_search import (
     LANES,
     partner_vectors,
+    second_vectors,
     step_and_best_vectors,
     step_and_lowest_vectors,
 )
@@ -101,12 +102,12 @@ def _partner(g, down, diagonal, row, slope, d_ii, floor):
 
 
 @_compiled
-def _step_and_best(g, up, down, diagonal, floor, row, d):
-    """``g += d K_i``; then the variable whose step gains most, and the largest violation."""
+def _step_and_best(g, up, down, diagonal, floor, row_i, d_i, row_j, d_j):
+    """``g += d_i K_i + d_j K_j``; then the variable whose step gains most, and the violation."""
     n = len(g)
-    worst, p, q, at = step_and_best_vectors(g, up, down, diagonal, row, d, floor)
+    worst, p, q, at = step_and_best_vectors(g, up, down, diagonal, row_i, row_j, d_i, d_j, floor)
     for k in range(n - n % LANES, n):
-        g[k] += d * row[k]
+        g[k] += d_i * row_i[k] + d_j * row_j[k]
         slope = max(-(g[k] + up[k]), g[k] + down[k], 0.0)
         worst = max(worst, slope)
         curvature = max(diagonal[k], floor)
@@ -115,6 +116,29 @@ def _step_and_best(g, up, down, diagonal, floor, row, d):
             q = curvature
             at = k
     return max(at, 0), worst
+
+
+@_compiled
+def _second(g, up, down, diagonal, floor, row, t, d_ii):
+    """The variable whose step gains most after a step t of i, which adapts to it: see `free_pair`.
+
+    Its slope after the step of i, positive if it should rise, and its curvature are returned too.
+    """
+    n = len(g)
+    inverse = 1.0 / d_ii
+    _, p, q, at = second_vectors(g, up, down, diagonal, row, t, inverse, floor)
+    for k in range(n - n % LANES, n):
+        moved = g[k] + t * row[k]
+        slope = max(-(moved + up[k]), moved + down[k], 0.0)
+        curvature = max(diagonal[k] - row[k] * row[k] * inverse, floor)
+        if slope * slope * q > p * curvature:
+            p = slope * slope
+            q = curvature
+            at = k
+    at = max(at, 0)
+    moved = g[at] + t * row[at]
+    rise = -(moved + up[at])
+    return at, rise if rise > 0.0 else -max(moved + down[at], 0.0), q
 
 
 @_compiled
@@ -233,15 +257,29 @@ def exchange(
 
 
 @_compiled
-def single(
+def _towards(x, change, limit):
+    """x after a change that may go as far as the limit, which is met exactly."""
+    if change > 0.0:
+        return limit if change >= limit - x else x + change
+    return limit if change <= limit - x else x + change
+
+
+@_compiled
+def free_pair(
     source, place, stamp, active, packed, slot, is_packed,
     g, up, down, diagonal, s, lower, upper, above, below,
     floor, tol, budget, counts, sums,
 ):  # fmt: skip
-    """Steps of one variable at a time, for problems without an intercept; see `exchange`."""
-    # A step of length zero along any row: only the search takes place.
+    """Steps of two variables, for problems without an intercept; see `exchange`.
+
+    i is the variable whose own step t gains most. If j moves by u, the best step of i is
+    ``t - u K_ij / K_ii``. On this line j has the slope ``g_j + t K_ij`` and the curvature
+    ``K_jj - K_ij^2 / K_ii``, and j is the variable that gains most. Steps of one variable alone
+    would be slow where all entries of K are nearly equal.
+    """
     nothing = np.int64(-1)
-    i, worst = _step_and_best(g, up, down, diagonal, floor, diagonal, 0.0)
+    # A step of length zero along any row: only the search takes place.
+    i, worst = _step_and_best(g, up, down, diagonal, floor, diagonal, 0.0, diagonal, 0.0)
     while True:
         sums[1] = worst
         if not worst > tol:
@@ -251,24 +289,49 @@ def single(
         if not _ready(i, nothing, source, place, stamp, active, packed, slot, is_packed, counts):
             counts[2] = active[i] if is_packed else i
             return MISSING
-        row = packed[slot[i]] if is_packed else source[place[i]]
-        q = diagonal[i] if diagonal[i] > floor else floor
-        if -(g[i] + up[i]) > 0.0:
-            limit = _rise_limit(i, s, upper, above, below)
-            t = -(g[i] + up[i]) / q
-            new = limit if t >= limit - s[i] else s[i] + t
-        else:
-            limit = _fall_limit(i, s, lower, above, below)
-            t = (g[i] + down[i]) / q
-            new = limit if t >= s[i] - limit else s[i] - t
-        d = new - s[i]
-        if d == 0.0:
+        row_i = packed[slot[i]] if is_packed else source[place[i]]
+        d_ii = diagonal[i] if diagonal[i] > floor else floor
+        rising = -(g[i] + up[i]) > 0.0
+        t = -(g[i] + up[i] if rising else g[i] + down[i]) / d_ii
+        top = _rise_limit(i, s, upper, above, below)
+        bottom = _fall_limit(i, s, lower, above, below)
+        if up[i] != down[i]:  # the slope changes here, or a bound is here: i cannot turn back
+            top = top if rising else s[i]
+            bottom = s[i] if rising else bottom
+        j = i
+        d_j = 0.0
+        if bottom < s[i] + t < top:
+            j, slope, curvature = _second(g, up, down, diagonal, floor, row_i, t, d_ii)
+        if j != i:
+            if not _ready(j, i, source, place, stamp, active, packed, slot, is_packed, counts):
+                counts[2] = active[j] if is_packed else j
+                return MISSING
+            if is_packed:
+                row_i = packed[slot[i]]
+            u = slope / curvature
+            reply = row_i[j] / d_ii
+            # The line ends where i or j meets its limit.
+            end = bottom if u * reply > 0.0 else top
+            if abs(u * reply) > abs(s[i] + t - end):
+                u = (s[i] + t - end) / reply
+            if slope > 0.0:
+                new_j = _towards(s[j], u, _rise_limit(j, s, upper, above, below))
+            else:
+                new_j = _towards(s[j], u, _fall_limit(j, s, lower, above, below))
+            d_j = new_j - s[j]
+            t -= d_j * reply
+            s[j] = new_j
+            _offset(j, s, lower, upper, above, below, up, down)
+        row_j = packed[slot[j]] if is_packed else source[place[j]]
+        new_i = _towards(s[i], t, top if t > 0.0 else bottom)
+        d_i = new_i - s[i]
+        if d_i == 0.0 and d_j == 0.0:
             return STUCK
-        s[i] = new
+        s[i] = new_i
         _offset(i, s, lower, upper, above, below, up, down)
         counts[0] += 1
-        sums[0] += abs(d)
-        i, worst = _step_and_best(g, up, down, diagonal, floor, row, d)
+        sums[0] += abs(d_i) + abs(d_j)
+        i, worst = _step_and_best(g, up, down, diagonal, floor, row_i, d_i, row_j, d_j)
 
 
 @_compiled

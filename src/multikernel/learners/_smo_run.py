@@ -25,7 +25,7 @@ class SmoRun:
     ) -> None:
         """``g`` is ``K s``, if it is known."""
         self.problem, self.matrix, self.tol, self.shrinking = problem, matrix, tol, shrinking
-        self.step: Callable[..., int] = loops.exchange if problem.intercept else loops.single
+        self.step: Callable[..., int] = loops.exchange if problem.intercept else loops.free_pair
         n = len(s)
         self.n = n
         size = float(np.max(np.abs(matrix.diagonal), initial=0.0))

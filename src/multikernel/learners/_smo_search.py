@@ -152,6 +152,14 @@ class VectorSearch:
             choose(better, at, state[3]),
         ]
 
+    def keep_steepest(
+        self, state: list[Any], g: Any, up: Any, down: Any, q: Any, at: Any
+    ) -> list[Any]:
+        """`keep_best` of the slopes of steps upwards or downwards, with gains slope² / q."""
+        rise = self.sub(self.constant(0.0), self.add(g, up))
+        slope = self.larger(self.larger(rise, self.add(g, down)), self.constant(0.0))
+        return self.keep_best(state, slope, self.mul(slope, slope), q, at)
+
     def answer(self, signature: Any, values: list[Any]) -> Any:
         return self.context.make_tuple(self.builder, signature.return_type, values)
 
@@ -208,23 +216,62 @@ def partner_vectors(
 
 @intrinsic
 def step_and_best_vectors(
-    typing: Any, g: Any, up: Any, down: Any, diagonal: Any, row: Any, d: Any, floor: Any
+    typing: Any,
+    g: Any,
+    up: Any,
+    down: Any,
+    diagonal: Any,
+    row_i: Any,
+    row_j: Any,
+    d_i: Any,
+    d_j: Any,
+    floor: Any,
 ) -> Any:
-    """``g += d row``; the largest slope, and the largest gain ``p / q`` with its position."""
+    """``g += d_i row_i + d_j row_j``; the largest slope, and the best gain with its position."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         v = VectorSearch(context, builder, signature, args)
-        d, floor = v.scalars
+        d_i, d_j, floor = v.scalars
 
         def body(k: Any, state: Any) -> Any:
-            new = v.add(v.load(0, k), v.mul(d, v.load(4, k)))
+            step = v.add(v.mul(d_i, v.load(4, k)), v.mul(d_j, v.load(5, k)))
+            new = v.add(v.load(0, k), step)
             v.store(new, 0, k)
-            rise = v.sub(v.constant(0.0), v.add(new, v.load(1, k)))
-            slope = v.larger(v.larger(rise, v.add(new, v.load(2, k))), v.constant(0.0))
             q = v.larger(v.load(3, k), floor)
-            return v.keep_best(state, slope, v.mul(slope, slope), q, v.places(k))
+            return v.keep_steepest(state, new, v.load(1, k), v.load(2, k), q, v.places(k))
 
         start = [v.constant(0.0), v.constant(0.0), v.constant(1.0), v.no_places()]
         return v.answer(signature, v.reduce(start, body, lambda a, b: v.keep_best(a, *b)))
 
-    return _BEST(g, up, down, diagonal, row, d, floor), code
+    return _BEST(g, up, down, diagonal, row_i, row_j, d_i, d_j, floor), code
+
+
+@intrinsic
+def second_vectors(
+    typing: Any,
+    g: Any,
+    up: Any,
+    down: Any,
+    diagonal: Any,
+    row: Any,
+    t: Any,
+    inverse: Any,
+    floor: Any,
+) -> Any:
+    """As `step_and_best_vectors` after a step t along ``row``, whose variable adapts; g is kept."""
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        v = VectorSearch(context, builder, signature, args)
+        t, inverse, floor = v.scalars
+
+        def body(k: Any, state: Any) -> Any:
+            row = v.load(4, k)
+            moved = v.add(v.load(0, k), v.mul(t, row))
+            q = v.sub(v.load(3, k), v.mul(v.mul(row, row), inverse))
+            q = v.larger(q, floor)
+            return v.keep_steepest(state, moved, v.load(1, k), v.load(2, k), q, v.places(k))
+
+        start = [v.constant(0.0), v.constant(0.0), v.constant(1.0), v.no_places()]
+        return v.answer(signature, v.reduce(start, body, lambda a, b: v.keep_best(a, *b)))
+
+    return _BEST(g, up, down, diagonal, row, t, inverse, floor), code

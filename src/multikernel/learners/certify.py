@@ -4,12 +4,29 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..grams.protocol import CombinedGram
 from ..problem import Machine, Target, relative_gap
 from .base import Learner
 
 
+def size_of_terms(gram: CombinedGram, coef: np.ndarray) -> float:
+    """A bound on ``sum_ij |s_i s_j K_ij|``, in units of which ``s'Ks`` has rounding errors.
+
+    ``s'Ks`` is all there is to the objective of the one-class loss. If the origin lies within the
+    sample, as with linear kernels of centred columns, the optimum is zero and any ``s'Ks`` that is
+    found is rounding error.
+    """
+    root = np.sqrt(np.maximum(gram.diagonal(), 0.0)) @ np.abs(coef)
+    return float(root @ root)
+
+
 def certified(
-    learner: Learner, values: np.ndarray, coef: np.ndarray, target: Target, n_iter: int
+    learner: Learner,
+    values: np.ndarray,
+    coef: np.ndarray,
+    target: Target,
+    n_iter: int,
+    terms: float = 0.0,
 ) -> Machine:
     """The predictor with these coefficients, its best intercept, and its duality gap for
 
@@ -23,6 +40,8 @@ def certified(
         ``K @ coef``, without the intercept.
     coef : array of shape (n, t)
         Signed coefficients, feasible for the dual.
+    terms : float
+        `size_of_terms`, where the objective may vanish.
     """
     C, loss, Y = learner.costs(target), learner.loss, target.Y
     intercept = np.zeros(Y.shape[1])
@@ -34,7 +53,7 @@ def certified(
     norm = np.einsum("nt,nt->t", coef, values)
     primal = 0.5 * norm + loss.value(values, Y - shift, C, intercept)
     dual = loss.dual(coef, Y - shift, C) - 0.5 * norm
-    size = np.abs(primal) + np.abs(norm)
+    size = np.maximum(np.abs(primal) + np.abs(norm), terms)
     gap = float(np.max(relative_gap(primal, dual, size)))
     objective = float(primal.sum()) * learner.unit
     return Machine(coef, intercept + shift, objective, gap, n_iter, values)

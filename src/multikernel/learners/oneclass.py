@@ -12,7 +12,7 @@ from ..grams.protocol import CombinedGram
 from ..problem import Machine, Target
 from ..problem.losses import OneClass
 from .base import require_offers
-from .certify import certified
+from .certify import certified, size_of_terms
 from .source import Source
 
 
@@ -74,4 +74,5 @@ class OneClassSVM(BaseEstimator):  # type: ignore[misc]
             max_iter=self.max_iter,
         )
         coef = solved.alpha[:, None]
-        return certified(self, gram.matvec(coef), coef, target, solved.steps)
+        terms = size_of_terms(gram, coef)
+        return certified(self, gram.matvec(coef), coef, target, solved.steps, terms)

@@ -22,7 +22,9 @@ the i with the largest violation and the j with the largest second-order gain (F
     t = the minimiser, limited by the bounds and by the kink of phi
     g = g + t K_i - t K_j                                     finds the next i in the same pass
 
-until ``max(g + down) - min(g + up) <= tol``. Without an intercept, steps change one variable.
+until ``max(g + down) - min(g + up) <= tol``. Without an intercept a step changes two variables, one
+with the largest gain of its own and the partner with the largest gain besides it, as proposed by
+Steinwart, Hush & Scovel, "Training SVMs without offset", JMLR 12, 2011.
 
 Variables at a bound that would move further outside are set aside (*shrinking*), and the rows of K
 in use are copied without the columns of these variables. Before the end g is completed and all

@@ -8,6 +8,9 @@ from typing import Any
 
 import numpy as np
 
+#: Rounding error of a sum over samples, relative to the size of its terms: 64 units of float64.
+ROUNDING_UNITS = 64 * float(np.finfo(np.float64).eps)
+
 
 @dataclass(frozen=True)
 class Machine:
@@ -88,8 +91,8 @@ def _side_by_side(columns: Sequence[np.ndarray | None]) -> np.ndarray | None:
 
 
 def relative_gap(primal: np.ndarray, dual: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """``(P - D) / |P|``; differences up to the rounding error ``64 eps scale`` count as zero."""
-    noise = 64 * np.finfo(np.float64).eps * np.abs(scale)
+    """``(P - D) / |P|``; differences up to `ROUNDING_UNITS` times the scale count as zero."""
+    noise = ROUNDING_UNITS * np.abs(scale)
     gap = np.maximum(primal - dual, 0.0)
     gap = np.where(gap <= noise, 0.0, gap)
     return np.asarray(gap / np.maximum(np.abs(primal), np.maximum(noise, 1e-300)))

@@ -19,7 +19,9 @@ import numpy as np
 
 from ..grams.protocol import CombinedGram
 from ..learners.base import Learner
-from ..problem import Machine, Target
+from ..learners.certify import size_of_terms
+from ..problem import ROUNDING_UNITS, Machine, Target
+from ..problem.losses import OneClass
 from ..problem.regularisers import Regulariser
 
 #: A callback that receives every entry of a solver's history.
@@ -69,6 +71,8 @@ class CertifiedIterate:
         The part of the primal value that is not loss.
     primal, dual : float
         The optimum of the joint problem lies between them.
+    rounding : float
+        Gaps up to this one count as zero.
     """
 
     theta: np.ndarray
@@ -80,10 +84,17 @@ class CertifiedIterate:
     regulariser: float
     primal: float
     dual: float
+    rounding: float
 
     @property
     def gap(self) -> float:
-        return max(self.primal - self.dual, 0.0)
+        return self._beyond_rounding(max(self.primal - self.dual, 0.0))
+
+    def _beyond_rounding(self, gap: float | None) -> float:
+        """This gap, or that of the iterate if it is None; zero if it may be a rounding error."""
+        if gap is None:
+            return self.gap
+        return 0.0 if gap <= self.rounding else gap
 
     @property
     def relative_gap(self) -> float:
@@ -91,20 +102,20 @@ class CertifiedIterate:
 
     def meets(self, tol: float, gap: float | None = None) -> bool:
         """Whether the gap is within the tolerance; ``gap`` is a smaller one, if it is proven."""
-        gap = self.gap if gap is None else gap
+        gap = self._beyond_rounding(gap)
         small = relative_to(self.primal, gap) <= tol
         return small and gap <= REGULARISER_FACTOR * tol * abs(self.regulariser)
 
     def entry(self, learner: Learner, gap: float | None = None) -> dict[str, Any]:
         """The entry of this iterate in ``history_``."""
-        relative = relative_to(self.primal, self.gap if gap is None else gap)
+        relative = relative_to(self.primal, self._beyond_rounding(gap))
         return history_entry(self.primal * learner.unit, relative, self.theta, self.coef)
 
     def found(
         self, learner: Learner, history: list[dict[str, Any]], gap: float | None = None
     ) -> Found:
         """The result of a solver that returns this iterate, with the gap proven for it."""
-        relative = relative_to(self.primal, self.gap if gap is None else gap)
+        relative = relative_to(self.primal, self._beyond_rounding(gap))
         objective = self.primal * learner.unit
         machine = Machine(self.coef, self.intercept, objective, relative, len(history))
         return Found(self.theta, machine, self.gram, history)
@@ -174,6 +185,8 @@ def certify(
     regulariser = rule.primal(theta, a)
     primal = regulariser + float(loss.value(values, Y, C, intercept).sum())
     dual = loss_dual - rule.dual(theta, a)
+    nothing_else = isinstance(loss, OneClass)  # the objective may vanish
+    rounding = ROUNDING_UNITS * size_of_terms(gram, coef) if nothing_else else 0.0
     return CertifiedIterate(
-        theta, coef, intercept + mean, gram, a, loss_dual, regulariser, primal, dual
+        theta, coef, intercept + mean, gram, a, loss_dual, regulariser, primal, dual, rounding
     )
