@@ -61,7 +61,8 @@ class L2Ball(JointWeighting):
     def regulariser(
         self, grams: Grams, target: Target, summary: Summary | None = None
     ) -> Regulariser:
-        if not 0 < self.radius <= LARGEST_PARAMETER:
+        # As a float, for the limit is beyond the range of float32.
+        if not 0 < float(self.radius) <= LARGEST_PARAMETER:
             raise ValueError(
                 f"L2Ball: radius must be a positive number of at most {LARGEST_PARAMETER:g}; got "
                 f"{self.radius!r}."
@@ -145,7 +146,7 @@ class AlignmentRegularized(JointWeighting):
         self, grams: Grams, target: Target, summary: Summary | None = None
     ) -> Regulariser:
         for name in ("gamma", "gamma_ridge", "gamma_norm"):
-            value = getattr(self, name)
+            value = float(getattr(self, name))
             if not 0 <= value <= LARGEST_PARAMETER or (name == "gamma_ridge" and value == 0):
                 raise ValueError(
                     f"AlignmentRegularized: {name} must be a "
@@ -154,5 +155,5 @@ class AlignmentRegularized(JointWeighting):
                 )
         summary = summary_for(self, grams, target, summary)
         assert summary.M is not None
-        Q = self.gamma_norm * summary.M + self.gamma_ridge * np.eye(grams.p)
-        return AlignmentPenalty(self.gamma * summary.a, Q)
+        Q = float(self.gamma_norm) * summary.M + float(self.gamma_ridge) * np.eye(grams.p)
+        return AlignmentPenalty(float(self.gamma) * summary.a, Q)
