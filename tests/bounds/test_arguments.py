@@ -11,6 +11,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -462,3 +463,49 @@ def test_targets_of_a_regression_are_checked(y, rng):
     model = mk.MultiKernelRegressor(mk.gaussians([0.5, 2.0]), weighting="uniform").fit(X, X[:, 0])
     with pytest.raises(ValueError, match=as_a_word("y")):
         b.certificate(model, X, y)
+
+
+def flags() -> list[tuple[str, str]]:
+    """Every function and flag of it."""
+    return [
+        (name, parameter.name)
+        for name, function in functions().items()
+        for parameter in inspect.signature(function).parameters.values()
+        if isinstance(parameter.default, bool)
+    ]
+
+
+@pytest.mark.parametrize(("name", "flag"), flags())
+def test_flags_are_true_or_false(name, flag):
+    for odd in (np.ones(3), "yes", None, 0.5):
+        with pytest.raises(TypeError, match=f"{name}: {flag} must be True or False; got"):
+            functions()[name](**{**EXAMPLES[name], flag: odd})
+
+
+def test_flags_are_given_by_name():
+    for name, flag in flags():
+        parameter = inspect.signature(functions()[name]).parameters[flag]
+        assert parameter.kind is parameter.KEYWORD_ONLY, (name, flag)
+
+
+def test_bounds_that_are_not_a_number_are_refused():
+    spectra = [[1.0, 0.5], [1.0, 0.2]]
+    options = dict(n=50, p=2, B=1.0)
+    assert b.fixed_point_bound(spectra, **options) > 0
+    with pytest.raises(b.AssumptionError, match="fixed_point_bound overflows"):
+        b.fixed_point_bound(spectra, **options, lipschitz=1e308)
+
+
+def test_a_huge_eigenvalue_counts_as_the_radius():
+    lower = partial(b.local_lower_shape, n=50, r=1.0, p=2, M=5)
+    assert math.isclose(lower([1e308]), lower([1e100]))
+
+
+@pytest.mark.parametrize("psi", [object, lambda: 1.0, lambda x, y: x, 3.0])
+def test_what_has_no_fixed_point_is_refused(psi):
+    with pytest.raises(TypeError, match="psi must be a function of one number; got"):
+        b.fixed_point(psi)
+
+
+def test_margins_over_a_tiny_margin():
+    assert b.ramp_risk([1e300, -1e300, 0.0, 1e-320], 1e-320) == 0.5

@@ -183,6 +183,10 @@ def test_lower_bound_of_the_hypercube():
     for p in (2, 10, 1000, 10**6):
         low, high = b.rademacher_lower_l1(p, 4000), b.rademacher_l1_uniform(p, 4000, 1.0)
         assert 0.6 * math.sqrt(2 * math.log(2 * p) / 4000) < low < high
+    # One coordinate: E |sum of signs| / m tends to sqrt(2 / (pi m)).
+    assert b.rademacher_lower_l1(1, 10**8) == pytest.approx(math.sqrt(2e-8 / math.pi), rel=1e-7)
+    with pytest.raises(b.AssumptionError, match=r"m must be at most 1e\+12"):
+        b.rademacher_lower_l1(1, 10**13)
 
 
 @pytest.mark.parametrize(("r", "bound"), [(2, 0.323), (4, 0.457), (6, 0.560)])

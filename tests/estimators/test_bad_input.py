@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 from sklearn.exceptions import NotFittedError
 
 import multikernel as mk
@@ -176,7 +177,7 @@ def test_sample_weights(Estimator):
         Estimator(BANK),
         sample_weight=np.r_[-1.0, np.ones(74)],
     )
-    refuses("non-zero|fewer than 2 samples", Estimator(BANK), sample_weight=np.zeros(75))
+    refuses("non-zero|positive and finite sum", Estimator(BANK), sample_weight=np.zeros(75))
     refuses("sample_weight contains NaN", Estimator(BANK), sample_weight=np.full(75, np.nan))
     refuses(
         "sample_weight leaves fewer than 2 samples",
@@ -654,3 +655,116 @@ def test_a_rule_without_steps_and_a_device_without_a_name_are_refused():
         Classifier(BANK, mk.AlignmentRegularized(max_iter=0)).fit(X, y)
     with pytest.raises(ValueError, match=r"device must be 'cpu'.*got ''"):
         Classifier(BANK, device="").fit(X, y)
+
+
+# -- arrays and extreme numbers in place of flags, names and numbers -------------------------------
+
+
+def rule_in_a_fit(rule):
+    return Regressor(BANK, rule).fit(X, y)
+
+
+@pytest.mark.parametrize("odd", [np.ones(3), sp.csr_matrix((2, 2))], ids=["array", "sparse"])
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda odd: mk.Spectrum(3, unit=odd), "Spectrum: unit must be 'letter' or 'word'"),
+        (lambda odd: mk.Spectrum(3, blended=odd), "Spectrum: blended must be True or False"),
+        (lambda odd: mk.per_ngram(presence=odd), "presence must be True or False"),
+        (lambda odd: mk.EditSimilarity(relative=odd), "relative must be True or False"),
+        (lambda odd: mk.EditSimilarity(distance=odd), "distance must be 'levenshtein' or"),
+        (lambda odd: mk.Mismatch(m=odd), "m must be a whole number, zero or larger"),
+        (lambda odd: mk.WeightedDegree(shift=odd), "shift must be a whole number, zero or larger"),
+        (lambda odd: mk.products(BANK, lower=odd), "products: lower must be True or False"),
+        (lambda odd: mk.products(BANK, repeated=odd), "products: repeated must be True or False"),
+        (lambda odd: mk.join_views({"a": X}, missing=odd), "missing must be 'drop' or 'keep'"),
+        (lambda odd: mk.default_bank(X, kind=odd), "kind must be 'tables' or 'gaussians'"),
+        (lambda odd: rule_in_a_fit(mk.LpNorm(solver=odd)), "LpNorm: solver must be one of"),
+        (lambda odd: rule_in_a_fit(mk.L1(solver=odd)), "solver must be one of"),
+        (
+            lambda odd: rule_in_a_fit(mk.HierarchicalNorm([0, 1], solver=odd)),
+            "HierarchicalNorm: solver must be 'auto', 'alternation' or 'lbfgs'",
+        ),
+        (
+            lambda odd: rule_in_a_fit(mk.LeaveOneOut(shrinkage=odd)),
+            "shrinkage must be 'auto' or a number from 0 to 1",
+        ),
+    ],
+)
+def test_arrays_in_place_of_flags_and_names(make, match, odd):
+    with pytest.raises((TypeError, ValueError), match=f"{match}.*; got"):
+        make(odd)
+
+
+@pytest.mark.parametrize(
+    ("model", "match"),
+    [
+        (Classifier(BANK, C=1e308), r"MultiKernelClassifier: C must be .*1e\+150.*got 1e\+308"),
+        (mk.KernelEnsembleClassifier(BANK, radius=1e200), "radius must be a number from"),
+        (mk.KernelEnsembleClassifier(BANK, radius=1e-320), "radius must be a number from"),
+        (mk.SpectralKernelClassifier(BANK[0], trace=1e-200), "trace must be a number from"),
+        (mk.VotedKernelClassifier(BANK, sparsity_penalty=1e308), "sparsity_penalty must be"),
+        (Classifier(BANK, mk.L2Ball(1e200)), r"radius must be .*at most 1e\+100; got 1e\+200"),
+        (Classifier(BANK, mk.L2Ball(center=1e200)), r"center must be .*at most 1e\+100"),
+        (Classifier(BANK, mk.AlignmentRegularized(gamma=1e200)), "gamma must be .*at most"),
+        (Classifier(BANK, mk.AlignmentRegularized(gamma_norm=1e308)), "gamma_norm must be"),
+        (Classifier(BANK, mk.HierarchicalNorm([0, 1], q=None)), "q must be a number; got None"),
+        (Classifier(BANK, mk.HierarchicalNorm([[0.0], [1.0]])), "kernel 0.0 of group 0"),
+        (ClassifierCV(BANK, "uniform", cv=[[1, 2]]), "cv must be .*row numbers from 0 to 74"),
+        (ClassifierCV(BANK, "uniform", cv=np.eye(2)), "cv must be .*row numbers from 0 to 74"),
+        (ClassifierCV(BANK, "uniform", cv=[([0, 1], [75])]), "cv must be .*got the rows"),
+        (ClassifierCV(BANK, "uniform", scoring=object), "scoring must be a name or a function"),
+    ],
+    ids=lambda value: type(value).__name__ if hasattr(value, "fit") else value[:20],
+)
+def test_extreme_numbers_and_folds_that_are_none(model, match):
+    with pytest.raises((TypeError, ValueError), match=match):
+        model.fit(X, y)
+
+
+@pytest.mark.parametrize("shift", [1e40, 1e70])
+def test_votes_on_huge_numbers_fit_without_overflow(shift):
+    bank = [mk.Gaussian(0.3), mk.Polynomial(2), mk.Linear(columns=[0])]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        warnings.simplefilter("ignore", UserWarning)
+        model = mk.VotedKernelClassifier(bank).fit(X + shift, y)
+    assert np.isfinite(model.complexity_).all()
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble])
+def test_parameters_of_any_type_of_float(kind):
+    assert mk.MultiKernelOneClass(BANK, tol=kind(0.5)).fit(X).n_features_in_ == X.shape[1]
+    vote = mk.VotedKernelClassifier(BANK, complexity_penalty=kind(0.5), sparsity_penalty=kind(0))
+    exact = mk.VotedKernelClassifier(BANK, complexity_penalty=0.5, sparsity_penalty=0.0)
+    np.testing.assert_array_equal(vote.fit(X, y).predict(X), exact.fit(X, y).predict(X))
+    with pytest.raises(ValueError, match="power must be a positive"):
+        mk.Exponential(power=kind(0))
+
+
+@pytest.mark.parametrize("weights", [[1.0, 2.0], np.zeros(75), np.inf, 1e308, [[1, 2]]])
+def test_weights_of_banks_and_learned_kernels(weights):
+    with pytest.raises(ValueError, match=r"sample_weight|Sample weights"):
+        mk.default_bank(X, sample_weight=weights)
+    model = Classifier(BANK, "uniform").fit(X, y)
+    with pytest.raises(ValueError, match=r"sample_weight|Sample weights"):
+        mk.LearnedKernel(model, X, sample_weight=weights)
+
+
+def test_a_number_as_weight_of_a_bank_stands_for_equal_weights():
+    equal = mk.default_bank(X, sample_weight=np.full(75, 2.0))
+    for weight in (2.0, 1e-300, 1e300):
+        assert mk.default_bank(X, sample_weight=weight).names == equal.names
+
+
+def test_a_fold_on_which_every_kernel_is_constant():
+    two = np.repeat(X[:2], [37, 38], axis=0)
+    folds = [(np.arange(37), np.arange(37, 75))]
+    with pytest.raises(ValueError, match="constant on the training part of a fold"):
+        RegressorCV(BANK, "uniform", cv=folds).fit(two, np.arange(75.0))
+
+
+@pytest.mark.parametrize("kind", ["coo", "bsr", "dia", "csr"])
+def test_one_sparse_matrix_as_precomputed_kernels(kind):
+    with pytest.raises(TypeError, match=r"got a sparse matrix of shape \(4, 4\)"):
+        mk.precomputed(sp.eye(4).asformat(kind))

@@ -1,4 +1,7 @@
-"""What may come of odd input: a clear error of ours, or an answer that is right or warned about."""
+"""What may come of odd input: a clear error of ours, or an answer that is right or warned about.
+
+An error that names the extra to install is clear, too.
+"""
 
 from __future__ import annotations
 
@@ -65,6 +68,10 @@ def judge(act):
             return Verdict("own")
         except AssertionError as error:
             return Verdict("WRONG", f"answer: {str(error)[:300]}")
+        except ImportError as error:
+            if "pip install 'multikernel[" in str(error):
+                return Verdict("refused", str(error))
+            return Verdict("WRONG", f"ImportError: {str(error)[:120]} ({place(error)})")
         except CLEAR as error:
             text = str(error)
             if len(text) < 15 or any(part in text for part in FROM_INSIDE):

@@ -44,3 +44,15 @@ def _spoil(A, B):
 
 def test_odd_values_have_names():
     assert repr(Odd("a name", 1)) == "a name"
+
+
+def _lacks(text):
+    def act():
+        raise ImportError(text)
+
+    return act
+
+
+def test_an_error_that_names_the_extra_is_clear():
+    assert judge(_lacks("needs rapidfuzz: pip install 'multikernel[sequences]'.")).kind == "refused"
+    assert judge(_lacks("No module named 'rapidfuzz'")).kind == "WRONG"

@@ -81,3 +81,8 @@ def test_bad_parameters_are_named():
         mk.Matern(1.0)
     with pytest.raises(ValueError, match="Matern: length"):
         mk.Matern(1.5, np.nan)
+
+
+@pytest.mark.parametrize("kernel", [mk.Exponential(1e200), mk.Periodic(1.0, 1e200)], ids=repr)
+def test_a_length_whose_square_overflows(kernel):
+    np.testing.assert_array_equal(kernel([[0.0], [3.0]]), np.ones((2, 2)))

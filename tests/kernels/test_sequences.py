@@ -277,14 +277,66 @@ def test_kernels_are_values():
         (lambda: Mismatch(3, 1, alphabet=None), "depends on the size of the alphabet"),
         (lambda: Subsequence(3, 1.5), "decay must be at most 1; got 1.5"),
         (lambda: Subsequence(3, 0.5, span=2), "span must be at least length = 3; got 2"),
-        (lambda: WeightedDegree(3, -1), "shift must be a positive whole number; got -1"),
+        (lambda: WeightedDegree(3, -1), "shift must be a whole number, zero or larger; got -1"),
         (lambda: LocalityImproved(8), "half must be at most 7"),
+        (
+            lambda: Spectrum(1e300),
+            "k must be a positive whole number of at most 2147483647; got 1e",
+        ),
+        (lambda: Spectrum(10**400), "k must be a positive whole number; got 1000"),
+        (lambda: LocalityImproved(outer=1e100), "outer must be a positive whole number of at most"),
+        (lambda: Oligo(3, np.float16(0)), "sigma must be a positive finite number"),
         (lambda: Oligo(3, 0.0), "sigma must be a positive finite number; got 0.0"),
     ],
 )
 def test_wrong_parameters(make, message):
     with pytest.raises(ValueError, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    "kernel",
+    [
+        Spectrum(10**9),
+        Mismatch(10**9),
+        Subsequence(10**9),
+        Oligo(10**9),
+        Spectrum(10**9, blended=True),
+    ],
+    ids=repr,
+)
+def test_lengths_beyond_all_sequences(kernel):
+    X = random_strings(4, 5, 9)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ShortSequenceWarning)
+        K = kernel(X)
+        assert_equal(np.diag(K), kernel.diag(X))
+    if isinstance(kernel, Spectrum) and kernel.blended:
+        assert_equal(K, Spectrum(9, blended=True)(X))
+    else:
+        assert_equal(K, np.zeros((4, 4)))
+
+
+def test_shifts_and_spans_beyond_all_sequences():
+    X = random_strings(4, 5, 9)
+    assert_equal(WeightedDegree(3, 10**9)(X), WeightedDegree(3, 9)(X))
+    assert_equal(WeightedDegree(3, 10**9).diag(X), WeightedDegree(3, 9).diag(X))
+    assert_equal(Subsequence(3, span=10**9)(X), Subsequence(3, span=9)(X))
+    with pytest.raises(ValueError, match=r"ways to place 9 symbols.*smaller span, or span=None"):
+        Subsequence(9, span=50)(["A" * 60])
+
+
+@pytest.mark.parametrize("kernel", [LocalityImproved(outer=10**6), Oligo(2, 1e308)], ids=repr)
+def test_values_that_overflow_are_refused(kernel):
+    with pytest.raises(ValueError, match=r"overflows.*Use smaller parameters"):
+        kernel(["ACGTACGT", "ACGTACGA"])
+    with pytest.raises(ValueError, match=r"overflows.*Use smaller parameters"):
+        kernel.diag(["ACGTACGT"])
+
+
+def test_a_tiny_sigma_compares_equal_positions_alone():
+    K = Oligo(1, 1e-200)(["AC", "CA", "AA"])
+    np.testing.assert_allclose(K / K[0, 0], [[1.0, 0.0, 0.5], [0.0, 1.0, 0.5], [0.5, 0.5, 1.0]])
 
 
 def test_the_bank_keeps_its_order():

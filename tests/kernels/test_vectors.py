@@ -293,3 +293,9 @@ def test_callable_results_of_every_kind(made, rng):
     want = want.toarray() if sp.issparse(want) else want
     assert K.dtype == np.float64
     np.testing.assert_array_equal(K, want)
+
+
+def test_a_sigmoid_of_infinite_slope_is_a_sign():
+    with np.errstate(over="raise"):
+        K = mk.Sigmoid(1e308)([[3.0], [-2.0]])
+    np.testing.assert_array_equal(K, [[1.0, -1.0], [-1.0, 1.0]])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -263,3 +265,20 @@ def test_wrong_parameters_are_named():
     ]:
         with pytest.raises(ValueError, match=message):
             ridge(matrices, target, rule)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble, int])
+def test_parameters_may_be_numbers_of_any_type(kind):
+    matrices, _, target = golden()
+    for rule, same in [
+        (mk.L2Ball(kind(1)), mk.L2Ball(1.0)),
+        (
+            mk.AlignmentRegularized(kind(1), kind(1), kind(1)),
+            mk.AlignmentRegularized(1.0, 1.0, 1.0),
+        ),
+    ]:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = ridge(matrices, target, rule)
+        expected = ridge(matrices, target, same)
+        np.testing.assert_array_equal(found.kernel_weights_, expected.kernel_weights_)

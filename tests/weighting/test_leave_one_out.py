@@ -283,3 +283,12 @@ def test_two_distinct_samples_leave_folds_that_say_nothing():
     y = np.repeat([0.0, 1.0], 15)
     model = mk.MultiKernelRegressor(mk.gaussians([0.1, 1.0]), weighting="loo").fit(X, y)
     assert np.allclose(model.predict(X), y, atol=0.1)
+
+
+@pytest.mark.parametrize("tol", [1e308, np.int8(2)])
+def test_any_positive_tolerance_is_used_without_overflow(tol):
+    X, y = data(40)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        model = mk.MultiKernelRegressor(bank(), mk.LeaveOneOut(tol=tol)).fit(X, y)
+    assert np.isfinite(model.kernel_weights_).all()

@@ -11,9 +11,11 @@ names the assumption.
 """
 
 from functools import wraps
-from inspect import isfunction
+from inspect import isfunction, signature
+from math import isnan
 from typing import Any
 
+from .._options import check_flag
 from ..problem.assumptions import AssumptionError
 from ..problem.complexity import (
     degree_penalty,
@@ -250,20 +252,32 @@ __all__ = [
 
 
 def _representable(function: Any) -> Any:
-    """The same function, with an error that says so where its numbers leave floating point."""
+    """The same function, with an error that says so where its numbers leave floating point.
+
+    Its flags, the parameters that are True or False by default, are checked as well.
+    """
+    parameters = signature(function).parameters.values()
+    flags = [p.name for p in parameters if isinstance(p.default, bool)]  # all keyword-only
 
     @wraps(function)
     def checked(*args: Any, **options: Any) -> Any:
+        for name in flags:
+            if name in options:
+                check_flag(function.__name__, name, options[name])
+        cause = None
         try:
-            return function(*args, **options)
+            found = function(*args, **options)
+            if not (isinstance(found, float) and isnan(found)):
+                return found
         except (OverflowError, ValueError) as error:
             if isinstance(error, ValueError) and str(error) != "math domain error":
                 raise
-            given = [f"{a!r:.40}" for a in args] + [f"{k}={v!r:.40}" for k, v in options.items()]
-            raise AssumptionError(
-                f"{function.__name__} overflows or underflows for ({', '.join(given)}): use units "
-                "in which these numbers are of moderate size."
-            ) from error
+            cause = error
+        given = [f"{a!r:.40}" for a in args] + [f"{k}={v!r:.40}" for k, v in options.items()]
+        raise AssumptionError(
+            f"{function.__name__} overflows or underflows for ({', '.join(given)}): use units in "
+            "which these numbers are of moderate size."
+        ) from cause
 
     return checked
 

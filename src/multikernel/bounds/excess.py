@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from .._options import takes_arguments
 from ..problem.assumptions import (
     AssumptionError,
     check_bounded,
@@ -42,7 +43,7 @@ def fixed_point(psi: Callable[[float], float], start: float = 1.0, rtol: float =
     >>> round(fixed_point(lambda r: 2.0 * r**0.5 + 3.0), 9)
     9.0
     """
-    if not callable(psi):
+    if not takes_arguments(psi, 1):
         raise TypeError(f"psi must be a function of one number; got {psi!r}.")
     r = check_positive("start", start, "an iteration over positive radii")
     rtol = check_number("rtol", rtol, low=0.0, high=1.0, why="the relative accuracy")

@@ -251,7 +251,8 @@ def local_lower_shape(
             f"{lam[0]:.3g}."
         )
     size = D**2 * M ** (2.0 / conjugate(p, "p"))
-    return math.sqrt(c / n * float(np.minimum(r * M, size * lam).sum()))
+    # The minimum comes first: the product of a huge eigenvalue and the size overflows.
+    return math.sqrt(c / n * size * float(np.minimum(r * M / size, lam).sum()))
 
 
 def check_leading(h: Any, M: int) -> list[int]:

@@ -46,8 +46,8 @@ def ramp_risk(margins: Any, margin: float) -> float:
     >>> ramp_risk([2.0, 0.5, -1.0, 0.25], margin=1.0)
     0.5625
     """
-    values = _margins(margins)
-    return float(np.clip(1.0 - values / check_margin(margin), 0.0, 1.0).mean())
+    values, margin = _margins(margins), check_margin(margin)
+    return float((1.0 - np.clip(values, 0.0, margin) / margin).mean())
 
 
 def margin_error(margins: Any, margin: float) -> float:

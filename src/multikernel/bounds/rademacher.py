@@ -38,6 +38,8 @@ from .montecarlo import Estimate, average
 
 #: The combinatorial constant of Lemma 2.1.
 ETA_0 = 23.0 / 22.0
+#: Samples for which the exact complexity on the hypercube is computed, in seconds.
+LARGEST_SAMPLE = 10**12
 
 
 def conjugate(q: float, name: str = "q") -> float:
@@ -282,8 +284,15 @@ def rademacher_lower_l1(p: int, m: int) -> float:
     ``sqrt(2 log(2p) / m)``: no bound can do without ``sqrt(log p / m)`` (section 2.2).
     """
     p, m = check_count("p", p), check_count("m", m)
-    # |sum of m signs| = |m - 2B| for a binomial B; E max = sum_t P(max >= t).
-    t = np.arange(1, m + 1)
+    if m > LARGEST_SAMPLE:
+        raise AssumptionError(
+            f"rademacher_lower_l1 sums over about sqrt(m) terms: m must be at most "
+            f"{LARGEST_SAMPLE:g}; got {m!r}."
+        )
+    # |sum of m signs| = |m - 2B| for a binomial B; E max = sum_t P(max >= t). By Hoeffding's
+    # inequality the terms that are left out sum to less than exp(-40).
+    far = math.sqrt(2.0 * m * (math.log(2.0 * p * m) + 40.0))
+    t = np.arange(1, min(m, math.ceil(far)) + 1)
     below = binom.cdf(np.ceil((m + t) / 2) - 1, m, 0.5) - binom.cdf(np.floor((m - t) / 2), m, 0.5)
     return float(np.sum(-np.expm1(p * np.log(np.maximum(below, 1e-300))))) / m
 

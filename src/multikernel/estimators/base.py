@@ -16,7 +16,6 @@ from sklearn.metrics import r2_score
 from sklearn.utils import Tags
 from sklearn.utils._param_validation import Interval, InvalidParameterError, StrOptions
 from sklearn.utils.validation import (
-    _check_sample_weight,
     check_array,
     check_is_fitted,
     validate_data,
@@ -24,6 +23,7 @@ from sklearn.utils.validation import (
 
 from .._checkpoint import journal_in
 from .._journal import Journal, Watched
+from .._sample_weight import check_sample_weight
 from .._threads import count_threads
 from ..grams.engines import assign, build, describe, find_budget
 from ..grams.memory import MemoryBudget
@@ -39,7 +39,15 @@ from ..learners.base import Learner
 from ..problem import Solution, Target
 from ..solvers.joint.learn import Interrupted, learn
 from ..weighting import BestSingle, JointWeighting, LeaveOneOut, Weighting, as_weighting
-from .checks import as_numbers, check_dtype, check_table, refuse_huge, refuse_matrices, refuse_text
+from .checks import (
+    as_numbers,
+    check_dtype,
+    check_table,
+    refuse_extreme,
+    refuse_huge,
+    refuse_matrices,
+    refuse_text,
+)
 from .devices import DeviceMixin
 from .importance import ColumnImportance
 from .missing import MissingMixin
@@ -55,6 +63,10 @@ logger = logging.getLogger("multikernel")
 CHECKPOINTS = [str, os.PathLike, None]
 #: Parameters that do not change results, and ``cv``, whose splits are compared.
 NOT_COMPARED = ("checkpoint", "cv", "memory_budget", "n_jobs", "verbose")
+
+
+#: Parameters whose squares are computed, here or in a subclass.
+SCALES = frozenset({"C", "radius", "trace", "complexity_penalty", "sparsity_penalty"})
 
 
 class MultiKernelEstimator(  # type: ignore[misc]
@@ -78,6 +90,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
                 f"{type(self).__name__}: a parameter is a number of a kind that NumPy does not "
                 f"know; got {self.get_params(deep=False)}. Use int or float."
             ) from None
+        for name in SCALES.intersection(self.get_params(deep=False)):
+            refuse_extreme(type(self).__name__, name, getattr(self, name))
 
     _parameter_constraints: dict[str, Any] = {
         "kernels": "no_validation",  # as_bank says more about what came
@@ -217,7 +231,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         self._n_given = X.shape[0]
         if sample_weight is None:
             return None, everyone
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = check_sample_weight(sample_weight, X)
         keep = np.flatnonzero(weights > 0)
         if len(keep) < 2:
             raise ValueError("sample_weight leaves fewer than 2 samples with a positive weight.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,17 @@ def refuse_huge(name: str, values: Any) -> None:
         raise ValueError(
             f"{name} holds numbers up to {largest:.3g}, whose squares overflow (the limit is "
             f"{LARGEST_NUMBER:g}). Use other units, or replace codes that mark missing values."
+        )
+
+
+def refuse_extreme(owner: str, parameter: str, value: Any) -> None:
+    """Raise ValueError for a positive number whose square would overflow or vanish."""
+    if not isinstance(value, Real) or float(value) == 0:
+        return
+    if not 1.0 / LARGEST_NUMBER <= float(value) <= LARGEST_NUMBER:
+        raise ValueError(
+            f"{owner}: {parameter} must be a number from {1.0 / LARGEST_NUMBER:g} to "
+            f"{LARGEST_NUMBER:g}, or its square leaves floating point; got {value!r}."
         )
 
 

@@ -11,6 +11,7 @@ from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
 from sklearn.utils import column_or_1d
 
+from .._options import takes_arguments
 from .classifier import class_index
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
@@ -26,15 +27,13 @@ def kept_splits(
         groups = _check_groups(groups, len(y), cv, explicit)[keep]
     if not explicit or len(keep) == len(y):
         return [
-            (_indices(train), _indices(test))
+            (_indices(train, len(keep)), _indices(test, len(keep)))
             for train, test in split.split(np.zeros((len(keep), 1)), y[keep], groups)
         ]
     place = np.full(len(y), -1)
     place[keep] = np.arange(len(keep))
-    return [
-        (place[train][place[train] >= 0], place[test][place[test] >= 0])
-        for train, test in split.split()
-    ]
+    given = [[place[_indices(part, len(y))] for part in parts] for parts in split.split()]
+    return [(train[train >= 0], test[test >= 0]) for train, test in given]
 
 
 def _check_groups(groups: Any, n_samples: int, cv: Any, explicit: bool) -> np.ndarray:
@@ -53,10 +52,18 @@ def _check_groups(groups: Any, n_samples: int, cv: Any, explicit: bool) -> np.nd
     return groups
 
 
-def _indices(rows: Any) -> np.ndarray:
+def _indices(rows: Any, n_samples: int) -> np.ndarray:
     """Row numbers from row numbers or a mask."""
     rows = np.asarray(rows)
-    return np.flatnonzero(rows) if rows.dtype == bool else rows
+    mask = rows.dtype == bool
+    good = rows.ndim == 1 and (rows.dtype.kind in "iu" or (mask and len(rows) == n_samples))
+    if not good or (not mask and rows.size and not 0 <= rows.min() <= rows.max() < n_samples):
+        raise ValueError(
+            "cv must be a number of folds, a splitter, or pairs of arrays (train, test) of row "
+            f"numbers from 0 to {n_samples - 1} or masks of {n_samples} samples; got the rows "
+            f"{rows!r:.200}."
+        )
+    return np.flatnonzero(rows) if mask else rows
 
 
 class FoldClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -99,6 +106,10 @@ class FoldRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
 def score_fold(scoring: Any, fold: Any, y: np.ndarray, weights: np.ndarray | None) -> float:
     scorer = check_scoring(fold, scoring)
+    if not takes_arguments(scorer, 3):
+        raise TypeError(
+            f"scoring must be a name or a function of (estimator, X, y); got {scoring!r}."
+        )
     X = np.zeros((len(y), 1))
     if weights is None:
         return float(scorer(fold, X, y))

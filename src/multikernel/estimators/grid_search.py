@@ -201,6 +201,7 @@ class SearchMixin(MultiKernelEstimator):
         """
         part, target, t = fold.grams, fold.target, fold.target.Y.shape[1]
         summary = fold.summary(rule)
+        refuse_constant_kernels(part, warn=False, where="the training part of a fold")
         if rule.needs_learner:
             # Weights that depend on C or alpha are found again for each of its values; a joint
             # rule begins at the last ones.

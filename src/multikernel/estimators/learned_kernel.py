@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.gaussian_process.kernels import Kernel as GaussianProcessKernel
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
+from .._sample_weight import check_sample_weight
 from .._threads import count_threads
 from ..grams.engines import build
 from ..grams.memory import MemoryBudget
@@ -71,7 +72,7 @@ class LearnedKernel(GaussianProcessKernel):  # type: ignore[misc]
         sample = model._check_X(X, reset=False)
         omega = np.ones(sample.shape[0])
         if sample_weight is not None:
-            omega = _check_sample_weight(sample_weight, sample, dtype=np.float64)
+            omega = check_sample_weight(sample_weight, sample)
         keep = np.flatnonzero(omega > 0)
         fitted = model.plan_.n_samples
         if len(keep) != fitted:

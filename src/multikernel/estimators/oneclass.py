@@ -183,7 +183,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
     def _learner(self) -> OneClassSVM | SVM:
         """The learner of the form that the parameters ask for."""
         if self.C is None:
-            return OneClassSVM(self.nu, tol=self.tol, max_iter=self.max_iter)
+            return OneClassSVM(float(self.nu), tol=float(self.tol), max_iter=self.max_iter)
         if self.nu != DEFAULT_NU:
             raise ValueError(
                 f"MultiKernelOneClass: nu={self.nu!r} and C={self.C!r} belong to two different "
@@ -192,7 +192,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
             )
         # max(0, 1 - f) is the hinge loss of samples that are all labelled +1. A free intercept
         # would make w = 0 with b = 1 optimal.
-        return SVM(self.C, tol=self.tol, max_iter=self.max_iter, fit_intercept=False)
+        return SVM(float(self.C), tol=float(self.tol), max_iter=self.max_iter, fit_intercept=False)
 
     def _store(self, corrected: Grams, solution: Solution, keep: np.ndarray) -> None:
         super()._store(corrected, solution, keep)

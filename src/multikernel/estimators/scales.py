@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array, check_consistent_length
-from sklearn.utils.validation import _check_sample_weight
 
+from .._sample_weight import check_sample_weight
 from ..grams.memory import MemoryBudget
 from ..kernels.bank import KernelBank, as_bank
 from ..kernels.learned_scales import LearnedScales
@@ -127,7 +127,7 @@ def learned_scales(
     check_consistent_length(X, y)
     weights = None
     if sample_weight is not None:
-        weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+        weights = check_sample_weight(sample_weight, X)
         counted = np.flatnonzero(weights > 0)
         X, y, weights = X[counted], np.asarray(y)[counted], weights[counted]
     learned = learn_bank(how, X, make_target(y, task, weights), feature_names=names)

@@ -368,7 +368,8 @@ class VotedKernelClassifier(VotedCommon):
         with self._journal(X, y, sample_weight) as journal:
             columns = self._make_columns(X, keep, weights)
             complexity = self._complexities(columns, weights, self.local_radius)
-            penalties = self.complexity_penalty * complexity.values + self.sparsity_penalty
+            penalties = float(self.complexity_penalty) * complexity.values
+            penalties += float(self.sparsity_penalty)
             problems = self._problems(columns, target)
             with ProgressLine(type(self).__name__, self.verbose) as line:
                 solutions = [

@@ -96,6 +96,8 @@ def known_psd(kernels: Sequence[Kernel]) -> np.ndarray:
 
 #: The smallest positive number of full precision.
 SMALLEST_NUMBER = float(np.finfo(np.float64).tiny)
+#: No kernel has a use for larger whole numbers; compiled loops count in integers.
+LARGEST_WHOLE_NUMBER = 2**31 - 1
 
 
 def is_number(value: object) -> bool:
@@ -109,17 +111,31 @@ def check_number(
     value: object,
     *,
     positive: bool = False,
+    nonnegative: bool = False,
     whole: bool = False,
 ) -> None:
     """Raise an error that names the kernel, the parameter, what was expected and what came."""
     kind = "a positive " if positive else "a "
     kind += "whole number" if whole else "finite number"
-    good = is_number(value) and bool(np.isfinite(value))  # type: ignore[call-overload]
+    kind += ", zero or larger" if nonnegative else ""
+    # Python's floats: NumPy would round the limits to the type of a smaller float.
+    number = _as_float(value) if is_number(value) else np.nan
+    good = bool(np.isfinite(number))
     if good and positive:
         # Smaller numbers have fewer digits, and one over them overflows.
-        good = value >= SMALLEST_NUMBER  # type: ignore[operator]
-        kind += f" of at least {SMALLEST_NUMBER:.3g}" if not good and value > 0 else ""  # type: ignore[operator]
+        good = number >= SMALLEST_NUMBER
+        kind += f" of at least {SMALLEST_NUMBER:.3g}" if not good and number > 0 else ""
+    if good and nonnegative:
+        good = number >= 0
     if good and whole:
-        good = float(value).is_integer()  # type: ignore[arg-type]
+        good = number.is_integer() and abs(number) <= LARGEST_WHOLE_NUMBER
+        kind += f" of at most {LARGEST_WHOLE_NUMBER}" if number > LARGEST_WHOLE_NUMBER else ""
     if not good:
-        raise ValueError(f"{owner}: {parameter} must be {kind}; got {value!r}.")
+        raise ValueError(f"{owner}: {parameter} must be {kind}; got {value!r:.200}.")
+
+
+def _as_float(value: Any) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # an integer beyond all floats
+        return np.inf if value > 0 else -np.inf

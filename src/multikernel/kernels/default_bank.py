@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._options import check_choice
+from .._sample_weight import check_sample_weight
 from .bank import KernelBank
 from .base import Kernel
 from .columns import Standardization
@@ -66,13 +68,14 @@ def default_bank(
     """
     from sklearn.utils import check_array
 
-    if kind not in KINDS:
-        raise ValueError(
-            f"default_bank: kind must be {' or '.join(map(repr, KINDS))}; got {kind!r}."
-        )
+    check_choice("default_bank", "kind", kind, KINDS)
     X = check_array(X, accept_sparse="csr", dtype=(np.float64, np.float32))
     rows = np.unique(np.linspace(0, X.shape[0] - 1, MAX_DISTANCE_SAMPLES).astype(int))
-    weights = None if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+    weights = None
+    if sample_weight is not None:
+        weights = check_sample_weight(sample_weight, X)
+        # Their size does not matter; powers of two round nothing.
+        weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
     some = None if weights is None else weights[rows]
     standard = Standardization.of(X, weights)
 

@@ -62,7 +62,7 @@ class Exponential(VectorKernel):
         return True
 
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
-        scaled = _squared_distances(X, Z) / self.length**2
+        scaled = _squared_distances(X, Z) / (self.length * self.length)
         return np.exp(-(scaled ** (0.5 * self.power))).astype(X.dtype, copy=False)
 
     def _diag(self, X: Any) -> np.ndarray:
@@ -216,7 +216,7 @@ class Periodic(VectorKernel):
         on_X = self._circles(X)
         on_Z = on_X if X is Z else self._circles(Z)
         distances = _squared_distances(on_X, on_Z)
-        return np.exp(-0.5 * distances / self.length**2).astype(X.dtype, copy=False)
+        return np.exp(-0.5 * distances / (self.length * self.length)).astype(X.dtype, copy=False)
 
     def _circles(self, X: Any) -> np.ndarray:
         """Every column as a point of the unit circle: chords have length ``2 |sin(angle / 2)|``."""

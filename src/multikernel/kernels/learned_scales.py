@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
+from .._options import check_choice, check_flag
 from .bank import KernelBank, Open
 from .sequences.base import reads_sequences
 
@@ -42,15 +43,8 @@ class LearnedScales(Open):
                     f"learned_scales: {name} must be a whole number of at least {least}; "
                     f"got {value!r}."
                 )
-        if not isinstance(self.validate, bool):
-            raise ValueError(
-                f"learned_scales: validate must be True or False; got {self.validate!r}."
-            )
-        if self.keep not in KEPT_ROUNDS:
-            raise ValueError(
-                f"learned_scales: keep must be {' or '.join(map(repr, KEPT_ROUNDS))}; "
-                f"got {self.keep!r}."
-            )
+        check_flag("learned_scales", "validate", self.validate)
+        check_choice("learned_scales", "keep", self.keep, KEPT_ROUNDS)
         if self.base is None:
             return
         if reads_sequences(self.base):

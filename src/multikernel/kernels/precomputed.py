@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
+from .._options import check_flag
 from .._small import SMALL_SAMPLES
 from ._symmetry import asymmetry
 from .bank import KernelBank
@@ -136,8 +138,12 @@ def precomputed(
     >>> bank.names
     ['identity', 'ones']
     """
-    if not isinstance(symmetric, (bool, np.bool_)):
-        raise TypeError(f"precomputed: symmetric must be True or False; got {symmetric!r}.")
+    symmetric = check_flag("precomputed", "symmetric", symmetric)
+    if sp.issparse(matrices):
+        raise TypeError(
+            "precomputed takes a sequence of dense matrices; got a sparse matrix of shape "
+            f"{np.shape(matrices)}. Write precomputed([K.toarray()])."
+        )
     if isinstance(matrices, np.ndarray) and matrices.ndim == 2:
         raise ValueError(
             f"precomputed takes a sequence of matrices or an array of shape (p, N, N); "
@@ -151,7 +157,7 @@ def precomputed(
     given = [np.asarray(K) for K in matrices]
     if not given:
         raise ValueError("precomputed needs at least one matrix; got none.")
-    if names is not None and not isinstance(names, Iterable):
+    if names is not None and (not isinstance(names, Iterable) or sp.issparse(names)):
         raise TypeError(f"precomputed: names must be a sequence of texts or None; got {names!r}.")
     labels = [f"precomputed[{k}]" for k in range(len(given))] if names is None else list(names)
     if len(labels) != len(given):

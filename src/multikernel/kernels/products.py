@@ -14,6 +14,7 @@ from itertools import combinations, combinations_with_replacement
 from math import comb
 from typing import Any
 
+from .._options import check_flag
 from .algebra import Power, Product, Scaled
 from .bank import KernelBank, as_bank
 from .base import Kernel, check_number
@@ -56,6 +57,8 @@ def products(
     """
     kernels = _closed(bank, "products")
     check_number("products", "degree", degree, positive=True, whole=True)
+    lower = check_flag("products", "lower", lower)
+    repeated = check_flag("products", "repeated", repeated)
     degree, p = int(degree), len(kernels)
     if not repeated and degree > p:
         raise ValueError(

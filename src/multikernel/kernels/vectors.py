@@ -344,10 +344,14 @@ class Sigmoid(VectorKernel):
         object.__setattr__(self, "coef0", float(self.coef0))
 
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
-        return np.tanh(self.gamma * _dot(X, Z) + self.coef0)
+        return self._of_dot_products(_dot(X, Z))
 
     def _diag(self, X: Any) -> np.ndarray:
-        return np.asarray(np.tanh(self.gamma * row_norms(X, squared=True) + self.coef0))
+        return self._of_dot_products(row_norms(X, squared=True))
+
+    def _of_dot_products(self, products: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore"):  # tanh is 1 at infinity
+            return np.asarray(np.tanh(self.gamma * products + self.coef0))
 
 
 @dataclass(frozen=True, repr=False)

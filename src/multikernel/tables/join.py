@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from .._options import check_choice
+
 
 @dataclass
 class OneView:
@@ -84,8 +86,7 @@ def join_views(views: Any, *, missing: str = "drop") -> tuple[Any, dict[str, Any
     >>> X.loc["eve"].tolist()
     [nan, nan, 61.0]
     """
-    if missing not in ("drop", "keep"):
-        raise ValueError(f"join_views: missing must be 'drop' or 'keep'; got {missing!r}.")
+    check_choice("join_views", "missing", missing, ("drop", "keep"))
     try:
         import pandas as pd
     except ImportError as error:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
+from .._options import is_flag
 from ..grams.protocol import Grams, Summary
 from ..learners.base import Learner
 from ..problem import Target
@@ -51,6 +52,9 @@ class Weighting(BaseEstimator):  # type: ignore[misc]
         """Kernel weights as `start` returns them, and entries for the history of the fit."""
         return start_weights(self, grams, target, learner, summary), []
 
+    def check(self) -> None:
+        """Raise an error for parameters that no fit can use; called before a fit."""
+
 
 def start_weights(
     rule: Weighting,
@@ -68,7 +72,7 @@ def start_weights(
 def check_parameters(rule: Weighting) -> None:
     """Refuse what is no number, or not true or false, where a rule of the library needs one.
 
-    What a parameter needs follows from its default; the rules check ranges themselves.
+    What a parameter needs follows from its default; the rules check names and ranges themselves.
     """
     if not type(rule).__module__.startswith("multikernel."):
         return
@@ -78,12 +82,12 @@ def check_parameters(rule: Weighting) -> None:
             continue
         value: Any = getattr(rule, name, None)
         if isinstance(default, bool):
-            good, what = isinstance(value, (bool, np.bool_)), "True or False"
+            good, what = is_flag(value), "True or False"
         elif isinstance(default, int):
             good, what = _is_number(value, (int, np.integer)), "a whole number"
         elif isinstance(default, float) or name == "q":
             good = _is_number(value, (int, float, np.integer, np.floating))
-            good, what = good or (name == "q" and value is None), "a number"
+            good, what = good or (default is None and value is None), "a number"
         else:
             continue
         if name == "tol":
@@ -92,6 +96,7 @@ def check_parameters(rule: Weighting) -> None:
             good, what = good and value >= 1, "a whole number of at least 1"
         if not good:
             raise ValueError(f"{type(rule).__name__}: {name} must be {what}; got {value!r}.")
+    rule.check()
 
 
 def _is_number(value: Any, kinds: tuple[type, ...]) -> bool:

@@ -39,6 +39,9 @@ class JointWeighting(Weighting):
         """Whether weights learned on a subsample are a good start for the whole sample."""
         return not self.fixed_weights
 
+    def check(self) -> None:
+        self.method(n_kernels=1)
+
     def method(self, n_kernels: int) -> str:
         """The solver's name, a key of ``multikernel.solvers.joint.find.SOLVERS``."""
         return "alternation"

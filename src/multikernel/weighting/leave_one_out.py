@@ -109,12 +109,12 @@ class LeaveOneOut(Weighting):
     def weigh(
         self, grams: Grams, target: Target, learner: Learner, summary: Summary | None = None
     ) -> tuple[np.ndarray, list[dict[str, Any]]]:
-        self._check()
+        self.check()
         seed = self._seed()
         whole = SizedKernels(grams, target, learner.fit_intercept)
         sample = whole.part(some_rows(target, self._most_samples(grams), seed))
         try:
-            found = minimise(sample, tol=self.tol, max_iter=self.max_iter, seed=seed)
+            found = minimise(sample, tol=float(self.tol), max_iter=self.max_iter, seed=seed)
         except LinAlgError:
             # No start has a definite matrix: equal weights, which the caller checks and refuses.
             return normalised(np.where(grams.degenerate, 0.0, 1.0)), []
@@ -130,7 +130,7 @@ class LeaveOneOut(Weighting):
         }
         return kernel_weights, [entry]
 
-    def _check(self) -> None:
+    def check(self) -> None:
         value = self.shrinkage
         good = isinstance(value, Real) and not isinstance(value, bool) and 0 <= value <= 1
         if not good and not (isinstance(value, str) and value == "auto"):
@@ -163,4 +163,4 @@ class LeaveOneOut(Weighting):
         if usable == 1 or sample.n_counted >= MIN_SAMPLES_PER_KERNEL * usable:
             return 0.0
         rows = some_rows(sample.target, MAX_SHRINKAGE_SAMPLES, seed)
-        return choose_shrinkage(sample.part(rows), self.tol, seed)
+        return choose_shrinkage(sample.part(rows), float(self.tol), seed)

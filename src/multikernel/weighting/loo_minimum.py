@@ -30,6 +30,8 @@ MAX_START_SAMPLES = 400
 MAX_START_STEPS = 25
 #: The single kernels that are tried as starts.
 MAX_SINGLE_STARTS = 8
+#: A larger tolerance stops at the same step; divided by the machine precision it is still finite.
+LARGEST_TOL = 1e200
 #: Logarithms of the sizes (the mean diagonal of a kernel times its weight) that are searched.
 SMALLEST_SIZE, LARGEST_SIZE = np.log(1e-8), np.log(1e6)
 #: Of the size of a start, this part is given to kernels that the start leaves out.
@@ -381,7 +383,12 @@ def descend(
         jac=True,
         method="L-BFGS-B",
         bounds=[(SMALLEST_SIZE, LARGEST_SIZE)] * len(usable),
-        options={"maxfun": max_steps, "ftol": tol, "gtol": 1e-5, "maxls": 8},
+        options={
+            "maxfun": max_steps,
+            "ftol": min(tol, LARGEST_TOL),
+            "gtol": 1e-5,
+            "maxls": 8,
+        },
         callback=trace.stop_after(max_steps),
     )
     return trace.answer()

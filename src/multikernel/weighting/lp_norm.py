@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._options import check_choice
 from ..grams.protocol import Grams, Summary
 from ..problem import Target
 from ..problem.regularisers import BlockNorm, Regulariser, UnsquaredBlockNorm
@@ -153,8 +154,7 @@ class LpNorm(JointWeighting):
 
     def method(self, n_kernels: int) -> str:
         """The solver's name; ``"auto"`` depends on p and on the number of kernels."""
-        if self.solver not in SOLVERS:
-            raise ValueError(f"LpNorm: solver must be one of {SOLVERS}; got {self.solver!r}.")
+        check_choice("LpNorm", "solver", self.solver, SOLVERS)
         check_exponent("LpNorm", "p", self.p)
         where, allowed = EXPONENTS.get(self.solver, ("", lambda p: True))
         if not allowed(self.p):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
+from .._options import check_choice
 from ..grams.protocol import Grams, Summary
 from ..problem import Target
 from ..problem.hierarchy import Hierarchy
@@ -110,11 +112,7 @@ class HierarchicalNorm(JointWeighting):
         self.solver = solver
 
     def method(self, n_kernels: int) -> str:
-        if self.solver not in HIERARCHICAL_SOLVERS:
-            raise ValueError(
-                f"HierarchicalNorm: solver must be one of {HIERARCHICAL_SOLVERS}; got "
-                f"{self.solver!r}."
-            )
+        check_choice("HierarchicalNorm", "solver", self.solver, HIERARCHICAL_SOLVERS)
         if self.solver == "lbfgs" and not (1 < self.p < np.inf and 1 < self.q < np.inf):
             raise ValueError(
                 f"HierarchicalNorm: solver='lbfgs' is for p and q above 1 and below infinity; got "
@@ -212,7 +210,8 @@ def group_labels(groups: Sequence[Any], p: int) -> np.ndarray:
         labels = np.full(p, -1)
         for j, members in enumerate(entries):
             for k in members:
-                if not 0 <= k < p or labels[k] >= 0:
+                whole = isinstance(k, Integral) and not isinstance(k, bool)
+                if not whole or not 0 <= k < p or labels[k] >= 0:
                     raise ValueError(
                         f"HierarchicalNorm: kernel {k!r} of group {j} is in two groups, or not one "
                         f"of the {p} kernels. List every index from 0 to {p - 1} once."

@@ -12,6 +12,9 @@ from ..problem.regularisers import AlignmentPenalty, Regulariser, WeightBall
 from .base import summary_for
 from .joint import JointWeighting
 
+#: Squares of kernel weights that follow larger parameters may overflow.
+LARGEST_PARAMETER = 1e100
+
 
 class L2Ball(JointWeighting):
     """Kernel weights in a ball around given weights ("l2-krr" of Cortes et al. 2009).
@@ -58,8 +61,12 @@ class L2Ball(JointWeighting):
     def regulariser(
         self, grams: Grams, target: Target, summary: Summary | None = None
     ) -> Regulariser:
-        if not (np.isfinite(self.radius) and self.radius > 0):
-            raise ValueError(f"L2Ball: radius must be a positive number; got {self.radius!r}.")
+        # As a float, for the limit is beyond the range of float32.
+        if not 0 < float(self.radius) <= LARGEST_PARAMETER:
+            raise ValueError(
+                f"L2Ball: radius must be a positive number of at most {LARGEST_PARAMETER:g}; got "
+                f"{self.radius!r}."
+            )
         if not 1 < self.q < np.inf:
             raise ValueError(f"L2Ball: q must be greater than 1 and finite; got {self.q!r}.")
         given = 0.0 if self.center is None else np.asarray(self.center, dtype=np.float64)
@@ -69,10 +76,10 @@ class L2Ball(JointWeighting):
                 f"{np.shape(given)}."
             )
         mu_0 = np.broadcast_to(given, (grams.p,)).astype(np.float64)
-        if not np.all(np.isfinite(mu_0)) or np.any(mu_0 < 0):
+        if not np.all((mu_0 >= 0) & (mu_0 <= LARGEST_PARAMETER)):
             raise ValueError(
-                f"L2Ball: center must be finite and not negative; got {self.center!r}. Use "
-                "center=None for zeros."
+                f"L2Ball: center must be finite, not negative and at most {LARGEST_PARAMETER:g}; "
+                f"got {self.center!r}. Use center=None for zeros."
             )
         return WeightBall(float(self.radius), mu_0, float(self.q), ~grams.degenerate)
 
@@ -139,14 +146,14 @@ class AlignmentRegularized(JointWeighting):
         self, grams: Grams, target: Target, summary: Summary | None = None
     ) -> Regulariser:
         for name in ("gamma", "gamma_ridge", "gamma_norm"):
-            value = getattr(self, name)
-            if not (np.isfinite(value) and value >= 0) or (name == "gamma_ridge" and value == 0):
+            value = float(getattr(self, name))
+            if not 0 <= value <= LARGEST_PARAMETER or (name == "gamma_ridge" and value == 0):
                 raise ValueError(
                     f"AlignmentRegularized: {name} must be a "
-                    f"{'positive' if name == 'gamma_ridge' else 'non-negative'} number; "
-                    f"got {value!r}."
+                    f"{'positive' if name == 'gamma_ridge' else 'non-negative'} number of at most "
+                    f"{LARGEST_PARAMETER:g}; got {value!r}."
                 )
         summary = summary_for(self, grams, target, summary)
         assert summary.M is not None
-        Q = self.gamma_norm * summary.M + self.gamma_ridge * np.eye(grams.p)
-        return AlignmentPenalty(self.gamma * summary.a, Q)
+        Q = float(self.gamma_norm) * summary.M + float(self.gamma_ridge) * np.eye(grams.p)
+        return AlignmentPenalty(float(self.gamma) * summary.a, Q)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..._options import check_choice, check_flag
 from ..base import Kernel
 from ..columns import Columns, freeze_columns, resolve_columns
 from .encoding import ALPHABETS, UNITS, Coded, Sequences, check_alphabet, common_codes
@@ -36,15 +37,12 @@ class SequenceKernel(Kernel):
 
     def __post_init__(self) -> None:
         owner = type(self).__name__
-        if self.unit not in UNITS:
-            raise ValueError(f"{owner}: unit must be 'letter' or 'word'; got {self.unit!r}.")
+        check_choice(owner, "unit", self.unit, UNITS)
         object.__setattr__(self, "alphabet", check_alphabet(owner, self.alphabet))
-        if not isinstance(self.ignore_case, (bool, int, np.bool_)):
-            raise TypeError(
-                f"{type(self).__name__}: ignore_case must be True or False; got "
-                f"{self.ignore_case!r}."
-            )
-        object.__setattr__(self, "ignore_case", bool(self.ignore_case))
+        for field in dataclasses.fields(self):
+            if isinstance(field.default, bool):
+                flag = check_flag(owner, field.name, getattr(self, field.name))
+                object.__setattr__(self, field.name, flag)
         columns = freeze_columns(self.columns)
         if isinstance(columns, tuple) and len(columns) > 1:
             raise ValueError(f"{owner}: columns must name one column; got {self.columns!r}.")
@@ -81,12 +79,16 @@ class SequenceKernel(Kernel):
         self._warn_short(x)
         if z is not x:
             self._warn_short(z)
-        return self._pairs(x, z, code)
+        if min(x.longest, z.longest) < self.shortest:
+            return np.zeros((len(x), len(z)))
+        return self._refuse_overflow(self._pairs(x, z, code))
 
     def diag(self, X: Any) -> np.ndarray:
         given = self.select(X)
         x, _, code = self._coded(given, given)
-        return self._diag(x, code)
+        if x.longest < self.shortest:
+            return np.zeros(len(x))
+        return self._refuse_overflow(self._diag(x, code))
 
     def _coded(self, X: Sequences, Z: Sequences) -> tuple[Coded, Coded, dict[str, int]]:
         return common_codes(X, Z, self.alphabet, self.ignore_case)
@@ -106,6 +108,14 @@ class SequenceKernel(Kernel):
                 ShortSequenceWarning,
                 stacklevel=3,
             )
+
+    def _refuse_overflow(self, values: np.ndarray) -> np.ndarray:
+        if not np.isfinite(values).all():
+            raise ValueError(
+                f"{self!r} overflows: some of its values on these sequences are beyond the range "
+                "of floating point. Use smaller parameters."
+            )
+        return values
 
     def _pairs(self, x: Coded, z: Coded, code: dict[str, int]) -> np.ndarray:
         """The Gram matrix, float64; ``z is x`` where one sample meets itself.

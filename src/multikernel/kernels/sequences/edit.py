@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from ..._options import check_choice
 from ..base import Kernel, check_number
 from .base import SequenceKernel
 from .encoding import Coded, Sequences
 
 DISTANCES = ("levenshtein", "damerau")
-REPAIRS = ("clip", "shift")
+REPAIRS = ("clip", "shift", None)
 
 
 @dataclass(frozen=True, repr=False)
@@ -63,15 +64,8 @@ class EditSimilarity(SequenceKernel):
         super().__post_init__()
         check_number("EditSimilarity", "gamma", self.gamma, positive=True)
         object.__setattr__(self, "gamma", float(self.gamma))
-        if self.distance not in DISTANCES:
-            raise ValueError(
-                f"EditSimilarity: distance must be 'levenshtein' or 'damerau'; "
-                f"got {self.distance!r}."
-            )
-        if self.psd is not None and self.psd not in REPAIRS:
-            raise ValueError(
-                f"EditSimilarity: psd must be 'clip', 'shift' or None; got {self.psd!r}."
-            )
+        check_choice("EditSimilarity", "distance", self.distance, DISTANCES)
+        check_choice("EditSimilarity", "psd", self.psd, REPAIRS)
         try:
             change, substitute = self.costs
         except (TypeError, ValueError):

@@ -112,6 +112,11 @@ class Coded:
     def lengths(self) -> np.ndarray:
         return np.diff(self.offsets)
 
+    @property
+    def longest(self) -> int:
+        """The length of the longest sequence; 0 if there is none."""
+        return int(self.lengths.max(initial=0))
+
 
 def encode(cells: Sequence[Any], unit: str, who: str) -> Sequences:
     """Codes of a column of strings or lists of tokens.

@@ -18,7 +18,7 @@ from .features import pattern_ids
 def _packed(x: Coded, z: Coded, size: int) -> tuple[np.ndarray, np.ndarray]:
     """Bits of both samples: one sequence after the other, and across sequences word by word."""
     n_planes = max(1, (size - 1).bit_length())
-    longest = max(int(x.lengths.max(initial=1)), int(z.lengths.max(initial=1)))
+    longest = max(x.longest, z.longest, 1)
     n_words = -(-longest // 64)
     bits = _bits.planes(x.codes, x.offsets, n_planes, n_words)
     other = bits if z is x else _bits.planes(z.codes, z.offsets, n_planes, n_words)
@@ -78,8 +78,7 @@ class WeightedDegree(SequenceKernel):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("WeightedDegree", "degree", self.degree, positive=True, whole=True)
-        if self.shift != 0:
-            check_number("WeightedDegree", "shift", self.shift, positive=True, whole=True)
+        check_number("WeightedDegree", "shift", self.shift, nonnegative=True, whole=True)
         object.__setattr__(self, "degree", int(self.degree))
         object.__setattr__(self, "shift", int(self.shift))
 
@@ -87,9 +86,10 @@ class WeightedDegree(SequenceKernel):
     def is_psd(self) -> bool:
         return True
 
-    def _shifts(self) -> tuple[np.ndarray, np.ndarray]:
-        """Shifts and the factors of their sums."""
-        shifts = np.arange(-self.shift, self.shift + 1)
+    def _shifts(self, longest: int) -> tuple[np.ndarray, np.ndarray]:
+        """Shifts and the factors of their sums, for sequences up to this length."""
+        most = min(self.shift, longest)  # further apart nothing can match
+        shifts = np.arange(-most, most + 1)
         factors = np.where(shifts == 0, 1.0, 0.5 / (np.abs(shifts) + 1))
         return shifts, factors * 2.0 / (self.degree * (self.degree + 1))
 
@@ -97,7 +97,7 @@ class WeightedDegree(SequenceKernel):
         bits, across = _packed(x, z, len(code))
         masked = self.shift > 0 or not _uniform(x, z)
         out = np.empty((len(x), len(z)))
-        shifts, factors = self._shifts()
+        shifts, factors = self._shifts(max(x.longest, z.longest))
         _bits.degree_sums(bits, across, len(z), self.degree, shifts, factors, z is x, masked, out)
         if z is x:
             mirror(out)
@@ -105,7 +105,7 @@ class WeightedDegree(SequenceKernel):
 
     def _diag(self, x: Coded, code: dict[str, int]) -> np.ndarray:
         out = np.empty(len(x))
-        _bits.degree_diagonal(x.codes, x.offsets, self.degree, *self._shifts(), out)
+        _bits.degree_diagonal(x.codes, x.offsets, self.degree, *self._shifts(x.longest), out)
         return out
 
 
@@ -143,8 +143,7 @@ class LocalityImproved(SequenceKernel):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.half != 0:
-            check_number("LocalityImproved", "half", self.half, positive=True, whole=True)
+        check_number("LocalityImproved", "half", self.half, nonnegative=True, whole=True)
         if self.half > 7:
             raise ValueError(
                 "LocalityImproved: half must be at most 7 (windows of 15 letters); got "
@@ -184,8 +183,9 @@ class LocalityImproved(SequenceKernel):
         for i in range(len(x)):
             one = known[x.offsets[i] : x.offsets[i + 1]]
             inside = np.convolve(one, w)[self.half : self.half + len(one)] if len(one) else one
-            out[i] = np.sum(inside**self.inner) ** self.outer
-        return out
+            out[i] = np.sum(inside**self.inner)
+        with np.errstate(over="ignore"):  # refused by the caller
+            return np.asarray(out**self.outer)
 
 
 @dataclass(frozen=True, repr=False)
@@ -232,9 +232,10 @@ class Oligo(SequenceKernel):
         return self.k
 
     def _table(self, *samples: Coded) -> np.ndarray:
-        longest = max(int(sample.lengths.max(initial=0)) for sample in samples)
-        far = np.arange(longest + 1) / (2.0 * self.sigma)
-        return np.asarray(sqrt(pi) * self.sigma * np.exp(-(far**2)))
+        longest = max(sample.longest for sample in samples)
+        with np.errstate(over="ignore"):  # zero at an infinite distance
+            far = np.arange(longest + 1) / (2.0 * self.sigma)
+            return np.asarray(sqrt(pi) * self.sigma * np.exp(-(far**2)))
 
     def _pairs(self, x: Coded, z: Coded, code: dict[str, int]) -> np.ndarray:
         (ids,) = pattern_ids([x] if z is x else [x, z], len(code), [range(self.k)])

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..._mirror import mirror
+from ..._options import check_choice
 from . import _rational_loops
 from .base import SequenceKernel
 from .encoding import Coded, Sequences, common_codes, fold
@@ -55,8 +56,7 @@ class Rational(SequenceKernel):
         T = self.transducer
         if not isinstance(T, Transducer):
             raise TypeError(f"Rational: transducer must be a Transducer; got {T!r}.")
-        if self.semiring not in ("real", "log"):
-            raise ValueError(f"Rational: semiring must be 'real' or 'log'; got {self.semiring!r}.")
+        check_choice("Rational", "semiring", self.semiring, ("real", "log"))
         weights = [arc[4] for arc in T.arcs] + [w for _, w in (*T.initial, *T.final)]
         if self.semiring == "log" and min(weights) < 0:
             raise ValueError(

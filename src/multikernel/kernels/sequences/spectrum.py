@@ -16,6 +16,8 @@ from .base import SequenceKernel
 from .encoding import Coded
 from .features import Features, collect, gram, pattern_ids, windows
 
+#: Gapped patterns that are listed one by one.
+MAX_PATTERNS = 1_000_000
 #: factor of a group of features, its patterns, what an occurrence of each counts (1 if None)
 Group = tuple[float, list[tuple[int, ...]], list[float] | None]
 
@@ -27,13 +29,14 @@ class FeatureKernel(SequenceKernel):
     A subclass gives groups of patterns; patterns of one group share their features.
     """
 
-    def _groups(self, size: int) -> list[Group]:
-        """Groups of patterns for an alphabet of this size."""
+    def _groups(self, size: int, longest: int) -> list[Group]:
+        """Groups of patterns for an alphabet of this size and sequences up to this length."""
         raise NotImplementedError
 
     def _features(self, samples: Sequence[Coded], size: int) -> list[tuple[float, list[Features]]]:
         out = []
-        for factor, patterns, values in self._groups(size):
+        longest = max(sample.longest for sample in samples)
+        for factor, patterns, values in self._groups(size, longest):
             ids = pattern_ids(samples, size, patterns)
             each = [
                 collect(sample, [found[s] for found in ids], values)
@@ -112,8 +115,8 @@ class Spectrum(FeatureKernel):
     def shortest(self) -> int:
         return 1 if self.blended else self.k
 
-    def _groups(self, size: int) -> list[Group]:
-        lengths = range(1 if self.blended else self.k, self.k + 1)
+    def _groups(self, size: int, longest: int) -> list[Group]:
+        lengths = range(1, min(self.k, longest) + 1) if self.blended else [self.k]
         return [(1.0, [tuple(range(k))], None) for k in lengths]
 
     def _features(self, samples: Sequence[Coded], size: int) -> list[tuple[float, list[Features]]]:
@@ -159,8 +162,7 @@ class Mismatch(FeatureKernel):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("Mismatch", "k", self.k, positive=True, whole=True)
-        if self.m != 0:
-            check_number("Mismatch", "m", self.m, positive=True, whole=True)
+        check_number("Mismatch", "m", self.m, nonnegative=True, whole=True)
         if self.m >= self.k:
             raise ValueError(f"Mismatch: m must be less than k = {self.k}; got {self.m!r}.")
         if self.alphabet is None:
@@ -179,7 +181,7 @@ class Mismatch(FeatureKernel):
     def shortest(self) -> int:
         return self.k
 
-    def _groups(self, size: int) -> list[Group]:
+    def _groups(self, size: int, longest: int) -> list[Group]:
         # With N_d the pairs of k-mers at distance d, the pairs that agree on some k - j places
         # number P_j = sum_{d <= j} C(k - d, k - j) N_d; K = sum_d shared(d) N_d = sum_j w_j P_j.
         reach = min(2 * self.m, self.k)
@@ -202,7 +204,7 @@ class Mismatch(FeatureKernel):
         # k-mers are windows of known letters: a place that a pattern leaves open must be there.
         (whole,) = pattern_ids(samples, size, [range(self.k)])
         out = []
-        for factor, (pattern,), _ in self._groups(size):
+        for factor, (pattern,), _ in self._groups(size, max(s.longest for s in samples)):
             each = []
             found = pattern_ids(samples, size, [pattern])[0] if pattern else None
             for s, sample in enumerate(samples):
@@ -287,9 +289,16 @@ class Subsequence(FeatureKernel):
     def shortest(self) -> int:
         return self.length
 
-    def _groups(self, size: int) -> list[Group]:
+    def _groups(self, size: int, longest: int) -> list[Group]:
         assert self.span is not None
-        patterns = list(windows(self.span, self.length))
+        span = min(self.span, longest)
+        count = comb(span - 1, self.length - 1)
+        if count > MAX_PATTERNS:
+            raise ValueError(
+                f"{self!r}: {count:.3g} ways to place {self.length} symbols in a span of {span}; "
+                f"at most {MAX_PATTERNS:,} are listed. Use a smaller span, or span=None."
+            )
+        patterns = list(windows(span, self.length))
         return [(1.0, patterns, [self.decay ** (pattern[-1] + 1) for pattern in patterns])]
 
     def _pairs(self, x: Coded, z: Coded, code: dict[str, int]) -> np.ndarray:

@@ -130,12 +130,14 @@ def start_on_all_samples(
     return WarmStart(np.divide(direction, scales, out=np.zeros(grams.p), where=scales > 0))
 
 
-def refuse_constant_kernels(grams: Grams, *, warn: bool = True) -> None:
+def refuse_constant_kernels(
+    grams: Grams, *, warn: bool = True, where: str = "the training data"
+) -> None:
     """Warn about kernels that are constant on the sample; raise if all of them are."""
     constant = np.flatnonzero(grams.degenerate).tolist()
     if len(constant) == grams.p:
         raise ValueError(
-            "Every kernel is constant on the training data after centring, so nothing can be "
+            f"Every kernel is constant on {where} after centring, so nothing can be "
             "learned. Check whether all rows of X are equal, or choose narrower kernels."
         )
     if constant and warn:

@@ -199,9 +199,10 @@ def monte_carlo(
         draws.append(np.abs(columns.price(V)).max(axis=1) / m)
     found = np.concatenate(draws, axis=1)
     mean = found.mean(axis=1)
-    error = (
-        found.std(axis=1, ddof=1) / np.sqrt(n_draws) if n_draws > 1 else np.full_like(mean, np.inf)
-    )
+    error = np.full_like(mean, np.inf)
+    if n_draws > 1:
+        size = np.maximum(mean, np.finfo(np.float64).tiny)  # the squares of huge values overflow
+        error = size * (found / size[:, None]).std(axis=1, ddof=1) / np.sqrt(n_draws)
     half = float(student.ppf(0.975, max(n_draws - 1, 1))) * error
     return Complexity(mean, np.stack([np.maximum(mean - half, 0.0), mean + half], axis=1))
 
