@@ -1,4 +1,4 @@
-"""What is said about the rows before work begins: how many pairs, how long, how many copies."""
+"""What is printed before a fit begins: number of pairs, estimated time, duplicate rows."""
 
 from __future__ import annotations
 

@@ -158,7 +158,9 @@ def split_shares(
 
 def _largest(shares: dict[str, np.ndarray], j: int) -> list[tuple[str, float]]:
     order = sorted(shares, key=lambda name: -abs(float(shares[name][j])))
-    order = [name for name in order if shares[name][j] != 0] or order[:1]
+    # Shares of an absent view are rounding errors.
+    tiny = 1e-9 * sum(abs(float(share[j])) for share in shares.values())
+    order = [name for name in order if abs(shares[name][j]) > tiny] or order[:1]
     bars = [(name, float(shares[name][j])) for name in order[:MAX_BARS]]
     rest = order[MAX_BARS:]
     if rest:
