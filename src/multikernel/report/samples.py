@@ -219,8 +219,9 @@ def columns_section(model: ReportedModel) -> str:
     rest = order[MAX_COLUMNS:]
     more = ""
     if len(rest):
-        share = percent(float(importance[rest].sum()))
-        more = f'<p class="note">{len(rest):,} other columns together account for {share}.</p>'
+        share = float(importance[rest].sum())
+        said = f"together account for {percent(share)}" if share else "have no influence"
+        more = f'<p class="note">{len(rest):,} other columns {said}.</p>'
     return (
         "<p>How much the predictions change with each column: the mean squared derivative of the "
         "model with respect to it, over the training samples, times the variance of the column, so "
