@@ -164,11 +164,11 @@ class Found(Results[Row]):
         out = []
         for text, holds in (
             (
-                "centred alignment goes with accuracy (correlation above 0.9)",
+                "centred alignment is correlated with accuracy (above 0.9)",
                 [mean[data, "centered"] > 0.9 for data in self.sets],
             ),
             (
-                "centred alignment goes with accuracy better than uncentred",
+                "centred alignment is better correlated with accuracy than uncentred",
                 [mean[data, "centered"] > mean[data, "uncentered"] for data in self.sets],
             ),
         ):
@@ -178,7 +178,7 @@ class Found(Results[Row]):
             out.append(Claim(text, "yes", "no" if missed else "yes", detail))
         if "splice" in self.sets:
             ours = mean["splice", "uncentered"]
-            text = "uncentred alignment goes against accuracy on splice"
+            text = "uncentred alignment is negatively correlated with accuracy on splice"
             out.append(Claim(text, "yes", "yes" if ours < 0 else "no", f"{ours:.2f}"))
         return out
 

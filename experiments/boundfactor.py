@@ -209,13 +209,13 @@ def _claims(
         text = f"the minimum is at p = {PRINTED[beta]:g} for beta = {beta:g}"
         out.append(Claim(text, "yes", said(close), f"{chosen[beta]:.3f}"))
     falls = all(chosen[a] <= chosen[b] for a, b in pairwise(BETAS))
-    text = "the best p falls as soft sparsity grows"
+    text = "the best p decreases as soft sparsity increases"
     out.append(Claim(text, "yes", said(falls), ", ".join(f"{chosen[b]:.2f}" for b in BETAS)))
     gain = min(factor(1.0, 1.0), factor(1.0, 2.0)) / factor(1.0, chosen[1.0])
     text = "at intermediate sparsity an intermediate p has a smaller bound than both ends"
     out.append(Claim(text, "yes", said(gain > 1), f"by a factor of {gain:.2f} at beta = 1"))
     best = [min(NORMS, key=lambda p: errors[beta][p].mean()) for beta in BETAS]
-    text = "learning: the best p, too, falls as soft sparsity grows"
+    text = "in training, too, the best p decreases as soft sparsity increases"
     ordered = all(a <= b for a, b in pairwise(best))
     told = ", ".join(f"{p:.3g}" for p in best)
     out.append(Claim(text, "not tried", said(ordered), told))

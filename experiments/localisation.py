@@ -283,11 +283,11 @@ def _claims(problem: Problem, rows: Sequence[Row], norms: Sequence[str]) -> list
     same = block[:, None] == block
     within = A[same & ~np.eye(len(A), dtype=bool)].mean()
     across = A[~same].mean()
-    text = "kernels of one part are alike, of different parts not"
+    text = "kernels of the same part are similar, those of different parts are not"
     told = f"mean alignment {within:.2f} within, {across:.2f} across"
     out.append(Claim(text, "yes", said(within > 2 * across), told))
     p = suggest_p(_values(rows, norms[int(np.argmin(means))], "block_norms").mean(axis=0))
-    text = "the bound factor asks for p = 1.2"
+    text = "the bound factor is smallest at p = 1.2"
     out.append(Claim(text, "yes", said(abs(p - 1.2) <= 0.05), f"{p:.2f}"))
     return out
 

@@ -278,7 +278,7 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
             f"L1 / L2 = {same[0][0] / same[0][1]:.3f} at m = 36,000",
         ),
         Claim(
-            "they differ much at p = m",
+            "they differ considerably at p = m",
             "yes",
             said(apart > 2),
             f"by a factor of {apart:.1f} at m = 15 million",
@@ -307,7 +307,7 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
             )
         )
         holds = all(row.test_error <= row.bound for row in mine)
-        out.append(Claim(f"the {norm} bound holds on every machine", "implied", said(holds)))
+        out.append(Claim(f"the {norm} bound holds for every classifier", "implied", said(holds)))
     return out
 
 

@@ -235,10 +235,10 @@ def _claims(problem: Problem, mine: dict[str, Row]) -> list[Claim]:
     single = max(problem.names, key=lambda rule: mine[rule].accuracy)
     best = max(rules, key=lambda rule: mine[rule].accuracy)
     pairs = [
-        ("p = 1.14 is ahead of p = 1", "1.14", "1"),
-        ("p = 1.14 is ahead of the sum (p = 2)", "1.14", "2"),
-        ("the sum (p = 2) is slightly ahead of p = 1", "2", "1"),
-        ("p = 1.14 is ahead of the best single kernel", "1.14", single),
+        ("p = 1.14 is more accurate than p = 1", "1.14", "1"),
+        ("p = 1.14 is more accurate than the sum (p = 2)", "1.14", "2"),
+        ("the sum (p = 2) is slightly more accurate than p = 1", "2", "1"),
+        ("p = 1.14 is more accurate than the best single kernel", "1.14", single),
     ]
     unseen = ~problem.copies[~problem.train]
     out = [
@@ -254,7 +254,7 @@ def _claims(problem: Problem, mine: dict[str, Row]) -> list[Claim]:
     asked = suggest_p(sizes)
     # Where one block carries everything the factor is flat, and the best norm as good as any.
     larger = asked > p and bound_factor(sizes, asked) < (1 - 1e-6) * bound_factor(sizes, p)
-    text = "the bound factor asks for a larger p than is best"
+    text = "the bound factor is smallest at a larger p than the best one"
     told = f"it is smallest at {asked:.2f}" + ("" if larger else f", and as small at {best}")
     return [
         *out,
@@ -279,13 +279,13 @@ def _about_weights(mine: dict[str, Row], singles: Sequence[str]) -> list[Claim]:
             f"{100 * heavy:.0f} % of it",
         ),
         Claim(
-            "weights at p = 1.14 rank kernels as their own accuracies do",
+            "weights at p = 1.14 rank the kernels by their single accuracies",
             "yes",
             said(order > 0.8),
             f"rank correlation {order:.2f}",
         ),
         Claim(
-            "weights at p = 1.14 and p = 1 rank kernels alike",
+            "weights at p = 1.14 and p = 1 rank the kernels in nearly the same order",
             "yes",
             said(same > 0.95),
             f"rank correlation {same:.2f}",

@@ -236,13 +236,13 @@ def _common(c: Curves) -> list[Claim]:
     }
     if best:
         fastest = min(best.values(), key=last)
-        out += c.slower("the SVM is faster than learning weights", fastest, "SVM, sum given")
+        out += c.slower("an SVM is faster than learning weights", fastest, "SVM, sum given")
     if len(best) == 2:
         text = "the best solver for p = 1 is about as fast as that for p = 4/3"
         out += c.alike(text, best["1"], best["4/3"])
     # The memory of methods on the fly is a matter of M, so that their times over M do not compare.
     for p, name in best.items() if c.letter == "n" else ():
-        text = f"on the fly is slower than with matrices, p = {p}"
+        text = f"computing kernels on the fly is slower than storing matrices, p = {p}"
         out += c.slower(text, f"on the fly, p = {p}", name)
     text = "p = 4 takes about as long as p = 4/3"
     out += c.alike(text, "alternation, p = 4", "alternation, p = 4/3")
@@ -292,7 +292,7 @@ def _of_kernels(c: Curves) -> list[Claim]:
         out += c.slower(text, rival, "cutting-planes-chunking, p = 1")
     chunking = c.all.get("chunking, p = 4/3")
     if chunking is not None:
-        text = "1,000 kernels of 1,000 points in less than three minutes, by chunking"
+        text = "1,000 kernels on 1,000 samples in less than three minutes, by chunking"
         found = chunking.at(1000)
         if found is None:
             known = ~chunking.stopped

@@ -379,7 +379,7 @@ def claims(found: Found) -> list[Claim]:
         and found.lower("classification", "unif", "l1-svm")[data]
         for data in sets
     }
-    text = "classification: l1-svm has more alignment than unif and more error"
+    text = "classification: l1-svm has a larger alignment and a larger error than unif"
     out.append(count(text, paradox, printed="yes, books tied in alignment"))
     agree = [
         found.wins(task, data, a, b) == ((a, b) in PRINTED_BETTER[task, data])

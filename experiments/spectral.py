@@ -211,9 +211,17 @@ class Found(Results[Row]):
                 continue
             out += self._bounds(dataset)
             for left, right, text in (
-                ("K_S", "K_2", "K_S overfits: it errs more than the kernel it comes from"),
-                ("K_S", "K_P", "K_S errs more than K_P, which keeps the order"),
-                ("K_A", "K_C", "alignment K_A errs more than the margin K_C"),
+                (
+                    "K_S",
+                    "K_2",
+                    "K_S overfits: its error is larger than that of K_2, the original kernel",
+                ),
+                (
+                    "K_S",
+                    "K_P",
+                    "K_S has a larger error than K_P, which keeps the order of eigenvalues",
+                ),
+                ("K_A", "K_C", "K_A (alignment) has a larger error than K_C (margin)"),
             ):
                 if self._has(dataset, left) and self._has(dataset, right):
                     d, s, detail = self._detail(dataset, left, right)
@@ -222,13 +230,13 @@ class Found(Results[Row]):
             for method in ("K_P", "K_P10"):
                 if self._has(dataset, method) and self._has(dataset, "K_2"):
                     d, s, detail = self._detail(dataset, method, "K_2")
-                    text = f"{dataset}: {method} does not overfit: it errs no more than K_2"
+                    text = f"{dataset}: {method} does not overfit: its error is at most that of K_2"
                     out.append(Claim(text, "yes", "no" if d >= 2 * s and d > 0 else "yes", detail))
             if self._has(dataset, "K_L") and self._has(dataset, "K_C"):
                 d, s, detail = self._detail(dataset, "K_L", "K_C")
                 # The printed pairs differ by 0.9 and 1.6 points and are called alike.
                 alike = abs(d) <= max(0.016, 2 * s if np.isfinite(s) else 0.0)
-                text = f"{dataset}: K_L and K_C perform alike"
+                text = f"{dataset}: K_L and K_C perform about equally"
                 out.append(Claim(text, "yes", "yes" if alike else "no", detail))
         return out
 
@@ -246,7 +254,7 @@ class Found(Results[Row]):
                 ", ".join(f"{m} {bound[m]:.2f}" for m in ["K_S", *learned]),
             ),
             Claim(
-                f"{dataset}: ... and a smaller one than K_2 and K_P, of the same eigenvectors",
+                f"{dataset}: ... smaller than those of K_2 and K_P, with the same eigenvectors",
                 "implied",
                 "yes" if below else "no",
                 ", ".join(f"{m} {bound[m]:.2f}" for m in same),

@@ -251,7 +251,7 @@ class Found(Cells):
             out.append(self._best("the largest p is best at 0 % noise", dense, big))
             low, error = self.mean(dense, big), self.standard_error(dense, big)
             say(
-                "the largest p comes near the Bayes error at 0 % noise, but not to it",
+                "the largest p comes close to the Bayes error at 0 % noise without reaching it",
                 not low - BAYES_ERROR < 2 * error,
                 f"p = {name_of(big)}: {mean_and_error(100 * self.values(dense, big), 1)} %, "
                 f"Bayes {100 * BAYES_ERROR:.1f} %",
@@ -263,7 +263,7 @@ class Found(Cells):
         agree = [self._order(k, "test_error") == self._order(k, "model_error") for k in levels]
         out.append(
             Claim(
-                "model error orders the norms as test error does",
+                "model error and test error rank the norms in the same order",
                 "yes",
                 "yes" if all(agree) else "partly" if any(agree) else "no",
                 f"the same order at {sum(agree)} of {len(levels)} levels",

@@ -153,7 +153,8 @@ def alignment_claims(levels: Sequence[Alignments]) -> list[Claim]:
     for level in levels:
         if 1 < level.informative < N_FEATURES:
             noise = noise_of(level.informative)
-            text = f"informative kernels are aligned, more than others, at {noise} noise"
+            text = "informative kernels are more aligned with each other than with noise, at "
+            text += f"{noise} noise"
             left, right = 100 * level.among_informative, 100 * level.with_noise
             out.append(ahead(text, left, right, unit="hundredths"))
     others = [level.with_noise for level in levels if level.informative < N_FEATURES]
@@ -163,7 +164,7 @@ def alignment_claims(levels: Sequence[Alignments]) -> list[Claim]:
         near = bool(abs(mean - CHANCE_ALIGNMENT) <= 2 * error)
         told = f"{mean:.5f} ± {error:.5f}, by chance {CHANCE_ALIGNMENT:.5f}"
         ours = said(near) if np.isfinite(error) else "undecided"
-        out.append(Claim("noise kernels are aligned with no other kernel", "yes", ours, told))
+        out.append(Claim("noise kernels are not aligned with any other kernel", "yes", ours, told))
     largest = max(level.over_all_pairs for level in levels)
     text = "alignments are small overall"
     told = f"at most {largest:.3f}, the mean over all pairs of a level"

@@ -303,8 +303,8 @@ def _claims(problem: Problem, rows: Sequence[Row]) -> list[Claim]:
     out = []
     for n in sizes:
         l1, middle, plain = (areas(rows, n, rule) for rule in ("1", "1.33", "2"))
-        out.append(ahead(f"the sum (p = 2) is ahead of p = 1 at n = {n}", plain, l1))
-        out.append(ahead(f"p = 4/3 is ahead of the sum at n = {n}", middle, plain))
+        out.append(ahead(f"the sum (p = 2) is better than p = 1 at n = {n}", plain, l1))
+        out.append(ahead(f"p = 4/3 is better than the sum at n = {n}", middle, plain))
     best = {n: max(NORMS, key=lambda rule: areas(rows, n, rule).mean()) for n in sizes}
     told = ", ".join(f"{best[n]} at {n}" for n in sizes)
     hit = all(rule == "1.33" for rule in best.values())
@@ -324,7 +324,7 @@ def _claims(problem: Problem, rows: Sequence[Row]) -> list[Claim]:
     out.append(Claim(text, "yes", said(good), held))
     A = alignments(problem)
     three, energies = A[:3, :3][np.triu_indices(3, 1)], A[4, :4]
-    text = "the three sequence kernels are highly aligned, energies little with the others"
+    text = "the three sequence kernels are highly aligned, the energies hardly with the others"
     told = f"means {three.mean():.2f} and {energies.mean():.2f}"
     out.append(Claim(text, "yes", said(three.mean() > 2 * energies.mean()), told))
     shares = []
@@ -332,10 +332,10 @@ def _claims(problem: Problem, rows: Sequence[Row]) -> list[Claim]:
         w = _mean(rows, n, "1.33", "block_norms")
         shares.append((w[3:].sum() / w.sum(), suggest_p(w)))
     (first, p_first), (last, p_last) = shares
-    text = "with more points the angles and energies fade from the block norms"
+    text = "with more samples, the angles and energies fade from the block norms"
     told = f"{100 * first:.0f} % at {sizes[0]}, {100 * last:.0f} % at {sizes[-1]}"
     out.append(Claim(text, "yes", said(last < 0.75 * first), told))  # by a quarter at least
-    text = "with more points the p of the bound factor falls"
+    text = "with more samples, the p of the bound factor decreases"
     out.append(Claim(text, "yes", said(p_last < p_first), f"{p_first:.2f} to {p_last:.2f}"))
     return out
 

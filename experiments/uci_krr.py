@@ -232,7 +232,7 @@ def claims(found: Found) -> list[Claim]:
         better = [text for text in beaten if float(text.split()[1]) > 0]
         out.append(
             Claim(
-                f"{method} does not beat the even sum by a standard deviation of the RMSE",
+                f"{method} does not beat the uniform sum by a standard deviation of the RMSE",
                 "yes",
                 "yes" if all(_gain(found, data, method) <= 1 for data in found.sets) else "no",
                 f"smaller RMSE on {len(better)} of {len(beaten)} sets; paired gain ± standard "

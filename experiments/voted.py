@@ -328,9 +328,9 @@ def claims(found: Sequence[Chosen]) -> list[Claim]:
     gaussians = compare(found, ["VKRG"], "L2-unif")
     norm_one = compare(found, ["VKRT", "VKRD"], "L1")
     for text, printed, one in (
-        ("VKRT or VKRD errs less than L2", "on 5 of 11 sets", polynomials),
-        ("VKRG errs less than L2-unif", "on 9 of 13 sets", gaussians),
-        ("VKRT or VKRD errs less than L1", "in like manner", norm_one),
+        ("VKRT or VKRD has a smaller error than L2", "on 5 of 11 sets", polynomials),
+        ("VKRG has a smaller error than L2-unif", "on 9 of 13 sets", gaussians),
+        ("VKRT or VKRD has a smaller error than L1", "similar", norm_one),
     ):
         if one is not None:
             out.append(Claim(text, printed, f"on {one.better} of {len(one.factors)}", str(one)))

@@ -1,4 +1,4 @@
-"""The file around a description and its arrays: written at once, read with suspicion."""
+"""The archive of a model file or checkpoint: written atomically, and checked when it is read."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ class ModelFileError(ValueError):
 def write_archive(
     description: Any, arrays: list[np.ndarray], path: Path, name: str = MODEL
 ) -> Path:
-    """Write the archive beside its place and move it there when it is complete."""
+    """Write the archive to a temporary file and rename it when it is complete."""
     import skops.io  # type: ignore[import-untyped]
 
     check_place(path)
-    # Through ASCII the text cannot be hurt by any encoding on the way.
+    # ASCII, so that no encoding can change the text.
     content = {"description": json.dumps(description, allow_nan=False), "arrays": arrays}
     # Checkpoints are written often and soon removed: they are not worth the time of compressing.
     how = zipfile.ZIP_DEFLATED if name == MODEL else zipfile.ZIP_STORED
@@ -101,7 +101,7 @@ def read_archive(path: Path, name: str = MODEL) -> tuple[Any, list[np.ndarray]]:
 
 
 def _members(path: Path, archive: zipfile.ZipFile) -> list[str]:
-    """The names of the parts, none of which is inflated before its size and name were looked at."""
+    """The names of the parts, after a check of their names and sizes; nothing is inflated."""
     parts = archive.infolist()
     names = [part.filename for part in parts]
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
@@ -135,7 +135,7 @@ def _check_room(path: Path, size: int) -> None:
 
 
 def _inflate(archive: zipfile.ZipFile, name: str) -> bytes:
-    """A part, inflated to the size that the archive promises and no further."""
+    """A part, inflated up to its declared size."""
     with archive.open(name) as file:
         return file.read(archive.getinfo(name).file_size + 1)
 
@@ -202,7 +202,7 @@ def _unpack(path: Path, parts: dict[str, bytes]) -> tuple[Any, list[np.ndarray]]
     except ModelFileError:
         raise
     except Exception as error:
-        # Whatever a damaged archive makes skops say, it is the file's fault.
+        # A damaged archive may raise any error in skops.
         raise ModelFileError(
             f"{path} is not a readable model file ({type(error).__name__}: {error})."
         ) from error
@@ -210,7 +210,7 @@ def _unpack(path: Path, parts: dict[str, bytes]) -> tuple[Any, list[np.ndarray]]
 
 
 def _check_array(data: bytes) -> None:
-    """Refuse an array whose head promises more, or less, than follows it."""
+    """Refuse an array whose header does not match its size."""
     file = io.BytesIO(data)
     version = np.lib.format.read_magic(file)
     read = {
@@ -232,7 +232,7 @@ def _stored(parts: dict[str, bytes]) -> bytes:
 
 
 def _nodes(value: Any) -> Iterator[dict[str, Any]]:
-    """Every node of a skops schema, wherever it hides."""
+    """Every node of a skops schema, at any depth."""
     waiting = [value]
     while waiting:
         value = waiting.pop()

@@ -1,4 +1,4 @@
-"""Journals in files: what a fit has done so far survives the end of its process.
+"""Journals in files: the progress of a fit survives the end of its process.
 
 A checkpoint is an archive as model files are (:mod:`multikernel._archive`): it holds numbers and
 texts, is written beside its place and moved there, and is compared with its checksums when it is
@@ -26,7 +26,7 @@ from ._journal import Entry, Journal
 from ._places import check_place
 from ._version import __version__
 
-#: The work of fewer seconds is not saved when it is stopped.
+#: Work that took fewer seconds is not saved on an interrupt.
 MIN_SECONDS_TO_KEEP = 5.0
 
 
@@ -53,8 +53,7 @@ def fingerprint(parts: dict[str, Any]) -> dict[str, str]:
 def journal_in(path: str | os.PathLike[str] | None, parts: dict[str, Any]) -> Iterator[Any]:
     """The journal in a file, or None without one; the file is removed when all is done.
 
-    An exception, an interrupt among them, saves what was done before it goes on, unless that was
-    little.
+    On an exception or an interrupt the journal is saved, unless little work was done.
     """
     if path is None:
         yield None
@@ -118,7 +117,7 @@ def read_entries(path: Path, known: dict[str, str]) -> list[Entry]:
 
 @dataclass
 class _CheckpointWriter:
-    """Writes entries to the file; if that fails, says so once and lets the work go on."""
+    """Writes entries to the file; a failure is reported once and does not stop the fit."""
 
     path: Path
     known: dict[str, str]

@@ -1,8 +1,8 @@
-"""Compiled functions whose compiled form is kept on disk, where there is a place for it.
+"""Compiled functions that are cached on disk where possible.
 
-numba stops with an error where it finds no folder to write to: installed packages that are read
-only and no home folder, a full disk, a file that another process left broken. None of that keeps a
-function from being compiled, so here it is said once, and work goes on without the files.
+numba raises an error if it cannot write to its cache: with a read-only installation and no home
+folder, on a full disk, or if another process left a broken file. Functions can be compiled without
+a cache, so a warning is given once and work continues.
 
 ``NUMBA_CACHE_DIR`` names another folder for them; ``multikernel warm-up`` fills it.
 """
@@ -17,7 +17,7 @@ from typing import Any
 import numba
 from numba.core.caching import NullCache
 
-#: What was said, so that it is said once in a process.
+#: The reasons that were reported already, so that each is reported once per process.
 _SAID: list[str] = []
 
 
@@ -43,7 +43,7 @@ def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]
 
 
 class NoCache(NullCache):  # type: ignore[misc]
-    """Nothing is kept; the reason is told when a function is compiled, not when it is defined."""
+    """No cache; the reason is reported when a function is compiled, not when it is defined."""
 
     def __init__(self, reason: Exception) -> None:
         self.reason = reason
@@ -53,7 +53,7 @@ class NoCache(NullCache):  # type: ignore[misc]
 
 
 class TolerantCache:
-    """A cache that is done without where it cannot be read or written."""
+    """A cache that is ignored where it cannot be read or written."""
 
     def __init__(self, cache: Any) -> None:
         self._cache = cache

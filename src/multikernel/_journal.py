@@ -1,17 +1,17 @@
-"""What a long computation has done so far, so that it can be taken up again with the same result.
+"""Journals of long computations, which can be resumed with the same result.
 
-A solver is deterministic: the same answers to its questions lead it the same way. A journal keeps
-the answers to expensive questions, in the order in which they were asked. A computation that is
-taken up again runs from its beginning and finds them there, up to the place where it was stopped;
-from there on it computes. Its result is therefore the same, to the last bit, as without the stop.
+A solver is deterministic: it depends on nothing but the results of its expensive steps. A journal
+keeps these results in order. A resumed computation runs from its beginning and reads them from the
+journal up to the place where it was stopped; from there on it computes. Its result is therefore the
+same, to the last bit, as without the interruption.
 
-- `Journal.recall` answers a question from the journal, or computes the answer and writes it down.
-  Every answer is kept with a digest of the question: if the way is another one (other libraries,
-  another processor), what follows in the journal is dropped and computed.
-- `Journal.state` and `Journal.keep` are for loops whose state is at hand: the last one is kept.
+- `Journal.recall` reads the result of a step from the journal, or computes and records it. A result
+  is stored with a digest of the step's inputs. If these differ (other libraries, other processor),
+  the rest of the journal is dropped and computed again.
+- `Journal.state` and `Journal.keep` are for loops that can restart from a state: the last is kept.
 
-A matrix that is in memory after a training run gives other last bits than one that is computed when
-it is asked for. The last `ROUND` of a journal is therefore made again when work is taken up.
+A matrix that is still in memory after a training run may differ in its last bits from one that is
+computed on demand. The last `ROUND` of a journal is therefore repeated on resumption.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Answers = dict[str, Any]
 
 @dataclass
 class Entry:
-    """The answers to one question."""
+    """The results of one step."""
 
     name: str
     kind: str
@@ -48,14 +48,14 @@ class Entry:
 
 
 class Save(Protocol):
-    """Writes the entries of a journal where they survive."""
+    """Writes the entries of a journal to permanent storage."""
 
     def __call__(self, entries: list[Entry]) -> None: ...
 
 
 @dataclass
 class Journal:
-    """Answers to expensive questions, in order; see the module.
+    """Results of expensive steps, in order; see the module.
 
     Attributes
     ----------
@@ -86,7 +86,7 @@ class Journal:
         compute: Callable[[], Answers],
         kind: str = DONE,
     ) -> Answers:
-        """The answers: those of the journal, if the same was asked there, or computed ones."""
+        """The results: those of the journal if the step is the same, else computed."""
         asked = digest(question)
         entry = self._next(name)
         if entry is not None and entry.asked == asked:
@@ -146,7 +146,7 @@ class Journal:
 
 @dataclass(frozen=True)
 class Watched:
-    """A callback for the entries of a history that brings a journal along."""
+    """A callback for the entries of a history that carries a journal."""
 
     show: Callable[[dict[str, Any]], None] | None
     journal: Journal | None
@@ -157,7 +157,7 @@ class Watched:
 
 
 def journal_of(report: Any) -> Journal | None:
-    """The journal that a callback brings along, if it does."""
+    """The journal that a callback carries; None without one."""
     found = getattr(report, "journal", None)
     return found if isinstance(found, Journal) else None
 
@@ -169,7 +169,7 @@ def recall(
     compute: Callable[[], Answers],
     kind: str = DONE,
 ) -> Answers:
-    """The answers of the journal that ``report`` brings along, or computed ones."""
+    """The results from the journal that ``report`` carries, or computed ones."""
     journal = journal_of(report)
     return compute() if journal is None else journal.recall(name, question, compute, kind)
 

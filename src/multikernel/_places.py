@@ -1,10 +1,10 @@
 """Files that are written completely or not at all.
 
-A file is written beside its place, under a name of its own that ends in ``.part``, and takes its
-name when it is whole: at every moment there is the old file or the new one. A process that is
-killed leaves its part behind. The writer holds a lock on it, which the system lifts when the
-process ends, so that the next one that writes to the same place can tell parts of the dead from
-those of the living, and removes the former.
+A file is written to a temporary file in the same folder, whose name ends in ``.part``, and renamed
+when it is complete: at every moment there is the old file or the new one. A process that is killed
+leaves its temporary file behind. The writer holds a lock on it, which the system releases when the
+process ends. The next process that writes to the same place recognises abandoned temporary files by
+their missing lock and removes them.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ def check_place(path: str | os.PathLike[str]) -> Path:
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """A new file to write to, which takes the place of ``path`` when the block ends.
 
-    After an error it is removed, and ``path`` is as it was. Pipes and devices are written to
-    themselves, and links are followed. An old file passes its permissions on to the new one.
+    After an error it is removed, and ``path`` is unchanged. Pipes and devices are written to
+    directly, and links are followed. The new file gets the permissions of the old one.
     """
     path = check_place(path)
     if path.exists() and not path.is_file():
@@ -58,7 +58,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
         mode = os.fstat(lock.fileno()).st_mode  # what the umask leaves
         with suppress(FileNotFoundError):
             mode = place.stat().st_mode
-        os.chmod(part, 0o600)  # nobody else reads it before it is done
+        os.chmod(part, 0o600)  # no other user reads it before it is complete
         yield part
         os.fsync(lock.fileno())
         os.chmod(part, stat.S_IMODE(mode))
@@ -135,7 +135,7 @@ def _new_part(place: Path) -> tuple[Path, IO[bytes]]:
         lock = open(part, "xb")  # noqa: SIM115
         if not _locked(lock) or os.fstat(lock.fileno()).st_nlink:
             return part, lock
-        lock.close()  # it was taken for one of the dead before it was locked
+        lock.close()  # another process removed it before it was locked
 
 
 def _locked(file: IO[bytes]) -> bool:
@@ -144,7 +144,7 @@ def _locked(file: IO[bytes]) -> bool:
         return False
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # somebody has it, or the file system knows no locks
+    except OSError:  # another process holds it, or the file system has no locks
         return False
     return True
 

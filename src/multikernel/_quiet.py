@@ -1,7 +1,7 @@
-"""Warnings that one thread does without, while the others go on to see them.
+"""Warnings that are ignored in one thread and still shown in the others.
 
-`warnings.catch_warnings` restores the filters that it has found. Two threads that use it at the
-same time may leave behind a filter that neither of them meant to stay.
+`warnings.catch_warnings` restores the filters that it found. If two threads use it at the same
+time, a filter may remain that both meant to be temporary.
 """
 
 from __future__ import annotations
@@ -43,6 +43,6 @@ def ignoring(category: type[Warning]) -> Iterator[None]:
         with _lock:
             _inside -= 1
             if not _inside:
-                # Whoever has put the filters back in the meantime has removed it already.
+                # Other code that restored the filters in the meantime has removed it already.
                 for one in [one for one in warnings.filters if one[2] is _Ignored]:
                     warnings.filters.remove(one)  # type: ignore[attr-defined]

@@ -1,8 +1,8 @@
 """Threads: how many there may be, and one for small problems.
 
 On a busy machine, factorising a 300 x 300 matrix with two BLAS threads took 250 ms, with one 1 ms:
-the threads wait for each other in turns. A whole fit of 1,000 points made of such calls took 2.7 s
-instead of 0.18.
+the threads wait for each other. A whole fit of 1,000 samples, made of such calls, took 2.7 s
+instead of 0.18 s.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _set(library: Any, count: int) -> None:
 
 
 class _BlasLimit:
-    """One BLAS thread, as long as any thread of the process is in need of it.
+    """Limits BLAS to one thread as long as any thread of the process asks for it.
 
     The number is one of the whole process. If every thread restored what it had found, one that
     came while another had set the limit would leave it behind.

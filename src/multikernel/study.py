@@ -1,7 +1,7 @@
-"""Does alignment tell which kernels predict well? A study on one's own bank.
+"""Does alignment tell which kernels predict well? A study for any bank of kernels.
 
 Cortes, Mohri & Rostamizadeh 2012, Table 1 and Figure 2 (Rostamizadeh 2010, Table 2.1): the
-alignment of each base kernel with the target against the accuracy of a machine trained on it alone.
+alignment of each base kernel with the target against the accuracy of a model trained on it alone.
 """
 
 from __future__ import annotations
@@ -271,7 +271,7 @@ def _scores(
     choosing: np.ndarray,
     test: np.ndarray,
 ) -> np.ndarray:
-    """Score of every kernel on the test points, its learner chosen on other points."""
+    """Score of every kernel on the test samples; its learner is chosen on other samples."""
     known, seen, held = target.take(train), target.take(choosing), target.take(test)
     best, scores = np.full(part.p, -np.inf), np.zeros(part.p)
     for learner in learners:

@@ -1,4 +1,4 @@
-"""Which norm, for how many samples? A study on one's own bank.
+"""Which norm for how many samples? A study for any bank of kernels.
 
 The protocol of Kloft 2011, chapter 5: lp-norm multiple kernel learning for several p and several
 sample sizes, C chosen on held-out samples, with the pictures that go with each of his experiments.
@@ -309,7 +309,7 @@ def norm_study(
         return model.fit(_safe_indexing(X, rows), y[rows])
 
     def part(rows: np.ndarray, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """So many of the rows, each class in its proportion, and the others."""
+        """A stratified random part of the rows, and the others."""
         if size == len(rows):
             return rows, rows[:0]
         stratify = y[rows] if classify else None

@@ -235,8 +235,11 @@ def test_the_demo_runs_alone_and_names_its_report(tmp_path, reports, monkeypatch
     monkeypatch.setattr(leaderboard, "weightings", _one_weighting(leaderboard.weightings))
     page = tmp_path / "demo.html"
     done = succeed("demo", "--out", page)
-    assert done.stderr.rstrip().endswith(str(page)) and page.exists()
+    *_, named, following = done.stderr.replace("\n", " ").partition("Next, with your own data: ")
+    assert str(page) in done.stderr and page.exists()
+    assert named and following.startswith("multikernel fit data.csv --target y")
     assert "569 tumours" in done.stderr and "What was learned" in done.stdout
+    assert done.stdout.startswith("Accuracy 0.9") and "By view: worst 76%, " in done.stdout
     assert reports[0]["cv_results"]["metric"] == "accuracy"
 
 
@@ -245,14 +248,14 @@ def test_the_demo_does_without_the_report(tmp_path, monkeypatch):
     monkeypatch.setattr(leaderboard, "baselines", lambda *args: [])
     monkeypatch.setattr(leaderboard, "weightings", _one_weighting(leaderboard.weightings))
     said = answer("demo", "--out", tmp_path / "demo.html")
-    assert said["report"] is None and len(said["kernels"]) == 25
+    assert said["report"] is None and len(said["kernels"]) == 39
     assert said["leaderboard"]["rows"][0]["mean"] > 0.95
 
 
 @pytest.mark.slow
 def test_the_whole_demo(tmp_path):
     said = answer("demo", "--out", tmp_path / "demo.html")
-    assert len(said["leaderboard"]["rows"]) == 9
+    assert len(said["leaderboard"]["rows"]) == 6
     assert not [row for row in said["leaderboard"]["rows"] if "error" in row]
 
 

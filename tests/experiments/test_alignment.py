@@ -32,7 +32,10 @@ def test_uncentred_alignment_misleads_on_splice(record):
     """The paper's finding: with a negative sign."""
     assert problem_of("splice").printed == (0.9515, -0.4484)
     assert np.all(Found(record.rows).correlations("splice", "uncentered") < 0)
-    assert record.claims[-1].text == "uncentred alignment goes against accuracy on splice"
+    assert (
+        record.claims[-1].text
+        == "uncentred alignment is negatively correlated with accuracy on splice"
+    )
     assert record.claims[-1].ours == "yes"
 
 

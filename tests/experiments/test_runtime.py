@@ -211,6 +211,6 @@ def test_claims_about_kernels():
     assert verdicts["the time of the SVM hardly depends on M"] == "yes"
     key = "analytic chunking is much slower for p = 1 than for p = 4/3 (growing M)"
     assert verdicts[key] == "yes"
-    key = "1,000 kernels of 1,000 points in less than three minutes, by chunking"
+    key = "1,000 kernels on 1,000 samples in less than three minutes, by chunking"
     assert verdicts[key] == "yes"
     assert "do not apply: x (no)" in told.notes

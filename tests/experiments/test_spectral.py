@@ -93,7 +93,7 @@ def test_rows_without_a_margin_are_counted_and_left_out_of_means(result):
 def test_text_and_files(record, tmp_path):
     text = str(record)
     assert "| K_1 | 9.65 |" in text
-    assert "sonar: K_L and K_C perform alike" in text
+    assert "sonar: K_L and K_C perform about equally" in text
     assert [path.suffix for path in record.save(tmp_path)] == [".csv", ".md", ".png"]
 
 

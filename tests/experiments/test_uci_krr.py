@@ -87,8 +87,8 @@ def test_claims_follow_the_rows():
     assert set(same.values()) == {"yes"}
     apart = {claim.text: claim.ours for claim in uci_krr.claims(uci_krr.Found(rows(0.5, 0.3)))}
     assert apart["RMSE of all methods within one standard deviation of each other"] == "no"
-    assert apart["L2 does not beat the even sum by a standard deviation of the RMSE"] == "no"
-    assert apart["L1 does not beat the even sum by a standard deviation of the RMSE"] == "yes"
+    assert apart["L2 does not beat the uniform sum by a standard deviation of the RMSE"] == "no"
+    assert apart["L1 does not beat the uniform sum by a standard deviation of the RMSE"] == "yes"
 
 
 def test_real_sets(requires_data):

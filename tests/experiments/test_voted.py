@@ -130,7 +130,7 @@ def test_run_resumes_and_prints(tmp_path, monkeypatch):
     assert str(run(["L2", "VKRT", "L1"])) == str(both) and len(calls) == 16
     text = str(both)
     assert "| musk |" in text and "15.34 ± 2.23" in text and "251.8" in text
-    assert "VKRT or VKRD errs less than L2 |" in text and "VKRG errs" not in text
+    assert "VKRT or VKRD has a smaller error than L2 |" in text and "VKRG has a smaller" not in text
     row = both.rows[0]
     away = (np.mean(row.errors) - 15.34) / 2.23
     assert f"| 15.34 ± 2.23 | {away:+.1f} |" in text
@@ -160,7 +160,7 @@ def test_claims():
     assert voted.compare(found, ["VKRT"], "L2") is None
     verdicts = {claim.text: claim.ours for claim in voted.claims(found)}
     assert verdicts == {
-        "VKRG errs less than L2-unif": "on 1 of 2",
+        "VKRG has a smaller error than L2-unif": "on 1 of 2",
         "votes are never significantly worse than support vector machines": "no",
         "votes are sparser, often by up to 10 times": "yes",
     }

@@ -61,7 +61,7 @@ class Out:
 
     @property
     def shows_progress(self) -> bool:
-        """Whether somebody watches."""
+        """Whether to show progress: only on a terminal, and not with --quiet or --json."""
         return self.chatty and self.remarks.is_terminal
 
     def note(self, text: str) -> None:
@@ -80,13 +80,13 @@ class Out:
             typer.echo(value)
 
     def result(self, value: dict[str, Any]) -> None:
-        """The same result for machines."""
+        """Print the result as JSON, if that was asked for."""
         if self.as_json:
             typer.echo(json.dumps(plain(value), indent=1, allow_nan=False))
 
     @contextmanager
     def progress(self, title: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-        """A bar (or, without a total, a clock); call what it gives after one or more steps."""
+        """A bar (or, without a total, a clock); call the returned function after each step."""
         if not self.shows_progress:  # rich before 14 ends a bar that it does not show with a line
             yield lambda step="", steps=1: None
             return
@@ -147,11 +147,11 @@ class Out:
 
 @contextmanager
 def usage_errors_for_machines(wanted: bool) -> Iterator[None]:
-    """What the parser says about a wrong command, as JSON; it goes on to people as before."""
+    """Print the parser's message about a wrong command as JSON, if wanted, and raise it again."""
     try:
         yield
     except Exception as error:
-        # Typer brings its own copy of click's exceptions since 0.20: their marks are the same.
+        # Since 0.20 Typer has its own copy of click's exceptions, with the same attributes.
         if wanted and getattr(error, "exit_code", 0) == 2 and hasattr(error, "format_message"):
             typer.echo(json.dumps({"error": error.format_message()}, indent=1))
         raise
@@ -244,7 +244,7 @@ def what_would_work(options: Sequence[str]) -> str:
 def _show_warning(
     out: Out, said: set[str], message: Any, category: type[Warning], *rest: Any
 ) -> None:
-    # Python's own "once" forgets what it has said whenever somebody changes the filters.
+    # Python's own "once" repeats a warning whenever the filters have changed.
     if issubclass(category, UserWarning) and str(message) not in said:
         said.add(str(message))  # other categories are for programmers
         out.note(f"Note: {message}")

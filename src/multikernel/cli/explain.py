@@ -57,7 +57,7 @@ def explain(
 
 
 class Shares:
-    """Every kernel's part of every answer.
+    """Every kernel's share of every prediction.
 
     Attributes
     ----------
@@ -90,7 +90,7 @@ class Shares:
 
     @classmethod
     def of(cls, estimator: Any, X: Any) -> Shares:
-        """The one prediction rule, split."""
+        """The shares in the predictions of an estimator for the rows X."""
         import numpy as np
 
         answers = np.asarray(estimator.predict(X))

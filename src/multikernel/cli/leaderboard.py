@@ -1,4 +1,4 @@
-"""Methods against each other by repeated cross-validation, and which differences are real."""
+"""Comparison of methods by repeated cross-validation, with tests of the differences."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .problem import TableProblem
 LEVELS = (0.05, 0.1)
 #: The test behind verdicts: corrected for training parts that overlap, or as in the papers.
 TESTS = {"corrected": "t-test corrected for overlapping training sets", "paper": "paired t-test"}
-#: What every method is held against.
+#: The references that every method is compared with.
 REFERENCE = "uniform"
 
 COSTS = (0.1, 1.0, 10.0, 100.0)
@@ -155,7 +155,7 @@ class Leaderboard:
         return sign * (2 if said.endswith(f"{LEVELS[0]:g})") else 1)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values, for machines and for the report."""
+        """Plain values, for JSON and for the report."""
         rows = []
         for row in self.rows:
             entry: dict[str, Any] = {"name": row.name, "kind": row.kind, "seconds": row.seconds}
@@ -204,19 +204,21 @@ class Leaderboard:
         table.add_column(self.metric, justify="right")
         table.add_column("± s.e.", justify="right")
         table.add_column(f"vs {REFERENCE}", justify="center")
-        table.add_column("vs best single", justify="center")
+        has_best = self.row("best") is not None
+        if has_best:
+            table.add_column("vs best single", justify="center")
         table.add_column("s per fit", justify="right")
         for row in self.rows:
             style = "bold" if row.kind == "weighting" else ""
             if row.error:
-                table.add_row(f"{row.name}: {row.error}", "failed", "", "", "", "", style="dim")
+                table.add_row(f"{row.name}: {row.error}", "failed", style="dim")
                 continue
             table.add_row(
                 row.name,
                 f"{row.mean:.4f}",
                 f"{row.standard_error:.4f}",
                 self.mark(row),
-                self.mark(row, "best"),
+                *([self.mark(row, "best")] if has_best else []),
                 f"{row.seconds:.2f}",
                 style=style,
             )
@@ -235,10 +237,10 @@ def run(
     test: str = "corrected",
     journal: Journal | None = None,
 ) -> Leaderboard:
-    """Fit every method on every training part, score it on what was left out.
+    """Fit every method on every training part, and score it on the test part.
 
     Everything that is learned from data (fillings, categories, widths, weights, parameters) is
-    learned from the training part. Threads of libraries count as jobs, for all methods alike.
+    learned from the training part. All methods are limited to ``n_jobs`` threads.
     """
     assert problem.target is not None
     if len(problem.y) < folds:
@@ -342,7 +344,7 @@ def weightings(problem: TableProblem, rules: Sequence[Any], seed: int, n_jobs: i
 
 
 def baselines(problem: TableProblem, seed: int, n_jobs: int) -> list[Method]:
-    """What a user of scikit-learn would take otherwise, tuned on the training part."""
+    """Common alternatives from scikit-learn, tuned on the training part."""
     from sklearn import ensemble, linear_model, svm
     from sklearn.model_selection import GridSearchCV
     from sklearn.pipeline import make_pipeline
@@ -386,8 +388,8 @@ def baselines(problem: TableProblem, seed: int, n_jobs: int) -> list[Method]:
     return [Method(name, "scikit-learn", make) for name, make in methods.items()]
 
 
-#: The weightings that are compared unless others are asked for: those for any kernels, and of those
-#: that do not look at the target the baseline alone.
+#: The weightings compared by default: those that work with any kernels and use the target, and the
+#: uniform one.
 RULES = tuple(
     name
     for name, rule in NAMED.items()

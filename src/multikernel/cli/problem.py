@@ -174,7 +174,7 @@ def without_unlabelled(
 
 
 def draw_rows(frame: Frame, target: str | None, task: str, size: int, seed: int) -> np.ndarray:
-    """Rows drawn at random, in order; of every class as many as its share, but at least two."""
+    """Random rows, in order; every class keeps its share, but has at least two rows."""
     rng = np.random.default_rng(seed)
     if target is not None or frame.sparse is not None:
         found = find_target(frame, target, task)

@@ -20,7 +20,7 @@ from .common import Out
 class PredictionFile:
     """Predictions on their way to a file, or to the standard output as CSV.
 
-    JSON and NPZ files, and the answer to machines, are written when all is known; the others grow.
+    JSON and NPZ files and the result of ``--json`` are written at the end; other files grow.
     """
 
     def __init__(self, say: Out, out: Path | None) -> None:

@@ -1,4 +1,4 @@
-"""What was learned, in sentences and tables for the terminal and as values for machines."""
+"""What was learned: sentences and tables for the terminal, values for ``--json``."""
 
 from __future__ import annotations
 
@@ -19,20 +19,13 @@ def tell(
     found: Any = None,
     steps: Sequence[str] = (),
 ) -> None:
-    """Say what was learned, for people or for machines.
+    """Print what was learned, as text or as JSON.
 
-    ``made`` are further facts for machines, ``found`` is an assessment, ``steps`` are lines about
-    what to run next.
+    ``made`` holds further values for JSON, ``found`` is an assessment, and ``steps`` are commands
+    to run next.
     """
     if say.chatty:
-        if found is not None:
-            say.show(found.headline)
-            for remark in found.remarks:
-                say.show(remark)
-        say.show(weights_table(estimator))
-        say.show(summary_line(estimator, seconds))
-        if choice_line(estimator):
-            say.show(choice_line(estimator))
+        show_model(say, estimator, seconds, found)
     say.note(f"Model: {out}" + (f"   Report: {report}" if report else ""))
     for line in steps:
         say.note(line)
@@ -48,20 +41,29 @@ def tell(
     )
 
 
-def facts(estimator: Any) -> dict[str, Any]:
-    """What a fitted estimator says about itself, for machines."""
-    from ..kernels.bank import view_of
+def show_model(say: Out, estimator: Any, seconds: float, found: Any = None) -> None:
+    """The assessment, the weights of views and kernels, and what was chosen."""
+    if found is not None:
+        say.show(found.headline)
+        for remark in found.remarks:
+            say.show(remark)
+    say.show(weights_table(estimator))
+    for line in (
+        views_line(estimator),
+        summary_line(estimator, seconds),
+        choice_line(estimator),
+    ):
+        if line:
+            say.show(line)
 
+
+def facts(estimator: Any) -> dict[str, Any]:
+    """Kernel weights, views and other values of a fitted estimator, for JSON."""
     rows = kernel_rows(estimator)
-    views: dict[str, float] = {}
-    for row in rows:
-        view = view_of(row["kernel"])
-        if view:
-            views[view] = views.get(view, 0.0) + row["weight"]
     out = {
         "estimator": type(estimator).__name__,
         "kernels": rows,
-        "views": views,
+        "views": view_weights(rows),
         "support_vectors": len(estimator.support_),
         "duality_gap": estimator.duality_gap_,
         "objective": estimator.objective_,
@@ -88,14 +90,39 @@ def kernel_rows(estimator: Any) -> list[dict[str, Any]]:
     ]
 
 
+def view_weights(rows: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """The sum of the kernel weights of every view; empty without views."""
+    from ..kernels.bank import view_of
+
+    views: dict[str, float] = {}
+    for row in rows:
+        view = view_of(row["kernel"])
+        if view:
+            views[view] = views.get(view, 0.0) + row["weight"]
+    return views
+
+
+def views_line(estimator: Any, most: int = 12) -> str:
+    """The share of every view, the largest first; empty without at least two views."""
+    views = view_weights(kernel_rows(estimator))
+    total = sum(map(abs, views.values()))
+    if len(views) < 2 or not total:
+        return ""
+    ordered = sorted(views.items(), key=lambda item: -abs(item[1]))
+    shown = ", ".join(f"{view} {weight / total:.0%}" for view, weight in ordered[:most])
+    return f"By view: {shown}{', ...' if len(ordered) > most else ''}."
+
+
 def weights_table(estimator: Any, most: int = 25) -> Any:
-    """Kernels with their weights, the heaviest first; of many, not all."""
+    """The kernels with the largest weights, at most ``most``; few of those without weight."""
     from rich.table import Table
 
     rows = kernel_rows(estimator)
     total = sum(abs(row["weight"]) for row in rows) or 1.0
     # Weights that differ by rounding only stay in the order of the bank.
     rows = sorted(rows, key=lambda row: -round(abs(row["weight"]) / total, 9))
+    used = sum(row["weight"] != 0 for row in rows)
+    most = min(most, max(used + 3, 10))
     shown = rows[:most]
     title = "What was learned" + (f" ({most} of {len(rows)} kernels)" if len(rows) > most else "")
     table = Table(title=title, title_justify="left")

@@ -1,4 +1,4 @@
-"""Is a model any good? Cross-validated scores beside those of answering always the same."""
+"""Cross-validated scores of a model, next to those of a constant prediction."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sklearn.metrics import balanced_accuracy_score, check_scoring, roc_auc_scor
 from .classifier import class_index
 from .paired_tests import paired_t
 
-#: "Learned" is said if the corrected test finds a difference at this level.
+#: Level of the corrected test at which something counts as learned.
 LEVEL = 0.05
 #: Classes are unequal if the largest has more than this multiple of an equal share.
 UNEQUAL = 1.5
@@ -57,6 +57,8 @@ class Measured:
         less than that of a mean over so many samples.
     baseline : float
         The same score of a model that always gives the same answer, on the same splits.
+    gain_error : float
+        Standard error of ``score - baseline``.
     p_value : float
         Of the corrected one-sided test that the model is better than the baseline.
     """
@@ -65,6 +67,7 @@ class Measured:
     score: float
     standard_error: float
     baseline: float
+    gain_error: float
     p_value: float
 
     def __str__(self) -> str:
@@ -172,7 +175,7 @@ def assess(estimator: Any, y: Any) -> Assessment | None:
         scores,
         np.array([constant(train, test) for train, test in splits]),
         splits,
-        _least_variance(estimator, y, splits),
+        *_least_variances(estimator, y, splits),
     )
     if classes is None:
         return Assessment((first,), "always answering the mean", _verdict([first]), (), len(splits))
@@ -204,7 +207,8 @@ def _assess_classes(
                 continue
             values = np.array(found)[kept]
             some = [split for split, good in zip(splits, kept, strict=True) if good]
-            measured.append(_measure(name, values, np.full(len(values), baseline), some, least))
+            constant = np.full(len(values), baseline)
+            measured.append(_measure(name, values, constant, some, least, least))
     tests = measured[1:] or measured
     shown = most.item() if hasattr(most, "item") else most
     return Assessment(
@@ -213,7 +217,7 @@ def _assess_classes(
 
 
 def balanced_accuracy(y: np.ndarray, decisions: np.ndarray, classes: np.ndarray) -> float:
-    """The mean over the classes that occur of the part that is recognised."""
+    """Mean recall of the classes that occur."""
     return float(balanced_accuracy_score(y, classes[class_index(decisions)]))
 
 
@@ -230,34 +234,39 @@ def area_under_curve(y: np.ndarray, decisions: np.ndarray, classes: np.ndarray) 
     return float(np.mean(areas)) if areas else float("nan")
 
 
-def _least_variance(estimator: Any, y: np.ndarray, splits: Splits) -> float:
-    """The variance of the default score on one test part that comes from its size alone.
+def _least_variances(estimator: Any, y: np.ndarray, splits: Splits) -> tuple[float, float]:
+    """The variances, due to its size alone, of the default score on one test part and of its gain.
 
-    It is that of the mean over its samples of what the model gains over the baseline; 0 for other
-    scores, whose means are not over samples.
+    Accuracy is the mean over the samples of "predicted correctly", R² of one minus the squared
+    error divided by the variance of y; the gain is the difference to the baseline. Other scores
+    are not means over samples: their variances are 0 here.
     """
     classes, outputs = getattr(estimator, "classes_", None), estimator.cv_predictions_
     if estimator.scoring not in (None, "accuracy", "r2"):
-        return 0.0
-    gains = []
+        return 0.0, 0.0
+    values, gains = [], []
     spread = max(float(np.var(y)), 1e-300) if classes is None else 1.0
     for train, test in splits:
         if classes is not None:
             labels, counts = np.unique(y[train], return_counts=True)
             same = y[test] == labels[int(np.argmax(counts))]
             right = np.asarray(classes)[class_index(outputs[test])] == y[test]
+            values.append(right.astype(float))
             gains.append(right.astype(float) - same)
         else:
             constant = (y[test] - y[train].mean()) ** 2
-            gains.append((constant - (y[test] - outputs[test]) ** 2) / spread)
+            squared = (y[test] - outputs[test]) ** 2
+            values.append(-squared / spread)
+            gains.append((constant - squared) / spread)
     size = float(np.mean([len(test) for _, test in splits]))
-    return float(np.var(np.concatenate(gains))) / size
+    of_score, of_gain = (float(np.var(np.concatenate(each))) / size for each in (values, gains))
+    return of_score, of_gain
 
 
 def _variance_of_recalls(
     y: np.ndarray, decisions: np.ndarray, classes: np.ndarray, splits: Splits
 ) -> float:
-    """The variance of the balanced accuracy of one test part that comes from its size alone."""
+    """The variance of the balanced accuracy on one test part that is due to its size alone."""
     answers = classes[class_index(decisions)]
     total = 0.0
     for label in classes:
@@ -271,7 +280,7 @@ def _variance_of_recalls(
 def _variance_of_areas(
     y: np.ndarray, decisions: np.ndarray, classes: np.ndarray, splits: Splits
 ) -> float:
-    """The variance of the area under the curve of one test part if ranks are random."""
+    """The variance of the area under the ROC curve on one test part if ranks are random."""
     each = []
     for label in classes[1:] if len(classes) == 2 else classes:
         own = max(float(np.count_nonzero(y == label)) / len(splits), 1.0)
@@ -281,23 +290,30 @@ def _variance_of_areas(
 
 
 def _measure(
-    name: str, scores: np.ndarray, baseline: np.ndarray, splits: Splits, least: float
+    name: str,
+    scores: np.ndarray,
+    baseline: np.ndarray,
+    splits: Splits,
+    least: float,
+    least_of_gain: float,
 ) -> Measured:
+    """The mean of the scores; their variance and that of the gains are at least as given."""
     overlap = float(np.mean([len(test) / len(train) for train, test in splits]))
     return Measured(
         name,
         float(scores.mean()),
         float(np.sqrt(max(scores.var(ddof=1), least) / len(scores))),
         float(baseline.mean()),
-        paired_t(scores - baseline, overlap, least),
+        float(np.sqrt(max(scores.var(ddof=1), least_of_gain) / len(scores))),
+        paired_t(scores - baseline, overlap, least_of_gain),
     )
 
 
 def _verdict(tests: Sequence[Measured]) -> str:
-    """One of several tests is enough, at a level that their number pays for."""
+    """Whether any of the tests is significant, at a level divided by their number (Bonferroni)."""
     if any(one.p_value < LEVEL / len(tests) for one in tests):
         return "learned"
-    hopeful = any(one.score - one.baseline > 2 * one.standard_error for one in tests)
+    hopeful = any(one.score - one.baseline > 2 * one.gain_error for one in tests)
     return "unclear" if hopeful else "nothing"
 
 

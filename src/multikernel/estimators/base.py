@@ -1,4 +1,4 @@
-"""What the estimators share: validation, the way through the waist, and prediction."""
+"""What the estimators share: validation, fitting on Gram matrices, and prediction."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
     WeightsInNotebook,
     BaseEstimator,
 ):
-    """Common ground of the multiple-kernel estimators; see them for the parameters."""
+    """Base class of the multiple-kernel estimators, which document the parameters."""
 
     def _validate_params(self) -> None:
         try:
@@ -226,7 +226,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         return X
 
     def _sample_weights(self, sample_weight: Any, X: Any) -> tuple[np.ndarray | None, np.ndarray]:
-        """Weights of the points that count, and which points those are."""
+        """The positive sample weights, and the indices of their samples."""
         everyone = np.arange(X.shape[0])
         self._n_given = X.shape[0]
         if sample_weight is None:
@@ -266,7 +266,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         weights: np.ndarray | None,
         target: Target | None = None,
     ) -> Grams:
-        """The bank on the points that count, not yet centred or normalised.
+        """The kernels on the samples with positive weight, neither centred nor normalised.
 
         ``target`` is for kernels that are learned from it.
         """
@@ -369,9 +369,9 @@ class MultiKernelEstimator(  # type: ignore[misc]
         if isinstance(weighting, str) and isinstance(rule, (BestSingle, LeaveOneOut)) and seeded:
             rule.random_state = self.random_state
         if isinstance(rule, LeaveOneOut) and rule.shrinkage == "auto" and self._has_gaps:
-            # Over the samples that have a view its functions sum to zero, and they are zero for
-            # the others: the others give the target of every left-out sample away. Learned
-            # weights would go for that; equal weights of a learned total hardly can.
+            # The functions of a centred view sum to zero over the samples that have the view. The
+            # values at the other samples thus reveal the target of a left-out sample, and learned
+            # weights would exploit this. Equal weights, of which only the sum is learned, do not.
             rule = clone(rule).set_params(shrinkage=1.0)
         return rule
 
@@ -539,7 +539,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
     # -- prediction -------------------------------------------------------------------------------
 
     def _evaluate(self, X: Any, split: bool) -> np.ndarray:
-        """Values of the machines at new points: (m, t), or each kernel's share (m, p, t)."""
+        """Values of the functions at new samples: (m, t), or each kernel's share (m, p, t)."""
         check_is_fitted(self)
         points = self._expansion.encode(self._check_X(X, reset=False))
         return self._expansion.shares(points) if split else self._expansion.values(points)

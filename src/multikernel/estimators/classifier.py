@@ -76,7 +76,7 @@ class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):
         return Target(Y, "classification", weights, costs)
 
     def _class_costs(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
-        """Factors of the loss; ``"balanced"`` counts a point as often as its weight says."""
+        """Factors of the loss; ``"balanced"`` takes the sample weights into account."""
         if self.class_weight is None:
             return None
         if isinstance(self.class_weight, str):
@@ -97,7 +97,7 @@ class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):
         return X, y
 
     def _keep_rows(self, X: Any, y: Any, weights: np.ndarray | None, keep: np.ndarray) -> None:
-        """Nothing is computed from the rows later."""
+        """Classifiers need no training rows after the fit; regressors keep them for intervals."""
 
     def _columns_of(self, survey: RowSurvey) -> LabelColumns:
         assert survey.classes is not None and survey.class_weights is not None

@@ -84,7 +84,7 @@ class EnsembleMixin(MultiKernelEstimator):
             normalize=self.normalize,
         )
         if classifier and target.Y.shape[1] > 1:
-            for train, test in splits:  # a class that a training part lacks is far from decided
+            for train, test in splits:  # a class without training samples is never predicted
                 H[np.ix_(test, np.arange(grams.p), ~np.any(target.Y[train] > 0, axis=0))] = -1.0
         second = self._second_stage(H, target, ~corrected.degenerate)
         machines = train_each(corrected, target, learner)

@@ -20,7 +20,7 @@ Splits = list[tuple[np.ndarray, np.ndarray]]
 def kept_splits(
     cv: Any, y: np.ndarray, keep: np.ndarray, *, classifier: bool, groups: Any = None
 ) -> Splits:
-    """Folds of the points that count; explicit splits name points as they were given."""
+    """Folds of the samples with positive weight; explicit splits number samples as given to fit."""
     split = check_cv(cv, y[keep], classifier=classifier)
     explicit = cv is not None and not isinstance(cv, Integral) and not hasattr(cv, "split")
     if groups is not None:
@@ -37,7 +37,7 @@ def kept_splits(
 
 
 def _check_groups(groups: Any, n_samples: int, cv: Any, explicit: bool) -> np.ndarray:
-    """One group per sample, and folds that heed them: others would split groups silently."""
+    """Check that there is one group per sample and that the folds respect groups."""
     groups = column_or_1d(groups)
     if len(groups) != n_samples:
         raise ValueError(

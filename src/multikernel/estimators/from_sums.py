@@ -222,7 +222,7 @@ class SumLearner:
         this._store(problem.grams, solution, np.arange(problem.grams.n))
         expansions = [learned.expansion for learned in stream.learned]
         this._expansion = SeparateExpansions(expansions) if separate else expansions[0]
-        # Every sample counts and none is kept.
+        # All samples take part, and none is stored.
         t = solution.machine.coef.shape[1]
         this.support_, this.dual_coef_ = np.zeros(0, dtype=np.intp), np.zeros((0, t))
         this._set_left_out(None, problem.target, np.zeros(0))

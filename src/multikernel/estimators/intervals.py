@@ -30,7 +30,7 @@ METHODS = ("auto", "jackknife+", "cv+", "split")
 #: Up to this many samples the n x n matrix of the jackknife is kept in memory.
 MAX_JACKKNIFE_SAMPLES = 4000
 N_FOLDS = 10
-#: Training samples whose values stand for what a new sample lacks, in standard deviations.
+#: Number of training samples whose values replace missing views in standard deviations.
 N_DONORS = 30
 #: Kernel values at new samples that are held at once.
 BLOCK_ENTRIES = 4_000_000
@@ -62,7 +62,7 @@ class TrainingSample:
         return {**self.state(), "found": {}}
 
     def state(self) -> dict[str, Any]:
-        """What is stored: no kernel values, which would make a model of a megabyte a large one."""
+        """The attributes to store, without kernel values, which would make files far larger."""
         X = None if self.has_kernel_values else self.X
         return {"X": X, "Y": self.Y, "sample_weight": self.sample_weight, "keep": self.keep}
 
@@ -252,8 +252,8 @@ class IntervalMixin:
     def _has_jackknife(self, sample: TrainingSample) -> bool:
         """Whether functions without each sample have a closed form that fits in memory."""
         this: Any = self
-        # Centred functions sum to zero over the sample: without an intercept the others would give
-        # the target of every left-out sample away.
+        # Centred functions sum to zero over the sample: without an intercept, their values at the
+        # other samples would reveal the target of the left-out one.
         honest = this.fit_intercept or not this.center
         return bool(self._one_kernel_ridge and honest and sample.n <= MAX_JACKKNIFE_SAMPLES)
 

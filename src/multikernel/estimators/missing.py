@@ -26,7 +26,7 @@ MAX_NAMED = 5
 
 
 class MissingMixin(FrameMixin):
-    """Mixin: the parameter ``missing``, and how present each kernel and view was in fit."""
+    """Mixin: the parameter ``missing``, and which kernels and views training samples had."""
 
     kernels: Any
     bank_: Any

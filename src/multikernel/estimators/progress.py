@@ -1,4 +1,4 @@
-"""What a person sees of a long fit: one line that says where it is."""
+"""The progress line of a long fit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class ProgressLine:
         self.iterations = 0
         self.state = ""
         if verbose:
-            # Here, for those who ask for it: it takes 20 ms and 2 MB.
+            # Imported only if progress is shown: it takes 20 ms and 2 MB.
             from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
             self.progress = Progress(
@@ -47,7 +47,7 @@ class ProgressLine:
         self._show(self.state)
 
     def start_pass(self, what: str, n_rows: int | None) -> Callable[[int], None]:
-        """Show a pass over rows; call what it gives with the number of rows that were read."""
+        """Show a pass over rows; the returned function takes the number of rows just read."""
         done = 0
 
         def advance(rows: int) -> None:

@@ -52,7 +52,7 @@ UNLABELLED = -1
 
 @dataclass(frozen=True)
 class Sample:
-    """The kernels on all points, scaled to trace c, and which points have a label."""
+    """The kernels on all samples, scaled to trace c, and which samples have a label."""
 
     stack: np.ndarray
     labelled: np.ndarray
@@ -494,7 +494,7 @@ class SpectralKernelClassifier(ClassifierCommon):
     # -- what stays -------------------------------------------------------------------------------
 
     def _values_on_sample(self, sample: Sample, found: list[MarginSolution]) -> np.ndarray:
-        """The machines, without intercepts, at all points of the fit."""
+        """Values of the functions, without intercepts, at all samples of the fit."""
         if sample.spectrum is not None:
             columns = [
                 sample.spectrum.values_at(g, sample.labelled, one.machine.s)
@@ -557,7 +557,7 @@ class SpectralKernelClassifier(ClassifierCommon):
 
 
 def plain(values: np.ndarray) -> Any:
-    """The one row of a binary problem on its own, the rows of several as they are."""
+    """A single row (of a binary problem) as a vector; several rows unchanged."""
     if len(values) > 1:
         return values
     return values[0] if values.ndim > 1 else float(values[0])
@@ -570,7 +570,7 @@ def aligned(hull: Hull, d: np.ndarray, y: np.ndarray) -> float:
 
 
 def known_labels(y: np.ndarray, name: str) -> np.ndarray:
-    """Indices of the points whose label is known: -1 marks the others."""
+    """Indices of the samples whose label is known: -1 marks the others."""
     if y.dtype.kind not in "iuf":
         return np.arange(len(y))
     known = np.flatnonzero(y != UNLABELLED)

@@ -1,4 +1,4 @@
-"""What estimators for samples without labels share: kernels are centred and agree on weights."""
+"""Base class of the estimators for samples without labels: centred kernels, consensus weights."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ class Weights:
 
     @property
     def mean(self) -> np.ndarray:
-        """Over machines, shape (p,)."""
+        """Mean weights over classes or outputs, shape (p,)."""
         return self.values.mean(axis=0)
 
     @property
@@ -88,7 +88,7 @@ class Weights:
 
     @property
     def machine_views(self) -> dict[str, np.ndarray]:
-        """The share of every view for each machine, shape (t,); other kernels by their names."""
+        """The share of every view for each class or output, (t,); other kernels by name."""
         sizes = np.abs(self.values)
         total = sizes.sum(axis=1, keepdims=True)
         shares = np.divide(sizes, total, out=np.zeros_like(sizes), where=total > 0)
@@ -108,7 +108,7 @@ class Weights:
                 + (" that is not fitted." if hasattr(estimator, "fit") and names is None else ".")
             )
         if hasattr(estimator, "terms_"):
-            # A vote has a coefficient for each (kernel, point); their sizes add up by kernel.
+            # A vote has a coefficient for each (kernel, sample); their sizes add up by kernel.
             terms = estimator.terms_
             sizes = np.bincount(terms["kernel"], np.abs(terms["coef"]), minlength=len(names))
             return cls(list(names), sizes[None, :], [], "sum of absolute coefficients")

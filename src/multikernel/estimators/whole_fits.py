@@ -1,4 +1,4 @@
-"""An interrupted fit leaves no model: parts of two models would answer as neither."""
+"""An interrupted fit leaves no model, rather than a mixture of two models."""
 
 from __future__ import annotations
 

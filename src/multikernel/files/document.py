@@ -41,7 +41,7 @@ SPARSE = {
     name: getattr(sp, name) for name in ("csr_matrix", "csc_matrix", "csr_array", "csc_array")
 }
 
-#: Attributes that tell what the kernels *are*; what they know of the data lies in the expansion.
+#: Attributes that define the kernels; data that they use are in the expansion.
 FORMULAS = ("kernels", "bank_", "grams_")
 
 

@@ -20,8 +20,8 @@ from .._small import SMALL_SAMPLES
 
 Array = NDArray[Any]
 
-#: Numbers at the beginning of a row that are called for while the rows before it are read: the
-#: processor sees a stream coming only after its first lines.
+#: Numbers at the beginning of a row that are prefetched while the rows before it are read: the
+#: processor recognises a stream only after its first cache lines.
 AHEAD = 128
 
 _compiled = njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
@@ -143,7 +143,7 @@ def _row_sums(row: Array, stop: int, omega: Array, y: Array) -> tuple[float, flo
 def _four_row_sums(
     panel: Array, top: int, first: int, omega: Array, y: Array, row_sums: Array
 ) -> tuple[float, float]:
-    """What four rows bring left of column ``first + top``, in one sweep: four streams of memory."""
+    """Sums of four rows left of column ``first + top`` in one sweep: four streams of memory."""
     a, b, c, d = panel[top], panel[top + 1], panel[top + 2], panel[top + 3]
     i = first + top
     wa, wb, wc, wd = omega[i], omega[i + 1], omega[i + 2], omega[i + 3]
@@ -159,7 +159,7 @@ def _four_row_sums(
             np.float64(d[j]),
         )
         w = omega[j]
-        # What lies left of the diagonal also belongs to the columns' sums.
+        # Entries left of the diagonal also count for the sums of their columns.
         row_sums[j] += (wa * va + wb * vb) + (wc * vc + wd * vd)
         ta += w * va
         tb += w * vb
@@ -299,7 +299,7 @@ def statistics_and_four_panels(
         parts[3, 1] += 2.0 * dot_d
     for k, panel in enumerate((a, b, c, d)):
         for r in range(height):
-            # What the sweep left: the two or three entries at the diagonal, all of an odd last row.
+            # Not covered by the sweep: two or three entries at the diagonal, and an odd last row.
             i = first + r
             row = panel[r]
             start = i - r % 2 if r < height - height % 2 else 0

@@ -39,7 +39,7 @@ ONE_PASS_LIMIT = {np.dtype(np.float64): 1e2, np.dtype(np.float32): 1.5e2}
 #: Eigenvalues of a kernel matrix are known to this many roundings of its Frobenius norm. An entry
 #: that is a sum of products in single precision is off by several roundings.
 EIGENVALUE_ROUNDINGS = 16.0
-#: Entries of a normalised row that all are this close to 1 make a look at the other rows worth it.
+#: If the entries of one normalised row are all this close to 1, the other rows are checked, too.
 NEARLY_ONE = 1e-3
 
 

@@ -1,4 +1,4 @@
-"""Kernels that somebody has computed already: matrices, and samples named by their row number."""
+"""Precomputed kernels: given matrices, and samples identified by their row number."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Numbers behind the pictures, read off a fitted model and a sample.
 
-Every finding says on how many points it was computed.
+Every finding says how many samples it was computed on.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from ..estimators.weights import Weights
 from .sample import draw_rows, n_rows, one_kernel, prepared_grams
 
-#: Points for the alignments of kernels with each other, for spectra and for scatter plots.
+#: Samples for the alignments of kernels with each other, for spectra and for scatter plots.
 ALIGNMENT_POINTS, SPECTRUM_POINTS, SCATTER_POINTS = 2000, 1000, 1000
 #: Kernels whose alignments are shown; where a bank has more, those with the largest weights.
 MOST_KERNELS = 60
@@ -96,7 +96,7 @@ def find_alignments(
 
 
 def cluster(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """An order that puts like kernels side by side, and the number of each one's cluster."""
+    """An order that puts similar kernels side by side, and the cluster of each kernel."""
     from scipy.cluster.hierarchy import fcluster, leaves_list, linkage
     from scipy.spatial.distance import squareform
 
@@ -162,7 +162,7 @@ def find_spectra(estimator: Any, X: Any) -> Spectra:
 
 
 def has_combination(estimator: Any) -> bool:
-    """Whether the model is a machine on one combined kernel; votes and ensembles are not."""
+    """Whether the model predicts with one combined kernel, unlike votes and ensembles."""
     return not hasattr(estimator, "terms_") and not hasattr(estimator, "weights_gap_")
 
 

@@ -1,4 +1,4 @@
-"""The first sentences of the page: what was learned, and whether other samples change it."""
+"""The first sentences of the page: what was learned, and whether refits agree."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .sample import n_rows
 from .sections import ReportedModel, percent
 from .validation import in_common
 
-#: Single weights are told if refits have this part of the weight in common.
+#: Single weights are reported if refits have at least this share of the weight in common.
 STABLE = 0.8
-#: Kernels of a group that are named.
+#: How many kernels of a group are named.
 NAMED = 3
 
 
@@ -33,7 +33,7 @@ def lead(model: ReportedModel) -> str:
     else:
         text += f"{used:,} of them {'are' if used > 1 else 'is'} in use; {_largest(model)}"
     views = weights.views
-    if len(views) > 1:
+    if len(views) > 1 and np.ptp(list(views.values())) > 1e-6:
         view, part = next(iter(views.items()))
         text += f"; the view with the largest weight is <strong>{escape(view)}</strong>, with "
         text += percent(part)
@@ -41,7 +41,7 @@ def lead(model: ReportedModel) -> str:
 
 
 def _largest(model: ReportedModel) -> str:
-    """The largest weight if it is stable, else that of the largest group of like kernels."""
+    """The largest weight if it is stable, else that of the largest group of similar kernels."""
     weights = model.weights
     first = int(weights.order[0])
     single = (
@@ -67,6 +67,11 @@ def _largest(model: ReportedModel) -> str:
     if len(members) == 1:
         low, high = refits[:, first].min(), refits[:, first].max()
         return f"{single}, but {unstable}: refits gave it {100 * low:.0f} to {100 * high:.0f} %"
+    if len(members) == len(weights.names):
+        return (
+            f"{unstable}, because the kernels are so similar that it hardly matters how the weight "
+            "is divided among them"
+        )
     members.sort(key=lambda k: -float(weights.shares[k]))
     named = ", ".join(escape(model.labels[k]) for k in members[:NAMED])
     more = f" and {len(members) - NAMED} more" if len(members) > NAMED else ""

@@ -150,7 +150,7 @@ def _section(
     try:
         body = make(model)
     except (ValueError, TypeError, NotImplementedError, np.linalg.LinAlgError) as error:
-        # One section that does not apply to this model must not cost the others.
+        # If a section does not apply to this model, the others are still written.
         body = f'<p class="absent">Not shown: {escape(str(error))}</p>'
     if not body:
         return ""
@@ -216,7 +216,7 @@ def _score_tiles(model: ReportedModel) -> list[tuple[str, str, str]]:
 
 
 def _score(model: ReportedModel) -> float:
-    """On the points that came with a target."""
+    """The score on the samples with a target."""
     known = np.flatnonzero(~unlabelled(model.estimator, model.y))
     if len(known) == n_rows(model.X):
         return float(model.estimator.score(model.X, model.y))

@@ -1,4 +1,4 @@
-"""How present each view was in training, and what its absence costs."""
+"""How many training samples have each view, and the scores of samples without it."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import accuracy_score, r2_score
 
+from ..estimators.assessment import scoring_name
 from ..kernels.observed import Observed
 from .held_out import HeldOut
 from .sample import take
 
 
 def presence_table(estimator: Any, X: Any, y: Any, held_out: HeldOut | None) -> str:
-    """A table of views: who has them, and the score of samples with and without; "" without gaps.
+    """A table of the views: how many samples have each, and the scores with and without it.
 
-    The scores are those of held-out predictions, or of ``estimator.score`` where there are none.
+    The scores are those of held-out predictions, or of ``estimator.score`` where there are none. The
+    table is empty if no view was missing in training.
     """
     presence = getattr(estimator, "presence_", None)
     if presence is None or y is None or np.all(presence == 1):
@@ -40,18 +42,18 @@ def presence_table(estimator: Any, X: Any, y: Any, held_out: HeldOut | None) -> 
             cells.append(_score(estimator, X, y, those, held_out))
         numbers = "".join(f'<td class="num">{cell}</td>' for cell in cells)
         rows.append(f'<tr><th scope="row">{escape(view)}</th>{numbers}</tr>')
+    score = scoring_name(None, hasattr(estimator, "classes_"))
     heads = [
         "samples that have it",
         *(["predicted by the others"] if completion else []),
-        "score with it",
-        "score without",
+        f"{score} with it",
+        f"{score} without",
     ]
     head = "".join(f'<th scope="col" class="num">{name}</th>' for name in heads)
-    what = "accuracy" if hasattr(estimator, "classes_") else "R²"
     whose = "predictions for the training samples" if held_out is None else "held-out predictions"
     return (
         "<h3>Missing views</h3><p>The share of training samples that have each view, and the "
-        f"{what} of {whose} for samples that have it and for samples that lack it.</p>"
+        f"{score} of {whose} for samples that have it and for samples that lack it.</p>"
         '<div class="scroll"><table class="views"><thead><tr><th scope="col">view</th>'
         f"{head}</tr></thead><tbody>{''.join(rows)}</tbody></table></div>"
     )

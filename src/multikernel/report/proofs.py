@@ -12,7 +12,7 @@ from .findings import find_certificate
 from .sample import n_rows
 from .sections import ReportedModel, figure
 
-#: Beyond this many samples the certificate is left to those who ask for it.
+#: With more samples the report leaves the certificate out, because it takes long.
 CERTIFICATE_POINTS = 10_000
 
 
@@ -31,7 +31,7 @@ def certificate_section(model: ReportedModel) -> str:
         "<details><summary>The full certificate: every bound, its assumptions and its "
         f"costs</summary><pre>{escape(str(found))}</pre></details>"
     )
-    if found.vacuous:  # charts of bounds above one are charts of nothing
+    if found.vacuous:  # bounds above one say nothing: no chart
         return "".join([*parts, whole])
     parts += [
         f"<p>The alignment with the target is {a.value:.3f} on the sample, and in [{a.low:.3f}, "

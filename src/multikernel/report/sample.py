@@ -1,6 +1,6 @@
 """The kernels of a model, or of a bank, on some rows of a sample.
 
-What needs an n x n matrix is computed on at most so many points, drawn with a fixed seed.
+Computations with n x n matrices use a limited number of samples, drawn with a fixed seed.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from ..grams.protocol import Grams
 
 
 def draw_rows(n: int, most: int) -> np.ndarray:
-    """At most so many of n rows, in order, the same ones each time."""
+    """At most this many of n rows, in order, drawn with a fixed seed."""
     if n <= most:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
@@ -112,7 +112,7 @@ def one_kernel(grams: Grams, k: int) -> np.ndarray:
 
 
 def unlabelled(estimator: Any, y: Any) -> np.ndarray:
-    """Mask of the points that came without a label: -1 where no class is called so."""
+    """Mask of the unlabelled samples: those with label -1, unless -1 is a class."""
     y = np.asarray(y)
     if not hasattr(estimator, "transduction_") or y.dtype.kind not in "iuf":
         return np.zeros(len(y), dtype=bool)

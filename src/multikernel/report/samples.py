@@ -158,7 +158,9 @@ def split_shares(
 
 def _largest(shares: dict[str, np.ndarray], j: int) -> list[tuple[str, float]]:
     order = sorted(shares, key=lambda name: -abs(float(shares[name][j])))
-    order = [name for name in order if shares[name][j] != 0] or order[:1]
+    # Shares of an absent view are rounding errors.
+    tiny = 1e-9 * sum(abs(float(share[j])) for share in shares.values())
+    order = [name for name in order if abs(shares[name][j]) > tiny] or order[:1]
     bars = [(name, float(shares[name][j])) for name in order[:MAX_BARS]]
     rest = order[MAX_BARS:]
     if rest:
@@ -217,8 +219,9 @@ def columns_section(model: ReportedModel) -> str:
     rest = order[MAX_COLUMNS:]
     more = ""
     if len(rest):
-        share = percent(float(importance[rest].sum()))
-        more = f'<p class="note">{len(rest):,} other columns together account for {share}.</p>'
+        share = float(importance[rest].sum())
+        said = f"together account for {percent(share)}" if share else "have no influence"
+        more = f'<p class="note">{len(rest):,} other columns {said}.</p>'
     return (
         "<p>How much the predictions change with each column: the mean squared derivative of the "
         "model with respect to it, over the training samples, times the variance of the column, so "

@@ -1,4 +1,4 @@
-"""The sections of the page about what was learned: weights, kernels, points."""
+"""The sections of the page about what was learned: weights, kernels, samples."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ReportedModel:
 
 
 def sampled(n_points: int, n_all: int) -> str:
-    """That a picture shows part of the points, if it does."""
+    """A sentence on how many samples a picture shows, if these are not all."""
     if n_points == n_all:
         return ""
     return f" Computed on {n_points:,} of the {n_all:,} samples, chosen at random."
@@ -216,7 +216,7 @@ def _view_table(weights: Weights) -> str:
 
 
 def _machines(model: ReportedModel) -> str:
-    """Where every class has weights of its own."""
+    """Weights of every class or output, if they differ."""
     weights = model.weights
     shown = weights.order[:20]
     names = [model.labels[int(k)] for k in shown]

@@ -190,7 +190,7 @@ class Chart:
         self.add(f'<path class="err {cls}"{series(key)} d="{path}"/>')
 
     def level(self, y: float, text: str) -> None:
-        """A line across that means something."""
+        """A horizontal reference line."""
         left, _, right, _ = self.box
         at = self.y(y)
         self.add(f'<line class="level" x1="{left}" x2="{right}" y1="{at:.1f}" y2="{at:.1f}"/>')
@@ -223,7 +223,7 @@ def heatmap(
     beside: tuple[str, np.ndarray] | None = None,
     wide_cells: bool = False,
 ) -> str:
-    """Cells as strong as their values.
+    """A heat map: the opacity of a cell shows its value.
 
     Parameters
     ----------
@@ -260,7 +260,7 @@ def heatmap(
         parts.append(f'<text class="tick mid" {place}>{escape(beside[0])}</text>')
     for j in range(m):
         x = left + j * cell + (before[j] if numbered else 0) + cell / 2
-        if not numbered or cell >= 12 or j % 5 == 0:
+        if not numbered or cell >= (12 if m < 10 else 19) or j % 5 == 0:
             head = str(j + 1) if numbered else short(columns[j], max(2, int(cell / 6)))
             parts.append(
                 f'<text class="tick mid" x="{x:.1f}" y="{top - 7:.1f}">{escape(head)}</text>'
@@ -422,6 +422,6 @@ def legend(entries: Sequence[tuple[str, str, str, str]], hint: str = "") -> str:
 
 
 def finite(values: Any) -> np.ndarray:
-    """The finite ones of some numbers."""
+    """The finite numbers among those given."""
     values = np.asarray(values, dtype=np.float64).ravel()
     return values[np.isfinite(values)]

@@ -1,4 +1,4 @@
-"""The sections of the page about how far to trust it: search, folds, leaderboard, gap."""
+"""The sections about reliability: search, stability, leaderboard, convergence."""
 
 from __future__ import annotations
 
@@ -130,12 +130,16 @@ def stability_section(model: ReportedModel) -> str:
     caption += sampled(len(found.rows), found.n_all)
     always = int(np.count_nonzero(np.all(values > 0, axis=0)))
     ever = int(np.count_nonzero(np.any(values > 0, axis=0)))
+    kernels = f"{always} kernel{'s' if always != 1 else ''}"
+    if always == values.shape[1] > 1:
+        steady = f"All {kernels} got weight every time"
+    else:
+        steady = f"{kernels} got weight every time, {ever} at least once"
     return (
         f"<p>The model was fitted {n_folds} more times, each time without a fifth of the samples. "
         "The weights of two such fits have, on average, "
-        f"<strong>{percent(float(overlap))}</strong> in common. {always} "
-        f"kernel{'s' if always != 1 else ''} got weight every time, {ever} at least "
-        f"once.</p>{figure(picture, caption)}"
+        f"<strong>{percent(float(overlap))}</strong> in common. {steady}.</p>"
+        f"{figure(picture, caption)}"
     )
 
 

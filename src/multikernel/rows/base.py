@@ -19,7 +19,7 @@ from .chunk import Chunk, Place, checksum
 class Piece(ABC):
     """A part of the rows that can be read on its own, and sent to another process."""
 
-    #: what errors call it
+    #: its name in error messages
     label: str
     #: what its rows are counted in, and the number of its first row there
     file: str

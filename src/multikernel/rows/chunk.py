@@ -1,4 +1,4 @@
-"""A chunk of rows, and the checks that each one passes before anybody computes with it."""
+"""A chunk of rows, and the checks of its values."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def check_numbers(X: Any, place: Place, columns: Sequence[str], allow_missing: b
     if not isinstance(values, np.ndarray) or values.dtype.kind != "f":
         return
     with np.errstate(all="ignore"):
-        if np.isfinite(values.sum()):  # one fast pass; rows that overflow are looked at below
+        if np.isfinite(values.sum()):  # one fast pass; sums that overflow are examined below
             return
     bad = ~np.isfinite(values)
     if allow_missing:

@@ -25,13 +25,13 @@ GRAPH_BYTES = 8 * 2**20
 CONNECT_WAIT = "10s"
 #: Seconds to wait for a first worker.
 WORKER_WAIT = 30.0
-#: Seconds between looks at what the workers report.
+#: Seconds between checks of what the workers report.
 LOOK = 0.05
 
 
 @dataclass(frozen=True)
 class Leaf:
-    """Everything of a task but the rows and the functions."""
+    """The arguments of a task except the rows and the functions."""
 
     label: str
     file: str
@@ -165,7 +165,7 @@ def reduce_on_cluster(
 
 def submit(client: Any, root: Any) -> Any:
     with warnings.catch_warnings():
-        # Rows in the memory of the client travel in the graph: that is what was asked for.
+        # Rows in the memory of the client are sent with the graph, as intended.
         warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
         return client.compute(root)
 
@@ -268,7 +268,7 @@ def client_retries(error: Any) -> int:
 
 
 class Watch:
-    """Counts the pieces that workers report, and tells them to the caller of the pass."""
+    """Counts the pieces that workers report, and passes the count to the caller."""
 
     def __init__(self, report: Report | None) -> None:
         self.topic = f"multikernel-{uuid.uuid4().hex}"

@@ -1,4 +1,4 @@
-"""Rows of tables: which columns are read how, found out by a pass where no schema says it."""
+"""Rows of tables: how each column is read, found by a pass if there is no schema."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class NamedPieces:
 
 @dataclass(frozen=True)
 class Wishes:
-    """How the columns of a table shall be read; see :func:`open_rows`."""
+    """How the columns of a table are to be read; see :func:`open_rows`."""
 
     drop: set[str]
     categorical: set[str]
@@ -121,7 +121,7 @@ def _survey(rows: Rows, used: list[str], target: str | None, wishes: Wishes) -> 
         for piece in rows.pieces:
             piece.n_rows = None
         survey = survey_rows(rows, used, levels, target, n_jobs=wishes.n_jobs)
-        # Should there be too many texts in one of these, the first that is no number is to blame.
+        # If one of these has too many texts, the error names the first entry that is no number.
         also = {name: replace(survey.columns[name], numbers=True) for name in mixed}
         survey = replace(survey, columns={**survey.columns, **also})
     _set_texts(rows, {name for name, seen in survey.columns.items() if seen.texts} | wishes.texts)
@@ -181,7 +181,7 @@ def _open_encoded(
 
 
 def _born_as_text(column: Column) -> bool:
-    """Whether entries are texts even where they look like numbers: ``"007"`` is not ``"7"``."""
+    """Whether entries that look like numbers are texts: ``"007"`` is not ``"7"``."""
     return column.kind == "text" or not all(_is_plain_number(level) for level in column.levels)
 
 

@@ -1,4 +1,4 @@
-"""From whatever holds rows to :class:`Rows`."""
+"""Open arrays, tables, files and dask collections as :class:`Rows`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data files of people: read, described and made into what estimators take.
+"""Data files of users: reading, checking and encoding them for estimators.
 
 >>> from multikernel.tables import Frame, TableEncoder
 >>> frame = Frame.of({"size": [1.0, 2.0, 3.0], "colour": ["red", "blue", "red"]})

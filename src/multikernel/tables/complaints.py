@@ -1,4 +1,4 @@
-"""Everything that is wrong with the columns of a file, at once, and what to do about it."""
+"""All problems with the columns of a file, and the options that solve them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _CODE = re.compile(r"[A-Za-z]{0,8}[-_ .]?\d+([-_.]\d+)*|[0-9a-fA-F]{8}-[0-9a-fA-
 
 @dataclass(frozen=True)
 class Complaint:
-    """What is wrong, and the words on the command line that put it right."""
+    """A problem with a column, and the command-line options that solve it."""
 
     text: str
     options: tuple[str, ...]
 
 
 class UnusableData(DataError):
-    """All complaints about a file; ``options`` are the words that would make it usable."""
+    """All complaints about a file; ``options`` are command-line options that solve them."""
 
     def __init__(self, complaints: list[Complaint]) -> None:
         self.options = tuple(word for one in complaints for word in one.options)
@@ -45,7 +45,7 @@ def examine(
     impute: str | None = None,
     dates: bool = False,
 ) -> list[Complaint]:
-    """What has to be done before the columns of a frame can be used; nothing, at best."""
+    """The complaints about the columns of a frame; none if all can be used."""
     found = []
     gaps = {}
     for name, values in frame.columns.items():

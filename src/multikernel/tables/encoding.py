@@ -48,7 +48,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """Makes X from a :class:`Frame`, for any rows the way it was made for the training rows.
+    """Encodes a :class:`Frame` as X, for new rows in the same way as for training rows.
 
     Columns of numbers come first, then categories one-hot, then texts. X is an array, a CSR matrix
     for LIBSVM files, or a table where there are texts.
@@ -200,7 +200,7 @@ class TableEncoder:
             raise DataError(
                 "The features are numbered from 0 here, but from 1 in the training data."
             )
-        if frame.first_index > self.first_index:  # feature 0 just does not occur here
+        if frame.first_index > self.first_index:  # feature 0 does not occur in these rows
             X = sp.hstack([sp.csr_matrix((X.shape[0], 1)), X], format="csr")
         if X.shape[1] > width:
             if X[:, width:].nnz:
@@ -229,7 +229,7 @@ def refuse_missing(frame: Frame, names: Iterable[str], advice: str) -> None:
 def _describe(
     name: str, values: np.ndarray, categorical: bool, text: bool, impute: str | None
 ) -> Column:
-    """How a column that nothing is wrong with is read."""
+    """How a column without problems is read."""
     absent = missing(values)
     if text:
         return Column(name, "text", (), "" if impute else None)

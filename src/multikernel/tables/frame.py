@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-#: Characters that no text holds and that terminals obey; tabs and line ends are none of them.
+#: Control characters other than tabs and line ends; terminals would obey them.
 CONTROL = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f]")
 
 

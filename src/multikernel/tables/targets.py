@@ -1,4 +1,4 @@
-"""What is to be predicted, and of which kind it is."""
+"""The target column, and whether it is for classification or regression."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class TargetFacts:
         return not self.text and self.finite and all(v == round(v) for v in self.levels)
 
     def decide(self, task: str) -> tuple[str, str]:
-        """The kind of problem and why; an error where the target is no good for it."""
+        """The kind of problem and the reason; an error if the target does not suit it."""
         distinct, name = len(self.levels), self.name
         if task == "auto":
             few = distinct <= 2 or (distinct <= MOST_CLASSES and distinct <= self.n_rows / 10)

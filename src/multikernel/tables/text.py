@@ -21,9 +21,9 @@ from .numbers import MISSING, as_numbers
 
 OPENERS: dict[str, Callable[..., IO[Any]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
-#: So much of a file is read again to say why it is not text.
+#: How much of a file is read again to find out why it is not text.
 MAX_BYTES_TO_EXPLAIN = 2**22
-#: Longer lines are no lines: 100,000 columns of 20 characters take two million.
+#: Longer lines are an error: 100,000 columns of 20 characters take two million.
 MAX_LINE = 2**27
 #: A file that is read at once leaves this share of the memory free; looked at every so many rows.
 MIN_FREE_SHARE, ROWS_BETWEEN_CHECKS = 0.05, 20_000

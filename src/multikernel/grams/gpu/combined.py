@@ -18,7 +18,7 @@ from .cholesky import factor_in_place, solve_with_factor
 from .device import host
 from .tall_factor import DeviceFactor, DeviceLowRankInverse
 
-#: Products after which the matrix is kept on the device, if it fits: more are to be expected.
+#: After this many products the matrix is kept on the device, if it fits: more will follow.
 PRODUCTS_BEFORE_KEEPING = 2
 #: From this many samples on, learners leave the matrix on the GPU.
 MIN_DEVICE_SAMPLES = 4096

@@ -108,7 +108,7 @@ def learn(
             )
             return finish(found, own, report, hold_out)
     except Stopped as stopped:
-        # Whoever interrupts does not wait for what only probabilities need.
+        # After an interrupt, nothing is computed that only probabilities need.
         raise Interrupted(finish(stopped.found, grams, None, None)) from None
 
 
