@@ -17,8 +17,8 @@ from .sample import take
 def presence_table(estimator: Any, X: Any, y: Any, held_out: HeldOut | None) -> str:
     """A table of the views: how many samples have each, and the scores with and without it.
 
-    The scores are those of held-out predictions, or of ``estimator.score`` where there are none. The
-    table is empty if no view was missing in training.
+    The scores are those of held-out predictions, or of ``estimator.score`` where there are none.
+    The table is empty if no view was missing in training.
     """
     presence = getattr(estimator, "presence_", None)
     if presence is None or y is None or np.all(presence == 1):
