@@ -315,5 +315,5 @@ def test_an_open_bank_says_so():
     ],
 )
 def test_bad_input(arguments, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((TypeError, ValueError), match=message):
         mk.learned_scales(**{"X": X, "y": y, **arguments})
