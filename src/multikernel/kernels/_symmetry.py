@@ -1,4 +1,4 @@
-"""One look at every entry of a matrix: is it symmetric, how large is it, is all of it finite?"""
+"""Compiled check of a matrix: its asymmetry, its largest entry, and whether it is finite."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._mirror import SQUARE, transpose_square
 TILE = 32
 
 
-# Without NaN maxima are vector instructions; whether there was one is asked of the bits.
+# Maxima that ignore NaN become vector instructions; NaN and infinity are found in the bits.
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})
 def asymmetry(
     K: np.ndarray, bits: np.ndarray, exponent: np.unsignedinteger[Any]

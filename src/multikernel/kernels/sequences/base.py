@@ -1,4 +1,4 @@
-"""What kernels on sequences share: which column, which symbols, and what is too short."""
+"""The base class of kernels on sequences: their column, alphabet and shortest sequence."""
 
 from __future__ import annotations
 
