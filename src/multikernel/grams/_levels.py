@@ -210,7 +210,7 @@ class RateLevels:
     Attributes
     ----------
     group, kind : int
-        Name the distance.
+        Identify the distance.
     levels : tuple of DistanceLevel
         By increasing rates, hence by decreasing ends.
     """

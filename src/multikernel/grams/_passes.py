@@ -119,7 +119,7 @@ def _round_up(n: int, multiple: int) -> int:
 
 @njit(nogil=True, cache=True)
 def _tile_number(i_tile: int, j_tile: int, n_tiles: int) -> int:
-    """Tiles on and above the diagonal, counted row by row."""
+    """Number of a tile among those on and above the diagonal, counted row by row."""
     return i_tile * n_tiles - i_tile * (i_tile - 1) // 2 + j_tile - i_tile
 
 
@@ -582,7 +582,7 @@ def _add_strip(own: float, values: Array, total: Array) -> None:
 def _write_strip(
     y: Array, stride: int, height: int, width: int, i: int, j: int, out: Array
 ) -> None:
-    """The strip with its corner at (i, j), and its mirror image."""
+    """Write the strip with its corner at (i, j), and its mirror image, to `out`."""
     for d in range(height):
         out[i + d, j : j + width] = y[d * stride : d * stride + width]
     for c in range(width):

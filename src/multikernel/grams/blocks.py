@@ -61,7 +61,7 @@ class RawStatistics:
     totals : tuple of arrays or None
         Sums from which an implementation derives products that were not asked for.
     combined : array of shape (n, n) or None
-        The raw combination that was asked for, if this pass could add it up.
+        The requested raw combination, if this pass could add it up.
     """
 
     row_sums: np.ndarray

@@ -487,7 +487,7 @@ class DenseCross(RawCross):
         self.matrices = None
 
     def slim(self, diagonals: bool) -> RawCross:
-        """Of each given matrix only the columns of the anchors, numbered anew.
+        """The same kernels, with only the anchors' columns of each given matrix, renumbered.
 
         Diagonals at new points are in the whole matrices only.
         """

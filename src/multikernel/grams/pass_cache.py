@@ -73,9 +73,9 @@ class BankSplit(NamedTuple):
     others, members : arrays of indices
         Kernels of the bank; `members` are the exponentials.
     exponentials : PassCache
-        Of the members, with levels.
+        The cache of the members, with levels.
     reordered : PassCache
-        Of all kernels, the others first.
+        The cache of all kernels, the others first.
     """
 
     others: NDArray[np.int64]

@@ -250,7 +250,7 @@ def view_of(name: str) -> str:
 
 @contextmanager
 def naming_view(name: str) -> Iterator[None]:
-    """Say which view an unknown column was asked for, if the kernel of this name has one."""
+    """Name the view in the error for an unknown column, if the kernel of this name has one."""
     try:
         yield
     except UnknownColumn as error:

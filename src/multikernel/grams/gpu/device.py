@@ -24,7 +24,7 @@ PANEL_BUDGET_SHARE = 1 / 32
 
 
 class DeviceError(RuntimeError, ValueError):
-    """The device that was asked for cannot be used; the message says why, and what can be."""
+    """The requested device cannot be used; the message says why, and which devices can be."""
 
 
 @dataclass(frozen=True)

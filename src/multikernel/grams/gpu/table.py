@@ -35,7 +35,7 @@ class DistanceFunction(NamedTuple):
     Attributes
     ----------
     statistic, group : int
-        Name the distance.
+        Identify the distance.
     values : tensor
     rate, end : float
         Of the table; of a series ``2 / D``, and no end.

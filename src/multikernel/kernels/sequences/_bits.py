@@ -163,7 +163,7 @@ def _runs(m, n_words, degree, total, running):
 
 @njit(cache=True, nogil=True)
 def degree_sums(x, across, counts, degree, shifts, factors, same, masked, out):
-    """Weighted degree kernel of all pairs, the lower triangle where one sample meets itself.
+    """Weighted degree kernel of all pairs; the lower triangle if both samples are the same.
 
     A pair's value is ``sum_s factors[s] sum_{d <= degree} (degree - d + 1) |m_d|``, the inner sum
     taken as the running total of running totals of |m_d|.

@@ -1,4 +1,4 @@
-"""Compiled loops of rational kernels: all paths of the composed machine over a pair, summed.
+"""Compiled loops of rational kernels: sums over all paths of the composed transducer.
 
 ``A[i, j, s]`` is the sum over paths that have read i symbols of x and j of z and stand in state s,
 in the real semiring (+, *), or as logarithms in the log semiring (logaddexp, +).

@@ -118,7 +118,7 @@ class SequenceKernel(Kernel):
         return values
 
     def _pairs(self, x: Coded, z: Coded, code: dict[str, int]) -> np.ndarray:
-        """The Gram matrix, float64; ``z is x`` where one sample meets itself.
+        """The Gram matrix, float64; ``z is x`` if both samples are the same.
 
         ``code`` maps the known symbols to their codes.
         """

@@ -33,7 +33,7 @@ class EditSimilarity(SequenceKernel):
         Positive.
     distance : {"levenshtein", "damerau"}, default="levenshtein"
     costs : (int, int), default=(1, 1)
-        Of an insertion or deletion, and of a substitution; whole numbers. Only for
+        Costs of an insertion or deletion, and of a substitution; whole numbers. Only for
         ``"levenshtein"``.
     relative : bool, default=True
         Divide d by the length of the longer sequence.

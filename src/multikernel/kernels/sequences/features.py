@@ -21,7 +21,7 @@ from .encoding import Coded
 DENSE_SHARE = 0.06
 #: Rows of the dense product at a time: a panel of the result stays in the cache.
 DENSE_ROWS = 128
-#: Occurrences per holder up to which the former are listed.
+#: Occurrences are listed instead of holders if there are at most this many per holder.
 REPEATED = 1.5
 #: With more possible patterns than this, sums are kept only for those that occur.
 MANY_NUMBERS = 2**20
@@ -91,7 +91,7 @@ def pattern_ids(
 
 
 def _symbol(codes: np.ndarray, distance: int) -> np.ndarray:
-    """The symbol so many places on; -1 past the end."""
+    """The symbol at this distance from each position; -1 past the end."""
     out = np.full(len(codes), -1, dtype=np.int64)
     out[: max(len(codes) - distance, 0)] = codes[distance:]
     return out
