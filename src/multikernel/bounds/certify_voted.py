@@ -142,7 +142,7 @@ class Vote:
         self, name: str, theorem: Any, factor: float, delta: float, unmet: tuple[str, ...]
     ) -> Bound:
         """A theorem over the grid of margins; ``factor`` is that of the margin error."""
-        # A vote without functions has margin 0 everywhere, so no margin gives a bound.
+        # A vote without functions has margin 0 everywhere: its bound is vacuous on any grid.
         largest = float(np.abs(self.margins).max()) / (self.total * self.c) or 1.0
         top = math.ceil(2.0 * math.log2(largest)) + 1
         steps = np.arange(top - 20, top + 1)

@@ -24,7 +24,7 @@ from .normalise import check_how, inverse_root, scales
 from .protocol import Expansion, Grams, Summary, center_targets, require_sizes, target_norm
 from .shared import Encoder, Group
 
-#: A sample whose row is shorter than this part of the mean length is at the centre.
+#: A centred row shorter than this part of the norm of the mean row is zero up to rounding.
 CENTRE_ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 

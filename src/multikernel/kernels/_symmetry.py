@@ -21,7 +21,7 @@ def asymmetry(
     """``max |K_ij - K_ji|``, ``max |K_ij|``, and whether all entries are finite.
 
     bits : the same memory as unsigned integers
-    exponent : the bits that are all set in what is infinite or not a number
+    exponent : mask of the exponent bits, which are all set in infinities and NaN
 
     The maxima mean nothing unless all entries are finite.
     """

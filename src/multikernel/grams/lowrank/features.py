@@ -24,7 +24,7 @@ from .parts import ColumnsPart, FeaturePart, FourierPart, LandmarkPart, SinglePa
 CANDIDATES_PER_LANDMARK = 20
 #: Landmarks that are proposed at once.
 MAX_BLOCK = 64
-#: Most features, in all, of kernels whose features are exact.
+#: Largest number of exact features: columns of linear kernels, or counts of n-grams.
 MAX_EXACT_FEATURES = 8192
 #: Variances of kernels in feature space are at least this part of their mean diagonal.
 SMALLEST_VARIANCE = 1e-10
