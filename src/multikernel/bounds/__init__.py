@@ -252,7 +252,7 @@ __all__ = [
 
 
 def _representable(function: Any) -> Any:
-    """The same function, with an error that says so where its numbers leave floating point.
+    """The same function, which raises an error if its result overflows or is not a number.
 
     Its flags, the parameters that are True or False by default, are checked as well.
     """

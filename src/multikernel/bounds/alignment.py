@@ -1,4 +1,4 @@
-"""How far the sample's alignment is from the true one, and what a high alignment promises.
+"""How far the sample's alignment is from the true one, and the risk that a high one implies.
 
 Cortes, Mohri & Rostamizadeh 2012, sections 4.1 and 4.2; Rostamizadeh 2010, section 2.5. The centred
 alignment of a kernel with the target kernel ``K_Y = y y'`` is ``rho = E[K_c K_Yc] / sqrt(E[K_c^2]
@@ -142,7 +142,7 @@ def alignment_interval(
     *,
     pairs: int = 3,
 ) -> tuple[float, float]:
-    """An interval for rho from what the sample knows: Proposition 11 three times.
+    """An interval for rho from sample quantities alone: Proposition 11 three times.
 
     Numerator and both norms lie within :func:`product_concentration` of the sample's, each except
     with probability ``delta / pairs``. No population moment is needed, unlike in Theorem 12. The
@@ -178,13 +178,13 @@ def alignment_interval(
 def unnormalised_range(R2: float, M: float, *, as_printed: bool = False) -> tuple[float, float]:
     """Lemma 6: ``0 <= E[K_c K_Yc] <= M^2 R^2`` for ``K_c(x, x) <= R^2`` and ``|y| <= M``.
 
-    Printed ``M R^2``: labels ±2 with ``K = y y' / 4`` have 4 against 2.
+    Printed as ``M R^2``, which labels ±2 with ``K = y y' / 4`` violate: 4 against 2.
     """
     R2, M = check_bounded("R2", R2), check_bounded("M", M)
     return 0.0, (M if as_printed else M * M) * R2
 
 
-# -- what alignment promises ----------------------------------------------------------------------
+# -- risk from alignment --------------------------------------------------------------------------
 
 
 class AlignmentPredictor(NamedTuple):
@@ -213,7 +213,7 @@ def alignment_predictor(K: Any, y: Any, probabilities: Any = None) -> AlignmentP
         Not centred; it is centred here.
     y : array of shape (n,)
     probabilities : array of shape (n,) or None
-        Of the points; None for 1/n each.
+        Probabilities of the points; None for 1/n each.
 
     Examples
     --------
@@ -263,9 +263,9 @@ def good_classifier(
 ) -> float:
     """Theorem 13: ``Pr[y h*(x) < 0] <= 1 - rho sqrt(Var y) / Gamma``, labels ±1.
 
-    Printed ``1 - rho/Gamma``, which is the same for balanced labels only: with E y = 0 it takes
-    ``E[y h*] = rho``, in truth ``rho Var y``. (As ``|h*| <= sqrt(Var y) Gamma``, one of the two
-    roots of the variance comes back.)
+    Printed as ``1 - rho/Gamma``, which is the same for balanced labels only: it assumes
+    ``E[y h*] = rho``, while the value is ``rho Var y``. (Since ``|h*| <= sqrt(Var y) Gamma``, only
+    one of the two roots of the variance remains.)
     """
     why = "a largest value over its mean square, so at least 1"
     Gamma = max(check_number("Gamma", Gamma, low=1 - ROUNDING, closed="left", why=why), 1.0)

@@ -95,7 +95,7 @@ def rademacher_block(
     limit = 2.0 * math.log(len(a)) + (1.0 if sharp else 0.0)
     last = min(conjugate(p, "p"), max(2.0, limit))
     best = smallest(square, 1.0, min(last, 2.0))[0]
-    if last > 2:  # apart, because the sharp constant has a kink at 2
+    if last > 2:  # two searches, because the sharp constant has a kink at 2
         best = min(best, smallest(square, 2.0, last)[0])
     return radius * math.sqrt(best)
 
@@ -193,7 +193,7 @@ def generalisation_bound(
     Parameters
     ----------
     risk : float
-        Mean loss on the sample: the ramp loss, say; the hinge loss is not bounded.
+        Mean loss on the sample, for example the ramp loss; the hinge loss is not bounded.
     complexity : float
         Rademacher complexity, expected over samples; or of this sample with ``empirical=True``,
         where the last term is ``3 sqrt(log(2/delta) / (2n))``.
@@ -212,9 +212,9 @@ def generalisation_bound(
 def smallest(
     function: Callable[[float], float], low: float, high: float, points: int = 65
 ) -> tuple[float, float]:
-    """Value and place of the minimum on an interval: a grid, then a search around its best point.
+    """Minimum and minimiser on an interval: a grid, then a search around its best point.
 
-    Any point of the interval gives a valid bound, so that a missed minimum costs nothing but size.
+    Any point of the interval gives a valid bound, so a missed minimum only makes it larger.
     """
     if not high > low:
         return function(low), low

@@ -28,7 +28,7 @@ KINDS = ("global", "local")
 def bound_factor(
     block_norms: Any, p: float, *, kind: str = "global", alpha: float | None = None
 ) -> float:
-    """``nu_p``: what of the bound depends on p, for a function with these block norms.
+    """``nu_p``: the factor of the bound that depends on p, for a function with these block norms.
 
     global (section 5.1.1, used throughout chapter 5)
         ``min_{t >= p} sqrt(t*) ||w||_{2,p} M^(1/t*)``

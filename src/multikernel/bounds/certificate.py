@@ -138,12 +138,12 @@ def certificate(
 
 
 class Fitted:
-    """What the bounds need to know of an estimator, read from it and its training sample."""
+    """The quantities that the bounds need, read from an estimator and its training sample."""
 
     def __init__(self, estimator: Any, grams: Grams, Y: np.ndarray | None, sample: Any) -> None:
         self.estimator = estimator
         self.prepared = grams.corrected(estimator.center, estimator.normalize)
-        self.prepared.diagonals()  # its one pass over the sample, which those below then share
+        self.prepared.diagonals()  # one pass over the sample, which the statistics below share
         self.raw = self.prepared.corrected(False, None)
         self.n, self.p = grams.n, grams.p
         self.Y = Y
@@ -169,7 +169,7 @@ class Fitted:
         return np.broadcast_to(np.asarray(self.estimator.intercept_, dtype=float), (t,)).copy()
 
     def _read(self, sample: Any) -> None:
-        """Parts of the machines in the prepared and in the given kernels; their values."""
+        """Compute the norms ``||w_k||``, the values, and the intercepts in the given kernels."""
         roots = np.sqrt(not_negative(self.prepared.diagonals()))
         sizes = roots @ np.abs(self.coef)  # no ||w_k|| can be larger, (p, t)
         largest = np.square(sizes).max(axis=1)
@@ -206,12 +206,15 @@ class Fitted:
         )
 
     def _check_sample(self, sample: Any, largest: float) -> None:
-        """Predictions from the coefficients; ``largest`` is what they could be without signs."""
+        """Raise an error unless the coefficients reproduce the predictions on the sample.
+
+        ``largest`` bounds the sum of the absolute terms of a prediction, for the rounding error.
+        """
         some = np.unique(np.linspace(0, self.n - 1, min(self.n, 50)).astype(int))
         expansion = self.estimator._expansion
         predicted = expansion.values(expansion.encode(sample[some])) + self.intercept
         size = np.abs(self.values).max() + np.abs(self.values - self.intercept).max() + 1e-300
-        # Where coefficients cancel, what is left may be rounding.
+        # Where coefficients cancel, the difference may be rounding.
         dtype = np.dtype(getattr(self.estimator, "dtype", None) or sample.dtype)
         noise = 64 * float(np.finfo(dtype).eps) * largest
         if np.abs(predicted - self.values[some]).max() > 1e-3 * size + noise:
@@ -222,7 +225,7 @@ class Fitted:
                 "that was given to fit, in the same order."
             )
 
-    # -- machines ---------------------------------------------------------------------------------
+    # -- predictors -------------------------------------------------------------------------------
 
     @property
     def names(self) -> list[str]:
@@ -282,12 +285,12 @@ class Fitted:
 
     @property
     def has_intercept(self) -> bool:
-        """Whether some sample could have given the machine an intercept, or an offset."""
+        """Whether the estimator's parameters allow an intercept or an offset."""
         return hasattr(self.estimator, "offset_") or bool(self.estimator.fit_intercept)
 
     @property
     def shifted(self) -> bool:
-        """The same for the function in the kernels as given: centring adds a constant to it."""
+        """`has_intercept` for the function in the kernels as given; centring adds a constant."""
         return self.has_intercept or (bool(self.estimator.center) and self.given is not None)
 
     @property
@@ -301,10 +304,14 @@ class Fitted:
         return taken_on_trust(self.estimator, self.raw, trusted)
 
     def _check_definite(self) -> None:
-        """Every kernel spans the classes, also one without weight: all are looked at."""
+        """Raise an error unless all kernels, also those without a weight, are semidefinite.
+
+        All of them span the classes of functions.
+        """
         doubtful = np.flatnonzero(~self.raw.known_psd).tolist()
         if len(doubtful) * float(self.n) ** 3 > DRAW_BUDGET:
-            return  # dearer than all the rest; random signs would still show a coarse case
+            # The check would cost more than all bounds; random signs still reveal coarse cases.
+            return
         for k in doubtful:
             alone = self.raw.combine(np.eye(self.p)[k])
             lowest, largest, _ = alone.lowest_eigenvalue()

@@ -30,7 +30,7 @@ from .sample import (
 )
 from .voted import local_voted_risk, voted_risk
 
-#: Of Theorem 2; fixed beforehand.
+#: The constant K of Theorem 2; fixed beforehand.
 LOCAL_K = 2.0
 UNPROVEN_STEP = "a complete proof; the proof of Theorem 2 omits a step, on hulls of loss functions"
 
@@ -101,7 +101,7 @@ def certify_vote(estimator: Any, X: Any, y: Any, delta: float) -> Certificate:
 
 
 class Sizes:
-    """How large the functions of each kernel get, and the expected complexity of its family."""
+    """The largest value of each kernel's functions, and the expected complexity of its family."""
 
     def __init__(self, sizes: np.ndarray, complexities: np.ndarray) -> None:
         self.sizes = sizes
@@ -121,13 +121,13 @@ def kernel_sizes(grams: Grams) -> tuple[Sizes, tuple[str, ...]]:
         unmet += ("|K(x, x')| <= c for all x, x'; c is the largest value on the sample",)
     elif np.any(np.ptp(diagonals, axis=1) > 1e-9 * sizes):
         unmet += ("K(x, x) <= c for all x; c is the largest value on the sample",)
-    # Nothing better than sup |h| is known of a kernel that is not positive semidefinite.
+    # For a kernel that is not positive semidefinite no bound better than sup |h| is known.
     complexities = np.where(known, sizes / math.sqrt(grams.n), sizes)
     return Sizes(sizes, complexities), unmet
 
 
 class Vote:
-    """One machine in the convex hull."""
+    """One predictor in the convex hull."""
 
     def __init__(self, margins: np.ndarray, alpha: np.ndarray, b: float, sizes: Sizes) -> None:
         self.margins = margins
@@ -142,7 +142,7 @@ class Vote:
         self, name: str, theorem: Any, factor: float, delta: float, unmet: tuple[str, ...]
     ) -> Bound:
         """A theorem over the grid of margins; ``factor`` is that of the margin error."""
-        # A vote of no functions has the margin 0 everywhere; any grid says nothing about it.
+        # A vote without functions has margin 0 everywhere: its bound is vacuous on any grid.
         largest = float(np.abs(self.margins).max()) / (self.total * self.c) or 1.0
         top = math.ceil(2.0 * math.log2(largest)) + 1
         steps = np.arange(top - 20, top + 1)

@@ -32,12 +32,12 @@ CLASSES = ((1.0, "L1 weights"), (4.0 / 3.0, "L2 weights"), (2.0, "sum of kernels
 #: The part of delta that is set aside for the error of the Monte-Carlo complexities.
 FOR_DRAWS = 0.1
 
-# -- what the bounds are about --------------------------------------------------------------------
+# -- losses with a margin -------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Task:
-    """One machine on its sample: a loss with values in [0, 1] for every margin.
+    """One predictor on its sample: a loss with values in [0, 1] for every margin.
 
     Attributes
     ----------
@@ -50,12 +50,12 @@ class Task:
     loss : callable
         From a margin to the losses (n,); its slope in the decision is at most 1/margin.
     limit : float
-        The largest margin at which the bound still is one on what the statement says; infinite if
-        all do, so that the best may be taken.
+        The largest margin at which the bound implies the statement; infinite if it does at every
+        margin.
     scale_free : bool
         Whether only the ratio of margin and radius matters (no outputs to be met).
     axis : str
-        What the margin m means, for a picture.
+        The meaning of the margin m, for plots.
     levels, tail : arrays
         For the table: margins or tolerances, and the part of the sample beyond them.
     tail_name : str
@@ -148,16 +148,16 @@ class FunctionClasses:
     Attributes
     ----------
     kernels : str
-        What the table calls them.
+        The name of these kernels in the table.
     block_norms : array of shape (p, t)
-        ``||w_k||`` of each machine.
+        ``||w_k||`` of each predictor.
     intercepts : array of shape (t,)
     kappa : float
         The constant kernel is kappa^2; 0 when no machine can have an intercept.
     complexities : list of (float, Estimate)
         Bound from the traces, and Monte-Carlo value, of the unit ball of each class.
     share : float
-        Of delta, for the choice of kappa.
+        The share of delta for the choice of kappa.
     unmet : tuple of str
     """
 
@@ -184,15 +184,15 @@ class FunctionClasses:
     ) -> FunctionClasses:
         """The classes, with a constant kernel if functions may be ``shifted`` by an intercept.
 
-        Whether they may is a matter of the estimator's parameters: an intercept that comes out as
-        zero is one of the sample's choices.
+        This depends on the estimator's parameters, not on the fitted value: an intercept of zero
+        is also a choice made from the sample.
         """
         n = grams.n
         diagonals = not_negative(grams.diagonals())
         forms = signed_forms(grams, signs)
         kappa, share = 0.0, 1.0
         if shifted:
-            # A power of two near the kernels' own size; the choice is paid for.
+            # A power of two near the size of the kernels, chosen with its own share of delta.
             i = round(math.log2(math.sqrt(max(diagonals.mean(axis=1).max(), 1e-300))))
             kappa, share = 2.0**i, grid_share(i)
             diagonals = np.vstack([diagonals, np.full(n, kappa**2)])
@@ -211,14 +211,14 @@ class FunctionClasses:
         return cls(n, kernels, block_norms, intercepts, kappa, complexities, share, unmet)
 
     def radius(self, j: int, p: float) -> float:
-        """D of machine j."""
+        """D of predictor j."""
         parts = self.block_norms[:, j]
         if self.kappa > 0:
             parts = np.append(parts, self.intercepts[j] / self.kappa)
         return block_norm(parts, p)
 
     def bounds(self, task: Task, j: int, delta: float, unmet: tuple[str, ...]) -> list[Bound]:
-        """Machine j in each of the classes, over a grid of margins."""
+        """The bounds of predictor j in each of the classes, over a grid of margins."""
         found = []
         each = delta / len(CLASSES)
         for (p, name), (from_traces, drawn) in zip(CLASSES, self.complexities, strict=True):
@@ -261,7 +261,7 @@ class FunctionClasses:
             i = int(np.argmin(values))
         else:
             i = int(np.searchsorted(margins, task.limit * (1 + 1e-12), side="right")) - 1
-        if i < 0:  # a limit of zero: no margin is small enough
+        if i < 0:  # with a limit of zero no margin is small enough
             margin, risk, complex_term, share = 0.0, task.error, math.inf, shares[0]
         else:
             margin, risk, complex_term, share = margins[i], risks[i], complex_terms[i], shares[i]

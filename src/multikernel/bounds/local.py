@@ -33,7 +33,7 @@ from .rademacher import conjugate, norm
 
 
 class LocalBound(NamedTuple):
-    """A local complexity bound: its value, the exponent t it is reached at, and where it stands."""
+    """A local complexity bound: its value, the exponent t that attains it, and its source."""
 
     value: float
     t: float

@@ -39,7 +39,7 @@ class Estimate:
     value : float
         Mean over the draws; the expectation itself when ``exact``.
     standard_error : float
-        Of the mean, 0 when ``exact``.
+        Standard error of the mean, 0 when ``exact``.
     n_draws : int
     scale : float
         ``sqrt(sum_i c_i^2) / n``: the mean is sub-Gaussian with deviation ``scale /
@@ -69,7 +69,7 @@ class Estimate:
         return self.lower(half), self.upper(half)
 
     def scaled(self, factor: float) -> Estimate:
-        """The same for a class multiplied by ``factor``."""
+        """The estimate for a class multiplied by ``factor``."""
         factor = check_nonnegative("factor", factor, "the size of a class")
         return Estimate(
             factor * self.value,

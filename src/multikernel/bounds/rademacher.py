@@ -123,7 +123,7 @@ class Forms:
 
 
 class GramForms:
-    """The same of a bank on a sample, through its passes."""
+    """Diagonals and quadratic forms of a bank on a sample, through passes over its kernels."""
 
     def __init__(self, grams: Grams) -> None:
         self.grams = grams
@@ -216,7 +216,7 @@ def rademacher_l1_uniform(p: int, m: int, R2: float, *, sharp: bool = False) -> 
 
 
 def rademacher_l1_traces(traces: Any, m: int, *, as_printed: bool = False) -> float:
-    """Its form with the largest trace: ``sqrt(eta_0 e ceil(log p) ||u||_inf) / m``.
+    """Theorem 2.6 with the largest trace: ``sqrt(eta_0 e ceil(log p) ||u||_inf) / m``.
 
     Printed with m inside the root, which is too large by ``sqrt(m)``.
     """

@@ -1,8 +1,8 @@
 """Rates of the excess risk of lp-norm multiple kernel learning, without constants.
 
 How the bounds of :mod:`.excess` grow with the number M of kernels, the number n of samples, the
-exponent p and the radius D of the class, for spectra that fall like ``j^(-alpha)``. They are made
-for comparing with each other: what they leave out is a constant. Kloft 2011, section 4.3.1.
+exponent p and the radius D of the class, for spectra that fall like ``j^(-alpha)``. They are meant
+for comparison with each other, since constant factors are left out. Kloft 2011, section 4.3.1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a fitted model can say for itself: a readable object, a table and a picture."""
+"""The certificate of a fitted model, with its bounds as a table and as a plot."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .bound_factor import axes
 
 @dataclass(frozen=True)
 class Bound:
-    """One bound on one machine.
+    """One bound on the risk of one predictor.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Bound:
     delta : float
         Share of delta allotted to this class at this margin.
     trivial : float
-        What is known without a bound: 1 for probabilities, the variance for squared errors.
+        The trivial bound: 1 for probabilities, the variance for squared errors.
     unmet : tuple of str
         Assumptions of the theorem that do not hold here.
     """
@@ -56,7 +56,7 @@ class Bound:
 
     @property
     def vacuous(self) -> bool:
-        """Whether the bound adds nothing to what is known without it."""
+        """Whether the bound is no better than the trivial one."""
         return not self.value < self.trivial
 
     @property
@@ -81,7 +81,7 @@ class Alignment:
 
 @dataclass(frozen=True)
 class MachineCertificate:
-    """One machine: a binary classifier, one class against the rest, or one output.
+    """The bounds of one predictor: a binary classifier, one class against the rest, or one output.
 
     Attributes
     ----------
@@ -91,15 +91,15 @@ class MachineCertificate:
     error : float
         The same quantity on the training sample.
     axis : str
-        What the margins of the bounds mean.
+        The meaning of the margins in the bounds.
     levels : array
         Margins (or tolerances) in units of the decision function, and ...
     tail : array
         ... the part of the sample beyond each, as ``tail_name`` says.
     tail_name : str
     block_norms : array of shape (n_kernels,)
-        ``||w_k||``, each kernel's part of the machine, in the kernels as they were prepared; what
-        :func:`suggest_p` asks for. An upper bound on it for a vote.
+        ``||w_k||``, each kernel's part of the predictor, in the kernels as they were prepared; an
+        input of :func:`suggest_p`. An upper bound on it for a vote.
     bounds : tuple of Bound
     """
 
@@ -133,7 +133,7 @@ class Certificate:
     duality_gap : float
         Relative gap of the optimisation, as proven by the fit.
     alignments : tuple of Alignment
-        One, or one per machine when each has kernel weights of its own; empty without targets.
+        One, or one per predictor when each has kernel weights of its own; empty without targets.
     machines : tuple of MachineCertificate
     paid : tuple of str
         The cost of choosing margins and classes after seeing the data.
@@ -201,7 +201,7 @@ class Certificate:
     def with_unmet(self, note: str) -> Certificate:
         """The same certificate with one more unmet assumption about the kernels.
 
-        Nothing changes where the certificate itself knows that the kernels came from the sample.
+        Nothing changes if the certificate already lists that the kernels came from the sample.
         """
 
         def more(unmet: tuple[str, ...]) -> tuple[str, ...]:
@@ -233,7 +233,7 @@ class Certificate:
         return out
 
     def plot(self, ax: Any = None, *, machine: int = 0) -> Any:
-        """Bounds against the margin for one machine, with the empirical margin error below them.
+        """Plot the bounds against the margin for one predictor, above the empirical margin error.
 
         Parameters
         ----------
@@ -271,7 +271,7 @@ class Certificate:
         ax.set_xscale("log")
         ax.set_xlabel(shown.axis)
         ax.set_ylabel("bound")
-        # Small margins make every bound huge; what matters happens below a few units.
+        # Small margins make every bound huge; only values up to a few units are of interest.
         curves = [bound for bound in shown.bounds if len(bound.margins)]
         top = max(2.0, 1.5 * min(float(bound.values.min()) for bound in curves))
         ax.set_ylim(0.0, top)

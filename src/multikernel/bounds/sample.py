@@ -59,7 +59,7 @@ def training_grams(estimator: Any, checked: Any) -> Grams:
 
 
 def encode_targets(estimator: Any, y: Any, n: int) -> np.ndarray | None:
-    """Targets as the machines see them, (n, t); None for a machine without targets."""
+    """Targets in the form that predictors are trained with, (n, t); None without targets."""
     if hasattr(estimator, "offset_"):
         return None
     if y is None:
@@ -88,7 +88,7 @@ def encode_targets(estimator: Any, y: Any, n: int) -> np.ndarray | None:
 
 
 def machine_names(estimator: Any, t: int) -> list[str]:
-    """What the machines decide."""
+    """The name of each predictor: a class, an output, or both classes of a binary problem."""
     classes = getattr(estimator, "classes_", None)
     if classes is not None and len(classes) == 2:
         return [f"class {classes[1]} against {classes[0]}"]
@@ -100,7 +100,7 @@ def machine_names(estimator: Any, t: int) -> list[str]:
 
 
 def unmet_by_choice(estimator: Any) -> tuple[str, ...]:
-    """What fails when the kernels themselves come from the sample."""
+    """The assumptions that fail when the kernels themselves were chosen from the sample."""
     if estimator.kernels is None:
         return (
             f"{FIXED_KERNELS}; kernels=None takes widths and column scales from the sample (name "
@@ -127,7 +127,7 @@ def unmet_by_choice(estimator: Any) -> tuple[str, ...]:
 
 
 def learned_kernels(estimator: Any) -> bool:
-    """Whether kernels of the bank took something from the training sample, as n-grams do."""
+    """Whether kernels of the bank were learned from the training sample, as n-grams are."""
     if estimator._is_precomputed:
         return False
     given, used = as_bank(estimator.kernels).entries, estimator.bank_.entries
@@ -157,7 +157,7 @@ def has_constant_diagonal(kernel: Kernel) -> bool:
 
 
 def taken_on_trust(estimator: Any, grams: Grams, constant: list[str]) -> tuple[str, ...]:
-    """Assumptions that no look at the sample can check; ``constant`` diagonals among them."""
+    """Assumptions that the sample cannot confirm; ``constant`` diagonals among them."""
     notes = ["samples are drawn independently from one distribution"]
     doubtful = [grams.names[k] for k in np.flatnonzero(~grams.known_psd).tolist()]
     if doubtful:

@@ -57,7 +57,7 @@ def ridge_stability(
         The ridge of the system, divided by m.
     smallest_eigenvalue : float, default=0.0
         Of the kernel matrices of both samples, a lower bound. (The printed proof takes it from the
-        wrong Gram matrix; an argument through the sample without the point gives the same formula.)
+        wrong Gram matrix; a proof with the sample without the point gives the same formula.)
     """
     m = check_count("m", m)
     low = check_nonnegative("smallest_eigenvalue", smallest_eigenvalue, "a kernel matrix is PSD")
@@ -102,7 +102,7 @@ def stability_bound(
 
 
 class LearnedStability(NamedTuple):
-    """Terms of the stability of ridge regression with L2-learned kernels; see the function."""
+    """Terms of the stability of ridge regression with L2-learned kernels."""
 
     prediction_fixed: float
     prediction_kernel: float
@@ -277,7 +277,7 @@ def alignf_change(
 
 
 def alignf_change_bound(M: Any, M_new: Any, a: Any, a_new: Any, v_new: Any) -> float:
-    """Its consequence ``||dv|| <= ||da - dM v'|| / lambda_min(M)``."""
+    """A consequence of Proposition 21: ``||dv|| <= ||da - dM v'|| / lambda_min(M)``."""
     M_new, a_new, v_new = _alignf_solution(M_new, a_new, v_new, "_new")
     p = len(a_new)
     a = check_vector("a", a, "one entry per kernel as in a_new", length=p)
@@ -308,7 +308,7 @@ def _alignf_solution(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Checked M, a and the minimiser v of ``v'Mv - 2 v'a`` over ``v >= 0``.
 
-    Another v has no place in Proposition 21: its right side may then be negative.
+    For any other v Proposition 21 does not hold: its right side may be negative.
     """
     a = check_vector(f"a{suffix}", a, "one entry per kernel", length=p)
     M = _moments(f"M{suffix}", M, len(a))

@@ -115,7 +115,7 @@ def power_kernels(K: Any, degree: int, trace: float) -> list[np.ndarray]:
         8.0 * degree * K.size, f"power_kernels: {degree} matrices", "Ask for a lower degree."
     )
     for _ in range(degree):
-        power = power @ (K / size)  # scaled first, or powers would overflow
+        power = power @ (K / size)  # scaled first, so that powers do not overflow
         powers.append(power * (c / np.trace(power)))
     return powers
 

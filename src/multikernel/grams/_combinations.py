@@ -33,11 +33,11 @@ def reduced_combination(
     ----------
     family : KernelFamily
     facts : DistanceFacts
-        Of the distances of the family's points.
+        Facts on the distances between the family's points.
     w : array of shape (p,)
     shape : TableShape or None
         With a shape, tables are float64 and any number of exponentials becomes one; without, tables
-        have the type of the family, and few exponentials, which cost less by themselves, stay.
+        have the type of the family, and a few exponentials stay as they are, which costs less.
     """
     dtype = family.dtype if shape is None else np.dtype(np.float64)
     min_kernels = MIN_TABLE_KERNELS[dtype] if shape is None else 1
@@ -48,7 +48,7 @@ def reduced_combination(
     for key, members in family.exponentials(used).items():
         if len(members) < min_kernels:
             continue
-        # Kernels less one need a table that resolves the distances of the sample.
+        # Kernels evaluated as exp(-t) - 1 need a table that resolves the distances of the sample.
         mean = facts.mean(*key) if shifted[members].any() else 0.0
         near[key] = mean if mean > 0 else np.inf
         if 0 < octaves(rates[members], near[key]) <= MAX_TABLE_OCTAVES:

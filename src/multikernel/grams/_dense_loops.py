@@ -1,7 +1,7 @@
-"""Compiled passes over given symmetric matrices, which read one half of each and nothing twice.
+"""Compiled passes over given symmetric matrices, which read each lower triangle once.
 
-A panel holds rows ``first, first + 1, ...`` of a matrix from column 0 to beyond the diagonal. What
-lies above the diagonal is never read: the matrices were checked to be symmetric.
+A panel holds rows ``first, first + 1, ...`` of a matrix from column 0 to beyond the diagonal.
+Entries above the diagonal are never read: the matrices were checked to be symmetric.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _compiled = njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"}
 
 @intrinsic
 def prefetch(typingctx: Any, row: Any, at: Any) -> Any:
-    """Ask for the line of memory that holds ``row[at]``, and do not wait for it."""
+    """Prefetch the cache line that holds ``row[at]``, without waiting for it."""
     signature = types.void(row, types.intp)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -74,7 +74,7 @@ def add_panel(panel: Array, first: int, weight: float, out: Array) -> None:
 def add_four_panels(
     a: Array, b: Array, c: Array, d: Array, first: int, weights: Array, out: Array
 ) -> None:
-    """The same for four matrices and two rows at once: less traffic with ``out``, more streams.
+    """`add_panel` for four matrices and two rows at once: less traffic with ``out``, more streams.
 
     The first of two rows is added up to one column beyond the diagonal.
     """
@@ -111,8 +111,8 @@ def centred_half(
 ) -> None:
     """``sqrt(omega_i omega_j) (K_ij - r_i - r_j + g)``, from column 0 to the panel's last row.
 
-    Entries before the panel's square on the diagonal stand for two, and are multiplied by the root
-    of that: sums of products over the results of all panels are those over the whole matrix.
+    Entries left of the panel's diagonal square are multiplied by the root of 2, since each stands
+    for itself and its mirror image: sums of products over all panels are those over the matrix.
     """
     two = np.sqrt(2.0)
     for i in range(panel.shape[0]):
@@ -330,7 +330,7 @@ def support_dots(matrix: Array, rows: Array, v: Array, out: Array) -> None:
     """``out_a = matrix[rows_a] . v`` for rising rows and a v that is zero at all other points.
 
     An entry left of the diagonal serves its row and, by symmetry, its column, so that one half of
-    the rows is read; eight of them at once, for one stream leaves memory waiting.
+    each row is read. Eight rows are read at once, since one stream does not saturate memory.
     """
     if not len(rows):
         return

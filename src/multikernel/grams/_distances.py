@@ -56,10 +56,10 @@ class DistanceFacts:
 
 
 def is_wide(family: KernelFamily, facts: DistanceFacts | None = None) -> NDArray[np.bool_]:
-    """Which exponential kernels are nearer to 1 than to 0 at the mean distance of two points.
+    """Mask of exponential kernels that are nearer to 1 than to 0 at the mean distance.
 
-    These are the kernels that gain from being `shifted` before they are centred. `facts` that are
-    at hand save computing mean distances again.
+    These are the kernels that gain from being `shifted` before they are centred. Mean
+    distances are taken from `facts` if these are given.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def distance_bound(columns: Array, kind: int) -> float:
             found.append(float((squares.max(axis=1) + radius[some]).max()))
     if not np.all(np.isfinite(found)):
         return float("inf")
-    # Rounding may have made these smaller, or the distances of a pass larger.
+    # A margin for rounding, in these numbers and in the distances that passes compute.
     return max(found) * (1.0 + 64.0 * float(np.finfo(columns.dtype).eps) * Z.shape[1] ** 0.5)
 
 

@@ -1,7 +1,7 @@
 """The description of a family of kernels: scalar functions of pairwise statistics of one sample.
 
 A description holds the points and the parameters of the kernels and computes nothing beyond
-sizes. What passes derive from it is held by :class:`multikernel.grams.pass_cache.PassCache`.
+sizes. :class:`multikernel.grams.pass_cache.PassCache` holds everything that passes derive from it.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class KernelFamily:
         )
 
     def exponentials(self, kernels: Iterable[int]) -> dict[tuple[int, int], NDArray[np.int64]]:
-        """Those of the given kernels that are exponentials, by group and kind of distance."""
+        """The exponentials among the given kernels, by group and kind of distance."""
         alike: dict[tuple[int, int], list[int]] = {}
         group, kind = self.group.tolist(), self.kind.tolist()
         for k in kernels:

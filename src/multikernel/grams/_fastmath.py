@@ -18,10 +18,10 @@ of the type.  Two details carry the accuracy:
   reduction ``f = d * high - n + d * low`` uses fused multiply-adds, so that the error does not
   grow with ``gamma * d``;
 - ``f * r(f)`` has full *relative* accuracy, and for small arguments (n = 0) it is the result of
-  ``expm1`` unchanged: a kernel as wide as one likes keeps all its digits.
+  ``expm1`` unchanged: a kernel of any width keeps all its digits.
 
 The rounding to ``n`` is the addition of 1.5 * 2**23 (2**52), which leaves ``n`` in the low bits
-of the sum; shifted left, they are what must be added to the exponent field.
+of the sum; shifted left, they are added to the exponent field.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ def split_rate(gamma: float, dtype: np.dtype[Any]) -> tuple[float, float, float]
     if dtype == np.dtype(np.float32):
         low = float(dtype.type(rate - high))
     else:
-        # gamma * LOG2_E was rounded: recover what was lost from exact products of halves, plus
+        # gamma * LOG2_E was rounded: recover the error from exact products of halves, plus
         # the part of log2(e) that LOG2_E lacks.
         low = _product_error(gamma, LOG2_E, high) + gamma * 2.0355273740931033e-17
         if not math.isfinite(low):
@@ -204,7 +204,7 @@ def _exp_decay_overload(d: Any, high: Any, low: Any, limit: Any) -> Any:
         f = fma(d, low, fma(d, high, -n))
         q = fma(f, _r(f), one)
         e = _as_float(integer(_as_bits(q) + integer(_as_bits(t) << shift)))
-        # Past the limit all of the above is noise, but the selection is free of branches.
+        # Past the limit the results above are meaningless; selecting 0 there needs no branch.
         return e if d <= limit else zero
 
     return implementation

@@ -1,4 +1,4 @@
-"""Which Chebyshev polynomials of a distance stand for which exponentials of it.
+"""Chebyshev polynomials of a distance that replace exponentials of it, by intervals.
 
 With ``x = 1 - 2 d / D`` for distances d up to D and ``l = gamma D / 2``,
 
@@ -38,7 +38,7 @@ from ._simd import REST
 
 Array = NDArray[Any]
 
-#: Polynomials of the largest level; more are never the quickest way.
+#: Most polynomials of a level; beyond this number other ways are always faster.
 MAX_DEGREES = 512
 #: Rates at which a level may begin.
 MAX_LEVEL_STARTS = 64
@@ -50,7 +50,7 @@ class PassCosts(NamedTuple):
     Attributes
     ----------
     overhead : float
-        Choose levels and prepare their passes, once, not for a pair.
+        Time to choose levels and prepare their passes, once and not per pair.
     dense, dense_degree : float
         A block of all pairs: prepare a pair, and add one degree to one sum.
     scan, near, near_degree, unit_degree : float
@@ -86,10 +86,10 @@ CORE_COSTS = PassCosts(
 
 
 def bessel_coefficients(l: Array, degrees: int) -> Array:
-    """``c_m(l)`` for m below `degrees`, shape (len(l), degrees), each to its last digits.
+    """``c_m(l)`` for m below `degrees`, shape (len(l), degrees), each to full precision.
 
-    Ratios of Bessel functions follow from their recurrence from above, which forgets where it
-    started; that the sum of all is 1 fixes the scale.
+    Ratios of Bessel functions follow from their downward recurrence, which converges from any
+    start; the scale follows from the sum of all coefficients, which is 1.
     """
     l = np.asarray(l, dtype=np.float64)
     start = max(degrees, int(9.0 * np.sqrt(l.max(initial=0.0)))) + 64
@@ -103,7 +103,7 @@ def bessel_coefficients(l: Array, degrees: int) -> Array:
 
 
 def degrees_for(l: Array, error: float) -> NDArray[np.int64]:
-    """How many degrees leave out coefficients that add up to no more than `error`.
+    """The number of degrees beyond which coefficients add up to at most `error`.
 
     A multiple of `REST`; more than `MAX_DEGREES` if these are not enough.
     """
@@ -210,7 +210,7 @@ class RateLevels:
     Attributes
     ----------
     group, kind : int
-        Name the distance.
+        Identify the distance.
     levels : tuple of DistanceLevel
         By increasing rates, hence by decreasing ends.
     """
@@ -300,7 +300,7 @@ def _starts(counts: NDArray[np.int64], dense: NDArray[np.bool_]) -> NDArray[np.i
 
 
 class Setting(NamedTuple):
-    """What the choice of levels depends on, besides the rates.
+    """The numbers besides the rates on which the choice of levels depends.
 
     Attributes
     ----------
@@ -368,7 +368,7 @@ def choose_levels(
     setting = Setting(
         bound=bound,
         cutoff=float(np.log(family.n / eps)),
-        # Over a row, no more than what the rounding of its entries adds up to.
+        # Over a row, at most the sum of the rounding errors of its entries.
         error=0.5 * eps / family.n**0.5,
         sample=facts.sample(group, kind),
         costs=costs,

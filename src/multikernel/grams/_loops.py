@@ -83,7 +83,7 @@ __all__ = [
 
 Array = NDArray[Any]
 
-#: Products with more vectors than this cost less by kernels than by polynomials.
+#: For more vectors than this, evaluating kernels costs less than sums of polynomials.
 MAX_MOMENT_VECTORS = 2
 #: Statistics of a whole tile are held at once up to this size, else those of a strip.
 _MAX_TILE_STATISTICS_BYTES = 1 << 19
@@ -153,7 +153,7 @@ def statistics(
     n_threads : int or None
         None uses every available core.
     combined : array of shape (p,) or None
-        Weights of which `combine` would be asked; with them its result comes along.
+        Kernel weights; with them the result of `combine` is computed in the same pass.
 
     Returns
     -------
@@ -714,7 +714,7 @@ def _split_statistics(
 
 
 def _pack_new(family: KernelFamily, Z_new: Array) -> Array:
-    """New points as the loops read them."""
+    """New points packed into tiles, as the loops read them."""
     return pack_points(np.asarray(Z_new, dtype=family.dtype), family.tile)
 
 

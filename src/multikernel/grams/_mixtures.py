@@ -5,18 +5,18 @@ is a smooth function of a single number, however many kernels there are. It is t
 polynomials on intervals and costs a few multiplications per entry instead of p exponentials.
 
 With ``x = 1 + d / d_0``, ``d_0 <= 1 / max gamma``, every octave ``[2**e, 2**(e + 1))`` of x is
-cut into ``2**BITS`` equal intervals: which one x is in stands in the leading bits of the number,
-where in it in the others. An interval is at most a ``2**-BITS`` part of x long, and Chebyshev
+cut into ``2**BITS`` equal intervals: the leading bits of x number the interval, and the other bits
+are the position in it. An interval is at most a ``2**-BITS`` part of x long, and Chebyshev
 interpolation of degree D misses ``exp(-gamma d)`` there by at most
 
     2 e / (D + 1)!  (r / 2**(BITS + 2))**(D + 1)  exp(-r),      r = gamma (d + d_0),
 
 which is largest at r = D + 1: 8e-10 for D = 5 and 2e-17 for D = 10. Both are below the rounding of
 their types. The last interval ends where ``exp(-gamma d) < exp(-45)`` for the smallest gamma, and
-what lies beyond is taken for its end. At ``d = 0`` the value is the sum of the weights.
+larger distances get the value at its end. At ``d = 0`` the value is the sum of the weights.
 
-Rounding x moves d by a rounding error of ``d + d_0``: a kernel so wide that it hardly moves over
-the distances of a sample, and is evaluated less one for that reason, needs a d_0 of their size.
+Rounding x moves d by a rounding error of ``d + d_0``: a kernel so wide that it hardly changes over
+the distances of a sample is evaluated as ``exp(-gamma d) - 1`` and needs a d_0 of their size.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def octaves(rates: NDArray[np.float64], near: float = np.inf) -> int:
     if not len(positive):
         return 0
     spread = math.log2(max(positive.max(), 1.0 / near)) - math.log2(positive.min())
-    # A ratio of rates that overflows is more than any table holds.
+    # If the ratio of rates overflows, no table is large enough.
     return (
         math.ceil(spread + math.log2(NEGLIGIBLE_EXPONENT)) + 1 if math.isfinite(spread) else 10**6
     )
@@ -82,7 +82,7 @@ def tabulate(
     near : float
         A distance below which only errors relative to those at this distance count.
     shape : TableShape or None
-        None for that of the compiled loops.
+        None for the shape that the compiled loops use.
 
     Returns
     -------

@@ -174,8 +174,8 @@ def moment_panels(
         totals[m] += sum_ij w_i w_j T_m(x_ij)             (only degrees that row_sums has not)
         paired[m] += sum_ij w_i w_j (Y Y')_ij T_m(x_ij)
 
-    where the last two are left as eight parts, of which the sum is meant. Levels that are not
-    dense have their sums, over pairs of two different points, in ``near_sums[j, m]``,
+    where the last two are left as eight partial sums each, for the caller to add up. Levels that
+    are not dense have their sums, over pairs of two different points, in ``near_sums[j, m]``,
     `near_totals` and `near_paired`. Totals and sums with targets that have no rows are not
     computed.
 

@@ -90,7 +90,7 @@ def moment_sums(
         (n_near_high if totals else 0,),
         (0 if Y is None else n_near_rows,),
     )
-    # Sums of units that were added up serve later units: fresh memory costs more than zeroing.
+    # Buffers of finished units are reused: allocating fresh memory costs more than zeroing.
     finished: list[tuple[Array, ...]] = []
 
     def unit(panels: NDArray[np.int64]) -> tuple[Array, ...]:

@@ -94,7 +94,7 @@ class LoopPlan(NamedTuple):
     degree : array of shape (p,)
         Of a table: where it begins.
     constants : array of shape (p, 3)
-        What ``split_rate`` returns, or gamma and coef0, in the type of the points; of a table,
+        The result of ``split_rate``, or gamma and coef0, in the type of the points; of a table,
         its rate and end.
     shifted : array of shape (p,)
     tables : array of shape (n_numbers,)
@@ -119,13 +119,13 @@ def _round_up(n: int, multiple: int) -> int:
 
 @njit(nogil=True, cache=True)
 def _tile_number(i_tile: int, j_tile: int, n_tiles: int) -> int:
-    """Tiles on and above the diagonal, counted row by row."""
+    """Number of a tile among those on and above the diagonal, counted row by row."""
     return i_tile * n_tiles - i_tile * (i_tile - 1) // 2 + j_tile - i_tile
 
 
 @njit(nogil=True, cache=True)
 def _first_column(row: int, diagonal: bool) -> int:
-    """Where the strip that starts at `row` of a tile begins: on the diagonal, near itself."""
+    """First column of the strip that starts at `row` of a tile; near `row` in a diagonal tile."""
     return row // COLUMNS * COLUMNS if diagonal else 0
 
 
@@ -438,7 +438,7 @@ def _centre_strip(y: Array, width: int, means: Array, grand: float, i: int, j: i
 def _cut_diagonal(
     y: Array, width: int, first: int, n_rows: int, kept: NDArray[np.float64], at: int
 ) -> None:
-    """Move the diagonal of a strip to `kept`; leave what is strictly above it."""
+    """Move the diagonal of a strip to `kept`; leave the entries strictly above it."""
     for d in range(STRIP):
         if d < n_rows:
             kept[at + d] = y[d * width + first + d]
@@ -582,7 +582,7 @@ def _add_strip(own: float, values: Array, total: Array) -> None:
 def _write_strip(
     y: Array, stride: int, height: int, width: int, i: int, j: int, out: Array
 ) -> None:
-    """The strip with its corner at (i, j), and its mirror image."""
+    """Write the strip with its corner at (i, j), and its mirror image, to `out`."""
     for d in range(height):
         out[i + d, j : j + width] = y[d * stride : d * stride + width]
     for c in range(width):
@@ -628,7 +628,7 @@ def combine_panels(
     """Tiles (I, J), J >= I, of the combined matrix, and their mirror images.
 
     They are written to `out`, centred if there are means, and their sums under `weight` added to
-    `row_sums`; what has no rows is not asked for. The distances of the first tiles are read from
+    `row_sums`; arrays without rows are not computed. The distances of the first tiles are read from
     `kept`, a row each. Returns the sum of squares if there are sums.
     """
     square = 0.0
@@ -660,7 +660,7 @@ def combine_panels(
                         is_diagonal, base, block_size,
                     )  # fmt: skip
                 for r in range(top, bottom, STRIP):
-                    # What is kept begins with the first column everywhere.
+                    # Kept distances begin with the first column in every strip.
                     first = _first_column(r, is_diagonal and not known)
                     wide = width - first
                     length = STRIP * wide
@@ -694,7 +694,8 @@ def _sum_strip(
 ) -> float:
     """Add the strip with its corner at (i, j), and its mirror image, to the sums of the rows.
 
-    Returns their sum of squares. On the diagonal, what lies left of it was there already.
+    Returns their sum of squares. In tiles on the diagonal, entries left of it are skipped, since
+    their mirror images count for them.
     """
     square = 0.0
     for d in range(height):

@@ -237,7 +237,7 @@ def _row_products(height: int, width: int, triangle: bool = False) -> Any:
         out[out0 + i * stride + j] += sum_t a[a0 + i * a_stride + t] * b[b0 + j * b_stride + t]
 
     `length` is a positive multiple of the number of lanes, `out` is float64.  Each lane adds up
-    ``length / lanes`` products in the type of the arrays; what leaves the tile is float64.
+    ``length / lanes`` products in the type of the arrays; the results of a tile are float64.
     """
 
     @intrinsic
@@ -552,7 +552,7 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
 
 
 class _Eights:
-    """Instructions on eight consecutive float64, which the compiler cuts as the machine needs."""
+    """Instructions on eight consecutive float64; the compiler splits them into registers."""
 
     def __init__(self, builder: Any) -> None:
         self.builder = builder

@@ -1,11 +1,11 @@
 """The passes of `_loops` for small samples, in NumPy and BLAS: nothing has to be compiled.
 
 Compiling the loops takes some twenty seconds of processor time, once for each installation. A
-sample of a few hundred points is done long before that: its kernel matrices are written out once,
-and every pass is a product with them.
+fit on a few hundred points takes far less than that: its kernel matrices are computed once, and
+every pass is a product with them.
 
-Which of the two serves a sample follows from its size alone (`is_small`), never from whether
-compiled code happens to be at hand: the same data give the same bits on every machine with the same
+The choice depends on the size of the sample alone (`is_small`), never on whether compiled code is
+available: the same data give the same bits on every machine with the same
 libraries. Values of the two agree to rounding.
 """
 
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-#: Kernel values up to which the matrices of a small sample are written out: for a fit of few
-#: passes, and for one of many, which earns the time to compile back sooner.
+#: Kernel values up to which the matrices of a small sample are written out: for fits of few
+#: passes, and for fits of many, for which compiling pays off sooner.
 MAX_VALUES, MAX_VALUES_OF_MANY_PASSES = 1 << 26, 1 << 23
 #: Given kernel values up to which passes over them are left to NumPy.
 MAX_GIVEN_VALUES = 1 << 24
@@ -81,7 +81,7 @@ def evaluate(
 ) -> Iterator[Floats]:
     """The given kernels, one after the other, between two sets of points, (m, n) each.
 
-    A matrix is the caller's to change: the next one of ``out`` (p, m, n), or a new one.
+    The caller may change a matrix: it is the next one of ``out`` (p, m, n), or a new one.
     """
     shifted = family.is_shifted
     known: dict[tuple[int, str], Floats] = {}
@@ -185,7 +185,7 @@ def _squares_by_products(U: Floats, V: Floats) -> Floats:
 
 
 def values_of(family: KernelFamily) -> Floats:
-    """All kernel matrices of a family, (p, n, n): numbers of its precision, as float64."""
+    """All kernel matrices of a family, (p, n, n), rounded to its precision and held as float64."""
     out = np.empty((family.p, family.n, family.n))
     for K in evaluate(family, range(family.p), family.Z, family.Z, out):
         if family.dtype != np.float64:

@@ -59,7 +59,7 @@ class AsymmetricCombined(CombinedGram):
 
 
 def asymmetry_error(what: str) -> ValueError:
-    """The refusal of a pass that reads only one half of every matrix."""
+    """The error of a pass that needs symmetric matrices."""
     return ValueError(
         f"{what} needs symmetric kernels, and these were not required to be symmetric. Build the "
         "grams with symmetric=True; if a matrix is not symmetric, use (K + K.T) / 2."

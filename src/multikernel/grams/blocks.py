@@ -61,7 +61,7 @@ class RawStatistics:
     totals : tuple of arrays or None
         Sums from which an implementation derives products that were not asked for.
     combined : array of shape (n, n) or None
-        The raw combination that was asked for, if this pass could add it up.
+        The requested raw combination, if this pass could add it up.
     """
 
     row_sums: np.ndarray
@@ -216,7 +216,7 @@ class BlockGrams(Grams):
     ) -> tuple[np.ndarray, float] | None:
         """Row sums and sum of squares of a combination under sample weights omega.
 
-        None if its rows are as quick to read.
+        None if reading its rows takes no longer.
         """
         return None
 
@@ -237,7 +237,7 @@ class BlockGrams(Grams):
     def raw_combine_centred(
         self, kernel_weights: np.ndarray, row_mean: np.ndarray, grand_mean: float
     ) -> np.ndarray:
-        """The same matrix K, less ``row_mean_i + row_mean_j - grand_mean``."""
+        """`raw_combine` less ``row_mean_i + row_mean_j - grand_mean``."""
         K = self.raw_combine(kernel_weights)
         recentre(K, 1.0, row_mean, grand_mean)
         return K
@@ -404,7 +404,7 @@ class BlockGrams(Grams):
             size = np.abs(stats.diagonals) @ self._omega() + self.total_weight * np.abs(g)
             eps = 16 * self.value_precisions
             constant = np.abs(self._centred_traces()) <= eps * size
-            # An indefinite kernel may have no trace and yet not be constant: look at its norm.
+            # An indefinite kernel may have trace zero without being constant: check its norm.
             if np.any(constant & ~self.known_psd):
                 norms = np.sqrt(np.maximum(self.centred_products(False), 0.0))
                 constant &= self.known_psd | (norms <= eps * np.sqrt(stats.squares))
@@ -606,7 +606,8 @@ class BlockCombined(MatrixGram):
 
     def scaled(self, factor: float) -> BlockCombined:
         new = BlockCombined(self.grams, factor * self.kernel_weights)
-        new._raw, self._raw = self._raw, None  # it has one owner, which writes into it
+        # An operator may overwrite its matrix, so two of them must not share it.
+        new._raw, self._raw = self._raw, None
         new._raw_factor = factor * self._raw_factor
         return new
 
@@ -670,7 +671,7 @@ class BlockCombined(MatrixGram):
         return out.reshape(np.shape(V))
 
     def _centred(self, out: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """Products with the centred combination from those with the raw one, which change."""
+        """Products with the centred combination; overwrites the given ones with the raw one."""
         total = V.sum(axis=0)
         out -= self.row_mean[:, None] * total
         out -= self.row_mean @ V - self.grand_mean * total
@@ -834,7 +835,7 @@ def _squares(block: np.ndarray) -> np.ndarray:
 
 
 def scale_products(M: np.ndarray, scale: np.ndarray) -> np.ndarray:
-    """``scale_k scale_l M_kl``; scales of tiny kernels have products beyond floating point."""
+    """``scale_k scale_l M_kl``, also where a product of two scales overflows."""
     with np.errstate(over="ignore"):
         both = np.outer(scale, scale)
     return M * both if np.isfinite(both).all() else (M * scale) * scale[:, None]

@@ -36,7 +36,7 @@ class DenseGrams(BlockGrams):
     rows : array of shape (n,)
         Which rows of the matrices (or of ``X``) make up the sample.
     kernels : sequence of p kernels
-        What evaluates new points.
+        The kernels that are evaluated at new samples.
     X : array, sparse matrix or None
         The inputs the kernels are evaluated on; None for matrices without inputs.
     symmetric : bool, default=True
@@ -155,7 +155,7 @@ class DenseGrams(BlockGrams):
     def value_precisions(self) -> np.ndarray:
         if self._precisions is None:
             matrices = self.matrices
-            if matrices is None:  # a few entries tell
+            if matrices is None:  # a few entries decide
                 few = np.arange(min(self.n, 32))
                 matrices = [self._evaluate(k, few, few) for k in range(self.p)]
             self._precisions = np.array([value_precision(K) for K in matrices])
@@ -487,7 +487,7 @@ class DenseCross(RawCross):
         self.matrices = None
 
     def slim(self, diagonals: bool) -> RawCross:
-        """Of each given matrix only the columns of the anchors, numbered anew.
+        """The same kernels, with only the anchors' columns of each given matrix, renumbered.
 
         Diagonals at new points are in the whole matrices only.
         """

@@ -56,8 +56,8 @@ class BuildOptions:
     symmetric : bool
         Whether a matrix that is not symmetric is an error; votes take any matrix.
     few_passes : bool
-        Whether the fit makes few passes over the kernels, as two-stage rules do. Loops that have
-        to be compiled pay later then.
+        Whether the fit makes few passes over the kernels, as two-stage rules do. Compiling
+        loops then pays off for larger samples only.
     device : str
         What follows the colon in the name of the engine, as in ``"torch:cuda"``; may be empty.
     """
@@ -84,7 +84,7 @@ Builder = Callable[[Part, Any, BuildOptions], Grams]
 
 @dataclass
 class Engine:
-    """A name, and what the engine serves; made by :func:`register`.
+    """The builders of an engine and the kernels that it serves; made by :func:`register`.
 
     Attributes
     ----------
@@ -314,7 +314,7 @@ def build(
 
 
 def _refuse_asymmetric(plan: Plan) -> None:
-    """Kernels that were declared to be asymmetric are refused before anything is computed."""
+    """Raise an error for kernels declared asymmetric, before anything is computed."""
     for part in plan.parts:
         # Rank-one parts have positions, and no kernel objects.
         for k, kernel in zip(part.positions, part.kernels, strict=False):
@@ -443,7 +443,7 @@ register_products("torch", _products_on_device)
 
 
 def find_budget(engine: str, budget: Any) -> MemoryBudget:
-    """The memory that grams of an engine may use: of its device, or of the host."""
+    """The memory budget of an engine: that of its device, or of the host."""
     name, _, device = engine.partition(":")
     if name != "torch" or not device:
         return MemoryBudget.of(budget)

@@ -24,7 +24,7 @@ from .normalise import check_how, inverse_root, scales
 from .protocol import Expansion, Grams, Summary, center_targets, require_sizes, target_norm
 from .shared import Encoder, Group
 
-#: A row of columns shorter than this part of their mean is at the centre, up to rounding.
+#: A centred row shorter than this part of the norm of the mean row is zero up to rounding.
 CENTRE_ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 

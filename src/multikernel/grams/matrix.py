@@ -27,7 +27,7 @@ from .protocol import (
 MAX_CHOLESKY_SAMPLES = 12_000
 #: Up to this many samples all eigenvalues are computed where that proof fails.
 MAX_EIGENVALUE_SAMPLES = 1000
-#: Entries of the matrix that a thread reads at least: fewer are read faster than it starts.
+#: Fewest entries of the matrix for a thread: fewer are read in less time than it takes to start.
 MIN_THREAD_ENTRIES = 200_000
 
 
@@ -94,7 +94,7 @@ class MatrixGram(CombinedGram):
         return out
 
     def _in_threads(self, work: Callable[[slice], None], size: int, others: int) -> None:
-        """``work`` of every part of ``range(size)``, of lines of ``others`` entries, in threads."""
+        """Call ``work`` on parts of ``range(size)``, lines of ``others`` entries, in threads."""
         step = max(1, -(-size // self.n_jobs), MIN_THREAD_ENTRIES // max(others, 1))
         parts = [slice(i, min(i + step, size)) for i in range(0, size, step)]
         if len(parts) <= 1 or self.n_jobs <= 1:
@@ -214,7 +214,7 @@ class GivenMatrix(MatrixGram):
 
     @property
     def offers(self) -> frozenset[str]:
-        # No copy of the matrix is promised: it may fill the memory.
+        # Copies of the matrix may not fit, so none is offered.
         return super(MatrixGram, self).offers
 
     def diagonal(self) -> np.ndarray:

@@ -33,7 +33,7 @@ class Correction:
     sphere : array of shape (p, n) or None
         d; None unless the normalisation is spherical.
     noise : array of shape (p,) or None
-        The centred diagonal is not known better than this: below it a point is at the centre.
+        The rounding error of the centred diagonal: a point with less is at the centre.
     """
 
     row_means: np.ndarray | None

@@ -1,4 +1,4 @@
-"""What passes over one family of kernels compute once and read again.
+"""A cache of everything that passes over one family of kernels compute once.
 
 A :class:`~multikernel.grams._families.KernelFamily` is a description. A `PassCache` belongs to one
 family and holds everything derived from it: points packed by tiles, the plan of the loops, facts on
@@ -73,9 +73,9 @@ class BankSplit(NamedTuple):
     others, members : arrays of indices
         Kernels of the bank; `members` are the exponentials.
     exponentials : PassCache
-        Of the members, with levels.
+        The cache of the members, with levels.
     reordered : PassCache
-        Of all kernels, the others first.
+        The cache of all kernels, the others first.
     """
 
     others: NDArray[np.int64]
@@ -179,7 +179,7 @@ class PassCache:
         return min(n_tiles * (n_tiles + 1) // 2, int(room))
 
     def with_shifted(self, shifted: NDArray[np.bool_]) -> PassCache:
-        """A cache of the same kernels, other ones of which are shifted; points are shared."""
+        """A cache of the same kernels, with other ones shifted; points are shared."""
         new = PassCache(replace(self.family, shifted=shifted), self.small)
         new.facts = self.facts
         return new if self.small else self._share_points(new)

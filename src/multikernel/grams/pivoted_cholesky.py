@@ -3,14 +3,15 @@
     K ~ F F',   F of shape (n, k),   K - F F' positive semidefinite with diagonal d
 
 Randomly pivoted Cholesky (Chen, Epperly, Tropp & Webber 2023) draws the next pivot i with
-probability ``d_i / sum(d)`` and eliminates its column from what is left of K. The trace of what is
-left is near that of the best approximation of the same rank, and only k columns are read. The
-accelerated form (Epperly, Tropp & Webber 2024) has the same distribution with products of blocks::
+probability ``d_i / sum(d)`` and eliminates its column from the residual ``K - F F'``. The trace of
+the residual is near that of the best approximation of the same rank, and only k columns are read.
+The accelerated form (Epperly, Tropp & Webber 2024) has the same distribution, with products of
+blocks::
 
     repeat   S  = `block` pivots, drawn independently with the current probabilities d
-             H  = K[S, S] - F[S] F[S]'                          what is left between them
+             H  = K[S, S] - F[S] F[S]'                          the residual between them
              T  = those of S that rejection sampling accepts: in turn, i with probability
-                  (what is left of H_ii now) / (H_ii at the start); each accepted one is eliminated
+                  (residual H_ii now) / (H_ii at the start); each accepted one is eliminated
              F  = [F, (K[:, T] - F F[T]') L^-T],   H[T, T] = L L'
              d -= the squares of the new columns
 
@@ -33,7 +34,7 @@ MIN_ROUNDINGS = 64.0
 
 
 class Factor(Protocol):
-    """The factor F while it grows, in whatever memory it is kept."""
+    """The growing factor F, in host or device memory."""
 
     def rows(self, index: np.ndarray) -> np.ndarray:
         """Rows of F, shape (len(index), k)."""
@@ -85,7 +86,7 @@ class PivotedCholesky:
 
     @property
     def rank(self) -> int:
-        """The number of pivots; less than was asked for if nothing more is left of K."""
+        """The number of pivots; less than requested if the residual vanishes."""
         return len(self.pivots)
 
     @property
@@ -115,12 +116,12 @@ def pivoted_cholesky(
     diagonal : array of shape (n,)
         ``K[i, i]``.
     rank : int
-        Number of pivots; fewer are used if nothing is left of K.
+        Number of pivots; fewer are used if the residual vanishes.
     block : int
         Pivots that are proposed at once. The result depends on it, its distribution does not.
     seed : int or Generator
     tol : float
-        Stop when the trace of what is left is at most this part of the trace of K.
+        Stop when the trace of the residual is at most this part of the trace of K.
     precision : float
         Rounding error of entries of K, relative to their size: pivots within it are not used.
     submatrix : callable, optional
@@ -176,7 +177,7 @@ def pivoted_cholesky(
 def _reject(
     H: np.ndarray, least: np.ndarray, room: int, rng: np.random.Generator
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of the accepted proposals, at most ``room``, and the Cholesky factor of theirs.
+    """Positions of at most ``room`` accepted proposals, and the Cholesky factor of their block.
 
     The first proposal has lost nothing since it was drawn and is always accepted.
     """

@@ -1,4 +1,4 @@
-"""Which kind of implementation serves which kernels.
+"""Assign kernels to kinds of implementations.
 
 * linear kernels on one column are **rank-one**;
 * linear kernels on several columns are **linear**, if X is dense, the columns of all of them are no
@@ -84,7 +84,7 @@ class Part:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Part:
-        """A part from stored fields, also from files that know fewer kinds."""
+        """A part from stored fields, also from files of earlier versions."""
         kind = state["kind"]
         if state["features"] is not None:
             kind = "features"

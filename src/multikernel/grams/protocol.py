@@ -45,7 +45,7 @@ PARTIAL_COLUMNS = 512
 NORM_PANEL_ROWS = 64
 #: A centred norm is computed entry by entry if centring removes all but this part of the square.
 CANCELLATION_LIMIT = 1e-4
-#: A kernel is constant if centring leaves less than this part of its trace: rounding, no more.
+#: A kernel is constant if centring leaves less than this part of its trace (rounding error).
 CONSTANT_TRACE_LIMIT = 16 * float(np.finfo(np.float64).eps)
 
 
@@ -511,7 +511,7 @@ class Grams(ABC):
         check_how(normalize)
         new = shallow_copy(self)
         new.center, new.how = center, normalize
-        new._constant, new._scales = self.degenerate, None  # constant as built is constant
+        new._constant, new._scales = self.degenerate, None  # constants stay constant
         if not (self.center or self.how):
             new._first_traces = weighted_traces(self)
         return new
@@ -735,7 +735,7 @@ def constant_kernels(grams: Grams) -> np.ndarray:
     means = grams.quadratic_forms(omega) / grams.total_weight
     size = np.abs(diagonals) @ omega + np.abs(means)
     constant = np.abs(diagonals @ omega - means) <= CONSTANT_TRACE_LIMIT * size
-    # An indefinite kernel may have no trace and yet not be constant: look at its norm.
+    # An indefinite kernel may have trace zero without being constant, so its norm is checked.
     doubtful = constant & ~grams.known_psd
     if np.any(doubtful):
         centred = CentredBlocks(grams)

@@ -263,7 +263,7 @@ class RankOneGrams(Grams):
         return RankOneExpansion(self, kernel_weights, self._inner(kernel_weights, coef))
 
     def _inner(self, kernel_weights: np.ndarray, coef: np.ndarray) -> np.ndarray:
-        """``u_k' coef``, shape (p, t); it may be left at zero for kernels without a weight."""
+        """``u_k' coef``, shape (p, t); may be zero for kernels without a weight."""
         coef = np.asarray(coef, dtype=np.float64).reshape(self.n, -1)
         grams, used = self.nonzero(kernel_weights)
         inner = np.zeros((self.p, coef.shape[1]))

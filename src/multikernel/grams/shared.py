@@ -194,7 +194,7 @@ class SharedGrams(BlockGrams):
 
     @property
     def passes(self) -> PassCache:
-        """Numbers that passes derive from the samples; copies of the grams share them."""
+        """The cache of the passes over the samples; copies of the grams share it."""
         if self._passes is None:
             family = self.encoder.family(self.Z, self.kernels, self.shifted)
             small = is_small(self.n, self.p, self.budget.bytes, self.few_passes)
@@ -237,9 +237,9 @@ class SharedGrams(BlockGrams):
     def _less_one(
         self, row_means: np.ndarray, grand_means: np.ndarray
     ) -> tuple[PassCache, np.ndarray, np.ndarray]:
-        """Passes over the same kernels, the wide ones less one, and the means of their rows.
+        """Passes over the same kernels, with 1 subtracted from wide ones, and their row means.
 
-        Centring removes constants: less one, entries of wide kernels keep their digits.
+        Centring removes constants, and entries of wide kernels less 1 keep their digits.
         """
         passes = self.passes
         wide = _loops.is_wide(passes.family, passes.facts) & ~self.shifted
@@ -303,7 +303,7 @@ class SharedGrams(BlockGrams):
     def _known_sums(
         self, kernel_weights: np.ndarray, omega: np.ndarray | None
     ) -> tuple[np.ndarray, float] | None:
-        """Row sums and sum of squares of a combination, if earlier sums of polynomials tell."""
+        """Row sums and sum of squares of a combination, if earlier polynomial sums give them."""
         known, levels = self._statistics, self.passes.levels
         same = omega is self.sample_weight or (
             omega is not None

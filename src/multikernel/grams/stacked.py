@@ -154,7 +154,7 @@ class StackedGrams(Grams):
         kernel_weights = np.asarray(kernel_weights, dtype=np.float64)
         used = [bool(kernel_weights[where].any()) for where in self.positions]
         if not any(used):
-            used[0] = True  # one part must tell how many new samples there are
+            used[0] = True  # one part is needed for the number of new samples
         parts = [
             part.expand(kernel_weights[where], coef) if has_weight else None
             for part, where, has_weight in zip(self.parts, self.positions, used, strict=True)

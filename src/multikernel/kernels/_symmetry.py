@@ -1,4 +1,4 @@
-"""One look at every entry of a matrix: is it symmetric, how large is it, is all of it finite?"""
+"""Compiled check of a matrix: its asymmetry, its largest entry, and whether it is finite."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .._mirror import SQUARE, transpose_square
 TILE = 32
 
 
-# Without NaN maxima are vector instructions; whether there was one is asked of the bits.
+# Maxima that ignore NaN become vector instructions; NaN and infinity are found in the bits.
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})
 def asymmetry(
     K: np.ndarray, bits: np.ndarray, exponent: np.unsignedinteger[Any]
@@ -21,7 +21,7 @@ def asymmetry(
     """``max |K_ij - K_ji|``, ``max |K_ij|``, and whether all entries are finite.
 
     bits : the same memory as unsigned integers
-    exponent : the bits that are all set in what is infinite or not a number
+    exponent : mask of the exponent bits, which are all set in infinities and NaN
 
     The maxima mean nothing unless all entries are finite.
     """

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class Open:
-    """An entry of a bank that stands for as many kernels as the data turn out to have."""
+    """An entry of a bank whose number of kernels depends on the data."""
 
     def __copy__(self) -> Open:
         return self
@@ -33,7 +33,7 @@ class Open:
 
 @dataclass(frozen=True)
 class PerFeature(Open):
-    """One copy of ``kernel`` per column of X: as many kernels as X turns out to have columns."""
+    """One copy of ``kernel`` per column of X; their number is known once X is."""
 
     kernel: VectorKernel
     columns: Columns = None
@@ -228,7 +228,7 @@ class KernelBank(Sequence[Kernel]):
 def adapt(
     entry: Any, X: Any, sample_weight: np.ndarray | None, feature_names: Sequence[str] | None
 ) -> Any:
-    """An entry, or the kernels that it is composed of, after a look at the training sample."""
+    """An entry of a bank, with all kernels in it adapted to the training sample."""
     if isinstance(entry, VectorKernel):
         return entry.adapt(X, sample_weight, feature_names)
     if hasattr(entry, "adapt"):
@@ -250,7 +250,7 @@ def view_of(name: str) -> str:
 
 @contextmanager
 def naming_view(name: str) -> Iterator[None]:
-    """Say which view an unknown column was asked for, if the kernel of this name has one."""
+    """Name the view in the error for an unknown column, if the kernel of this name has one."""
     try:
         yield
     except UnknownColumn as error:
@@ -278,5 +278,5 @@ def distinct(names: Sequence[str]) -> list[str]:
 
 
 def as_bank(kernels: Any) -> KernelBank:
-    """A bank from whatever a user may pass as ``kernels=``."""
+    """A bank from the ``kernels=`` argument of an estimator."""
     return kernels if isinstance(kernels, KernelBank) else KernelBank(kernels)

@@ -122,7 +122,7 @@ def check_number(
     number = _as_float(value) if is_number(value) else np.nan
     good = bool(np.isfinite(number))
     if good and positive:
-        # Smaller numbers have fewer digits, and one over them overflows.
+        # Subnormal numbers have fewer digits, and their reciprocals overflow.
         good = number >= SMALLEST_NUMBER
         kind += f" of at least {SMALLEST_NUMBER:.3g}" if not good and number > 0 else ""
     if good and nonnegative:

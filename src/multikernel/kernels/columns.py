@@ -1,4 +1,4 @@
-"""Which columns of X a kernel sees, as hashable values.
+"""The columns of X that a kernel sees, as hashable values.
 
 A kernel may look at all of X (``columns=None``) or at some of it: names, patterns of names such as
 ``"gene_*"``, indices, a boolean mask or a slice. Whatever the user wrote becomes a hashable value
@@ -161,8 +161,8 @@ def take_columns(X: Any, columns: Columns) -> Any:
 def column_moments(V: Any, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Weighted mean, centred and raw sum of squares of the columns of an array or CSC matrix.
 
-    The mean is corrected by the mean of what it leaves, so that a constant column leaves rounding
-    noise of one ulp and not of many.
+    The mean is corrected by the mean of the residuals, so that the residuals of a constant column
+    are at most one ulp.
     """
     W = omega.sum()
     mean = np.asarray(V.T @ omega).ravel() / W
@@ -171,7 +171,7 @@ def column_moments(V: Any, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
         return mean, omega @ (V - mean) ** 2, omega @ V**2
     V = V.astype(np.float64)
     V.sum_duplicates()
-    # Entries that are there, then the zeros that are not: no cancellation.
+    # Stored entries first, then the implicit zeros, to avoid cancellation.
     index = np.repeat(np.arange(V.shape[1]), np.diff(V.indptr))
     weight = omega[V.indices]
 

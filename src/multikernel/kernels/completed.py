@@ -1,4 +1,4 @@
-r"""Kernels completed from other views: an absent sample is where its other views predict it to be.
+r"""Kernels completed from other views, which predict the feature vectors of absent samples.
 
 For a kernel k and the training samples r that have its columns, the *other* kernels (on other
 columns), centred, scaled to unit variance and averaged, make a kernel M, in which views that a
@@ -40,15 +40,15 @@ class Completion:
     helpers : tuple of Observed
         Kernels on other columns.
     scales : array of shape (n_helpers,)
-        What makes the variances of the centred helpers one.
+        Factors that bring the centred helpers to unit variance.
     donors : array of shape (n_reference, n_features)
         The training samples that have the view, with all their columns.
     inverse : array of shape (n_reference, n_reference)
         ``P``.
     ridge : float
     explained : float
-        The part of the variance of the view's kernel that others predict, by leave-one-out: 1 is
-        all of it, 0 none.
+        The leave-one-out share of the variance of the view's kernel that the other views predict,
+        from 0 to 1.
     """
 
     helpers: tuple[Observed, ...]
@@ -197,7 +197,7 @@ def _unit_scale(helper: Observed, donors: np.ndarray) -> float:
 
 
 def _varies(helper: Observed, donors: np.ndarray) -> bool:
-    """Whether a kernel says something about the donors."""
+    """Whether the centred kernel is not zero on the donors."""
     A, has = helper.read(donors)
     if has.sum() < 2:
         return False

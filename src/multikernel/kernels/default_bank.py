@@ -74,7 +74,7 @@ def default_bank(
     weights = None
     if sample_weight is not None:
         weights = check_sample_weight(sample_weight, X)
-        # Their size does not matter; powers of two round nothing.
+        # The scale of sample weights does not matter, and division by a power of two is exact.
         weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
     some = None if weights is None else weights[rows]
     standard = Standardization.of(X, weights)

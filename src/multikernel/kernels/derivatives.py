@@ -11,7 +11,7 @@ scaling: one product of matrices for all kernels on the same columns.
 Some kernels have corners. A term ``K(x, z_i)`` counts as zero where x lies on its corner: an
 exponential at ``x = z_i``, a Laplacian in columns in which x and ``z_i`` are equal. This is the
 limit of central differences. At zero, the end of its range, a column of a chi-squared kernel has
-the derivative of the other side. Maps to ranks have a slope over a window
+its one-sided derivative. Maps to ranks have a slope over a window
 (:meth:`multikernel.kernels.scaling.QuantileScaling.slopes`); every other derivative is exact.
 """
 
@@ -45,7 +45,7 @@ from .vectors import (
 SQUARED, ABSOLUTE, DOT = "squared distances", "L1 distances", "dot products"
 #: The base statistic of kernels on histograms, whose columns are neither negative nor moved.
 CHI_SQUARED = "chi-squared distances"
-#: What a kernel is a function of, exactly these types.
+#: The base statistic of each kernel type; subclasses are not included.
 BASES: dict[type, str] = {
     Gaussian: SQUARED,
     Exponential: SQUARED,
@@ -81,7 +81,7 @@ def weighted_gradient(
     if isinstance(kernel, Power):
         K = np.asarray(kernel.kernel(X, Z), dtype=np.float64)
         inner = np.zeros_like(K)
-        # A power that is not whole belongs to a positive kernel; where it is 0, it underflowed.
+        # Only positive kernels have fractional powers; a value of 0 has underflowed.
         np.power(K, kernel.exponent - 1, out=inner, where=(K != 0) | (kernel.exponent >= 1))
         return weighted_gradient(kernel.kernel, X, Z, A * kernel.exponent * inner, steps)
     if isinstance(kernel, Product):
@@ -117,7 +117,7 @@ def _observed_gradient(
     at_mean = A[:, ~also].sum(axis=1)[:, None] * kernel.shares
     own = own + weighted_gradient(kernel.kernel, U, kernel.reference, at_mean, steps[index])
     out = np.zeros(X.shape)
-    out[:, index] = np.where(np.isnan(X[:, index]), 0.0, own)  # nothing moves what is filled in
+    out[:, index] = np.where(np.isnan(X[:, index]), 0.0, own)  # filled-in values do not depend on X
     return out
 
 
@@ -224,7 +224,7 @@ def _contract(base: Any, P: np.ndarray, U: np.ndarray, V: Any) -> np.ndarray:
 def central_differences(
     kernel: VectorKernel, X: Any, Z: Any, A: np.ndarray, steps: np.ndarray
 ) -> np.ndarray:
-    """`weighted_gradient` by two evaluations of the kernel for every column that it sees."""
+    """`weighted_gradient` by central differences: two evaluations for every column it sees."""
     X = dense(X).astype(np.float64)
     out = np.zeros(X.shape)
     seen = kernel.resolve(X.shape[1], None).columns
@@ -244,7 +244,7 @@ def stepped_down(x: np.ndarray, step: float) -> np.ndarray:
 
 
 def has_derivative(kernel: Kernel) -> bool:
-    """Whether `weighted_gradient` of a kernel needs no differences."""
+    """Whether `weighted_gradient` of a kernel is exact, without differences."""
     if isinstance(kernel, (Sum, Product)):
         return all(has_derivative(part) for part in kernel.parts)
     if isinstance(kernel, (Scaled, Power)):

@@ -1,4 +1,4 @@
-"""Which kernels hold something that was learned from data: scales, ranks, frequencies."""
+"""Tell which kernels hold numbers learned from data: scales, ranks, frequencies."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .vectors import VectorKernel
 
 
 def took_from_sample(entry: Any) -> bool:
-    """Whether a kernel, or an entry of a bank, holds numbers that data have given it.
+    """Whether a kernel, or an entry of a bank, holds numbers that were learned from data.
 
     Kernels of :func:`multikernel.default_bank` and of :func:`multikernel.learned_scales` hold the
     scales of columns, wherever they are placed afterwards. A kernel that is yet to learn, such as

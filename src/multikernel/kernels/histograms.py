@@ -95,7 +95,7 @@ def chi_squared_distances(X: Any, Z: Any) -> np.ndarray:
     if not sp.issparse(X) and not sp.issparse(Z):
         # Compiled for arrays that may be written to, which views of read-only memory are not.
         return np.asarray(-additive_chi2_kernel(*(np.require(A, requirements="W") for A in (X, Z))))
-    from ._histogram_loops import sparse_chi_squared  # numba takes its time to import
+    from ._histogram_loops import sparse_chi_squared  # importing numba is slow
 
     parts: list[np.ndarray] = []
     for matrix in (X, Z):

@@ -1,4 +1,4 @@
-"""A kernel of which values are missing."""
+"""A kernel that compares which values of two samples are missing."""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ OVERLAP_POWERS = (1.0, 1 / 4, 1 / 16)
 def mixed_columns_bank(numeric: Sequence[int], categorical: Sequence[int]) -> KernelBank:
     """Kernels of the numbers, of the categories, and products of both.
 
-    In a product the numbers and the categories have a part in the distance that is proportional
-    to how many columns they are. Widths and scales are learned from the training sample. The
+    In a product, the numbers and the categories contribute to the distance in proportion to their
+    numbers of columns. Widths and scales are learned from the training sample. The
     names of the kernels begin with ``numbers``, ``categories`` or ``both``, so that the attribute
     ``view_weights_`` of a fitted model says how much each of them has.
 

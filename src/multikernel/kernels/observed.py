@@ -195,7 +195,7 @@ def observe(
                 labels.append(kernel.label)
                 continue
             placed = kernel.resolve(X.shape[1], names)
-            if isinstance(placed, MissingPattern):  # it reads the gaps themselves
+            if isinstance(placed, MissingPattern):  # this kernel reads the NaN themselves
                 kernels.append(placed)
                 absent.append(np.zeros(len(X), dtype=bool))
                 labels.append(given or kernel.name)

@@ -1,4 +1,4 @@
-"""A kernel on columns of categories: in how many of them do two samples differ?"""
+"""A kernel on columns of categories, from the number of columns in which two samples differ."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_DENSE_ENTRIES = 2**27
 
 @dataclass(frozen=True, repr=False)
 class LevelCosts:
-    """What it costs to differ in a level, for each level of each column, as a value.
+    """The cost of a mismatch for each level of each column, as a hashable value.
 
     Attributes
     ----------
@@ -140,7 +140,7 @@ class Overlap(VectorKernel):
             # A sample of level a meets another level with probability 1 - f_a.
             each = [np.sum(f * (1.0 - f) * cost) for f, cost in zip(shares, costs, strict=True)]
             mean = float(np.sum(each))
-            # Samples that are all equal say nothing: a mismatch in every column gives 1 / e.
+            # If all samples are equal, gamma is such that a mismatch in every column gives 1 / e.
             gamma = 1.0 / mean if mean > 0 else 1.0 / len(levels)
         return dataclasses.replace(placed, gamma=gamma, weights=weights)
 
@@ -188,7 +188,7 @@ class Overlap(VectorKernel):
         if not isinstance(self.weights, LevelCosts):
             if X.shape[0] == 0 or Z.shape[0] == 0:
                 return np.zeros((X.shape[0], Z.shape[0]))
-            # The part of the columns that differ, which rounding has kept from a whole number.
+            # The share of differing columns times their number, rounded to a whole number.
             return np.rint(X.shape[1] * cdist(X, Z, "hamming"))
         self._require_width(X.shape[1])
         total = np.zeros((X.shape[0], Z.shape[0]))
@@ -209,7 +209,7 @@ class Overlap(VectorKernel):
 
 def _frequencies(column: np.ndarray, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The levels of a column, and the part of the total weight that each has."""
-    counts_of = omega > 0  # a sample of weight zero is not there
+    counts_of = omega > 0  # samples of weight zero do not count
     levels, where = np.unique(column[counts_of], return_inverse=True)
     counts = np.bincount(where, omega[counts_of])
     return levels, counts / counts.sum()

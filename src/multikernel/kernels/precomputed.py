@@ -18,9 +18,9 @@ from .base import Kernel
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Precomputed(Kernel):
-    """One row per sample in a matrix that is never copied; X is a column of row numbers.
+    """A given kernel matrix, never copied; X is a column of row numbers.
 
-    Two of them are equal when they show the same matrix object.
+    Two such kernels are equal if they hold the same matrix object.
     """
 
     matrix: np.ndarray
@@ -34,7 +34,7 @@ class Precomputed(Kernel):
         return self.label
 
     def _key(self) -> tuple[Any, ...]:
-        # A view made twice of the same memory is the same kernel.
+        # Two views of the same memory are the same kernel.
         interface = self.matrix.__array_interface__
         place = (interface["data"][0], self.matrix.shape, self.matrix.strides)
         return (*place, self.label, self.is_symmetric)
@@ -46,7 +46,7 @@ class Precomputed(Kernel):
         return hash(self._key())
 
     def ids(self, X: Any) -> np.ndarray:
-        """Row numbers out of a column of sample ids, checked."""
+        """Checked row numbers from a column of sample ids."""
         ids = np.asarray(X)
         n = self.matrix.shape[0]
         if ids.ndim == 2 and ids.shape[1] == 1:
@@ -207,7 +207,7 @@ def value_precision(K: np.ndarray) -> float:
         return double
     if K.dtype.itemsize < 8:
         return float(np.finfo(K.dtype).eps)
-    for row in K:  # the first row settles it for nearly all matrices in double precision
+    for row in K:  # the first row decides for nearly all matrices in double precision
         with np.errstate(over="ignore"):
             if not np.array_equal(row.astype(np.float32), row):
                 return double

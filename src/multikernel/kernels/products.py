@@ -1,8 +1,8 @@
 """Banks of products and powers of kernels: non-linear combinations that every weighting can weigh.
 
 A weighting of the monomials ``K_1^{d_1} ... K_p^{d_p}`` learns a polynomial of the base kernels
-with coefficients that are not negative. It is a sum of fixed kernels, so that all that is convex
-for sums stays convex.
+with coefficients that are not negative. It is a sum of fixed kernels, so problems that are
+convex for sums of kernels stay convex.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .bank import KernelBank, as_bank
 from .base import Kernel, check_number
 from .vectors import Gaussian, Linear, Polynomial
 
-#: No bank of products is larger.
+#: Largest number of kernels in a bank of products.
 LIMIT = 100_000
 
 

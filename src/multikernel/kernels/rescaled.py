@@ -36,7 +36,7 @@ def rescaled(
     kernels : sequence of kernels
         As they are on X: columns are indices, scalings and widths are learned.
     factors : array of shape (n_features,)
-        What multiplies the columns of X after they are brought to unit variance (or to a normal
+        Factors of the columns of X after they are brought to unit variance (or to a normal
         distribution, for a kernel of ranks). Their common size does not matter.
     X : array or CSR matrix of shape (n_samples, n_features)
         A width is the same multiple of the median distance between these samples as before.

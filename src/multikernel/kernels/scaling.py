@@ -13,7 +13,7 @@ from scipy.special import ndtri
 
 from .columns import Columns, Standardization, resolve_columns, take_columns
 
-#: Knots of the map of one column: so many quantiles of its values.
+#: Number of knots (quantiles of the values) in the map of one column.
 N_KNOTS = 129
 #: Slopes of the map are taken over this part of the standard deviation of the knots.
 SLOPE_WINDOW = 0.25
@@ -25,9 +25,9 @@ SCALINGS = ("standard", "quantile")
 class QuantileScaling:
     """Each selected column by its ranks, mapped to a normal distribution, as a value.
 
-    The map is piecewise linear between knots and constant beyond the training sample. Whatever
-    monotone function a column was recorded in (a logarithm, say), the result is the same up to
-    interpolation, and no entry is far from the others.
+    The map is piecewise linear between knots and constant beyond the training sample. The
+    result is the same up to interpolation if a column is first transformed by a monotone function
+    such as a logarithm, and it has no outliers.
 
     Attributes
     ----------
@@ -99,8 +99,8 @@ class QuantileScaling:
     def slopes(self, X: Any) -> np.ndarray:
         """Slopes of the map at the entries of X, shape of X, over `SLOPE_WINDOW` on both sides.
 
-        The slope between two knots is one over the gap between two neighbouring samples: where they
-        are close to each other by chance, it is as large as one likes.
+        The slope between two knots is proportional to one over the gap between two neighbouring
+        samples. Where they happen to be close to each other, it has no bound.
         """
         out = np.zeros(X.shape)
         for j in range(self.width):
@@ -150,7 +150,7 @@ def learn_scaling(
 
 
 def check_scaling(owner: str, scaling: object) -> None:
-    """Refuse a scaling that is neither learned nor the name of one."""
+    """Raise an error unless the scaling is a learned one or a known name."""
     if scaling is None or isinstance(scaling, (Standardization, QuantileScaling)):
         return
     if not isinstance(scaling, str) or scaling not in SCALINGS:

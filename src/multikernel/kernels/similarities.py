@@ -126,7 +126,7 @@ class Cosine(VectorKernel):
 
 
 def _of_unit_length(X: Any) -> Any:
-    """The rows over their lengths, and rows of zeros as they are."""
+    """The rows divided by their Euclidean norms; rows of zeros stay zero."""
     lengths = row_norms(X)
     factors = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0)
     return X.multiply(factors[:, None]).tocsr() if sp.issparse(X) else X * factors[:, None]
@@ -147,5 +147,5 @@ def _minima_and_maxima(X: Any, Z: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _ratio(common: np.ndarray, either: np.ndarray) -> np.ndarray:
-    """Their quotient, and 1 where both are zero."""
+    """The quotient of two arrays, and 1 where both are zero."""
     return np.divide(common, either, out=np.ones_like(common), where=either > 0)

@@ -85,7 +85,7 @@ class VectorKernel(Kernel):
         Z = X if Z is None else self.select(Z)
         with np.errstate(over="ignore", invalid="ignore"):
             K = self._pairs(X, Z)
-            # Summing takes a fraction of the time of any kernel, and shows what is not finite.
+            # A sum is far cheaper than any kernel, and it is not finite if an entry is not.
             whole = bool(np.isfinite(K.sum()))
         if not whole and not np.isfinite(K).all():
             raise ValueError(
@@ -132,7 +132,7 @@ def _format(value: Any) -> str:
 
 
 def _format_columns(columns: Columns) -> str:
-    """Readable even when a thousand columns are selected."""
+    """A short text for the selected columns, readable even if there are a thousand."""
     if not isinstance(columns, tuple):
         return repr(columns)
     if len(columns) == 1:
@@ -150,7 +150,7 @@ def _dot(X: Any, Z: Any) -> np.ndarray:
 
 
 def _squared_distances(X: Any, Z: Any) -> np.ndarray:
-    """Through dot products, around the mean of Z: far from the origin they would cancel."""
+    """Squared distances from dot products around the mean of Z, which avoids cancellation."""
     if X.shape[0] == 0 or Z.shape[0] == 0:
         return np.zeros((X.shape[0], Z.shape[0]))
     if sp.issparse(X) or sp.issparse(Z):
@@ -397,7 +397,7 @@ class Callable(VectorKernel):
             raise TypeError(f"Callable: func must be a function of (X, Z); got {self.func!r}.")
         try:
             signature = inspect.signature(self.func)
-        except (TypeError, ValueError):  # some compiled functions do not tell
+        except (TypeError, ValueError):  # some compiled functions have no signature
             return
         try:
             signature.bind(None, None)

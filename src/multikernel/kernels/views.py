@@ -116,7 +116,7 @@ def default_kernels(columns: Columns) -> list[tuple[Kernel, str]]:
 
 
 def _is_columns(value: Any) -> bool:
-    """Whether a value says columns only: what ``columns=`` takes, and no pair with kernels."""
+    """Whether a value is a choice of columns, and not a pair of kernels and columns."""
     if isinstance(value, (list, tuple)):
         return all(isinstance(item, (str, int, np.integer, np.bool_)) for item in value)
     if isinstance(value, (str, slice, range, int, np.integer, np.ndarray)):

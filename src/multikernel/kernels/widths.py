@@ -18,7 +18,7 @@ from .distances import Exponential, Matern
 from .scaling import check_scaling, learn_scaling
 from .vectors import Gaussian, Laplacian, Linear, VectorKernel
 
-#: Distances are looked at between at most this many samples, evenly spaced.
+#: The median distance is computed from at most this many samples, evenly spaced.
 MAX_DISTANCE_SAMPLES = 1000
 
 
@@ -99,7 +99,7 @@ def median_distance(Z: Any, *, l1: bool, sample_weight: np.ndarray | None) -> fl
     found = found[positive]
     order = np.argsort(found, kind="stable")
     reached = np.cumsum(counts[order])
-    # A hair below half: equal sums in another order must find the same distance.
+    # Slightly below half, so that the order of summation cannot change the median.
     middle = int(np.searchsorted(reached, 0.5 * reached[-1] * (1 - 1e-9)))
     return float(found[order[middle]])
 

@@ -1,7 +1,7 @@
 """Assumptions of the theorems, checked where a number enters: the error says which one fails.
 
-Every message names the argument, the range that is expected and the value that came. What is not a
-number or an array at all is a TypeError, a number for which a theorem says nothing an
+Every message names the argument, the expected range and the given value. Values that are not
+numbers or arrays raise a TypeError; numbers to which a theorem does not apply raise an
 :class:`AssumptionError`.
 """
 
@@ -56,13 +56,13 @@ def check_number(
 
 
 def check_delta(delta: float) -> float:
-    """Confidence: the statement fails with probability at most delta, strictly between 0 and 1."""
+    """Check delta, the probability with which a bound may fail, strictly between 0 and 1."""
     why = "the probability with which a bound may fail, for example 0.05"
     return check_number("delta", delta, low=0.0, high=1.0, why=why)
 
 
 def check_count(name: str, value: float, least: int = 1) -> int:
-    """A number of things: points, kernels, draws."""
+    """Check a count, such as a number of points, kernels or draws."""
     # Beyond 2^53 not every integer is a floating-point number.
     number = check_number(name, value, low=least, high=2.0**53, closed="both", why="an integer")
     if number != int(number):
@@ -86,7 +86,7 @@ def check_radius(name: str, value: float, why: str) -> float:
 
 
 def check_margin(margin: float) -> float:
-    """A margin bound divides by the margin."""
+    """Check a margin: positive, because bounds divide by it."""
     return check_positive("margin", margin, "the bound divides by it, so there is no bound at 0")
 
 
@@ -101,7 +101,7 @@ def check_bounded(name: str, value: float) -> float:
 
 
 def check_norm(name: str, p: float) -> float:
-    """An exponent of a norm."""
+    """Check the exponent of a norm."""
     return check_number(name, p, low=1.0, closed="both", why="the exponent of a norm, at least 1")
 
 
@@ -112,7 +112,7 @@ def check_exponent(name: str, p: float, where: str, *, above: bool = False) -> f
 
 
 def check_probability(name: str, value: float) -> float:
-    """A risk or an error rate."""
+    """Check a risk or an error rate."""
     why = "an average of numbers in [0, 1]"
     return check_number(name, value, low=0.0, high=1.0, closed="both", why=why)
 

@@ -34,7 +34,7 @@ class Machine:
     chosen : float or None
         The cost or ridge constant that the learner chose, if it was to choose one.
     held_out : array of shape (m, t) or None
-        As ``left_out``, approximately or for a part of the sample, if it was asked for.
+        Like ``left_out``, but approximate or for a part of the sample; None unless requested.
     """
 
     coef: np.ndarray

@@ -41,7 +41,7 @@ class Target:
         for part in (self.sample_weight, self.costs):
             if part is not None:
                 factors = factors * part
-        factors.flags.writeable = False  # all who ask get the same array
+        factors.flags.writeable = False  # all callers share this array
         return factors
 
     def take(self, rows: np.ndarray) -> Target:

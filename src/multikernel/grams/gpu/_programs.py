@@ -17,8 +17,9 @@ import triton.language as tl
 #: kinds of distances, as in :mod:`multikernel.grams._passes`
 SQUARE = tl.constexpr(0)
 ABSOLUTE = tl.constexpr(1)
-#: Of the tables in :mod:`.points`: their degree, 2**7 intervals per octave, the bits of a number
-#: below those that name an interval, the name of the first interval, and the bits of 1.0.
+#: The layout of the tables in :mod:`.points`: degree of the polynomials, 2**7 intervals per octave,
+#: number and mask of the bits that give the position within an interval, number of the first
+#: interval, and the bits of 1.0.
 TABLE_DEGREE = tl.constexpr(5)
 TABLE_BITS = tl.constexpr(7)
 LOWER_BITS = tl.constexpr(45)

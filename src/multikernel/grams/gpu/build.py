@@ -14,9 +14,9 @@ from .shared import DeviceSharedGrams
 
 
 def build_part(part: Part, X: Any, options: BuildOptions) -> Grams:
-    """The grams of a part on the device that the engine's name asks for.
+    """The grams of a part on the device in the engine's name.
 
-    Matrices that have to be evaluated are evaluated on the host, and handed over.
+    Kernels of other kinds than "shared" are evaluated on the host first, then moved.
     """
     device = find_device(options.device or "cpu")
     if part.kind == "shared":

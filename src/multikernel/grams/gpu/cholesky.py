@@ -18,7 +18,7 @@ def factor_in_place(A: Any) -> bool:
             L_IJ = A_IJ L_JJ^-T              for the rows I below
             A_IK -= L_IJ L_KJ'               for the blocks K right of J, at or below the diagonal
 
-    One block row is copied at a time. What stands above the diagonal blocks is not read.
+    One block row is copied at a time. Entries above the diagonal blocks are not read.
     """
     import torch
 

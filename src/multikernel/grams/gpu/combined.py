@@ -29,8 +29,8 @@ KEPT_SHARE = 0.5
 class DeviceCombined(BlockCombined):
     """`BlockCombined` of grams on a device, which supply `combine` and `combined_products`.
 
-    Solves factor a matrix on the device. Products are computed from the samples, and from the
-    matrix once there were several. The host sees the matrix only if `dense` is asked for.
+    Solves factor a matrix on the device. The first products are computed from the samples, later
+    ones from the matrix. The matrix is copied to the host only by `dense`.
     """
 
     grams: Any
@@ -39,7 +39,7 @@ class DeviceCombined(BlockCombined):
 
     def __init__(self, grams: Any, kernel_weights: np.ndarray) -> None:
         super().__init__(grams, kernel_weights)
-        # A few thousand samples are quicker in the memory of the host.
+        # A few thousand samples are solved faster on the host.
         self.on_device = grams.device.on_gpu and self.n >= MIN_DEVICE_SAMPLES
 
     def fits(self, copies: int = 1) -> bool:

@@ -1,4 +1,4 @@
-"""The device that an engine name asks for, and errors that say what is missing."""
+"""Find the device named in an engine name; errors say what is missing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PANEL_BUDGET_SHARE = 1 / 32
 
 
 class DeviceError(RuntimeError, ValueError):
-    """The device that was asked for cannot be used; the message says why, and what can be."""
+    """The requested device cannot be used; the message says why, and which devices can be."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Device:
         return importlib.import_module("torch")
 
     def put(self, values: Any, dtype: Any = None) -> Any:
-        """A tensor with these values on the device, float64 unless told otherwise.
+        """A tensor with these values on the device, float64 by default.
 
         On a processor it may share the memory of the values: it must not be written to.
         """
@@ -131,7 +131,7 @@ def find_device(name: str) -> Device:
 
 
 def device_budget(device: Device, budget: Any) -> MemoryBudget:
-    """The memory of the device that a fit may use: as asked, or most of what is free."""
+    """The memory of the device that a fit may use: the given budget, or most of the free memory."""
     if budget is None and device.on_gpu:
         free, _ = device.torch.cuda.mem_get_info(device.name)
         return MemoryBudget(int(FREE_SHARE * free))

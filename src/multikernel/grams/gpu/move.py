@@ -14,7 +14,7 @@ from .shared import DeviceSharedCross
 
 
 def move(expansion: Expansion, device: str) -> Expansion:
-    """The same function on a device; parts of kinds that have no other place stay as they are."""
+    """The same function on a device; parts of kinds that only run on the host stay there."""
     new = copy(expansion)
     if isinstance(new, (StackedExpansion, SeparateExpansions)):
         new.parts = [part and move(part, device) for part in new.parts]

@@ -91,7 +91,7 @@ class DevicePasses:
         self.device, self.family, self.budget = device, family, budget
         self._points = points
         self._last: tuple[np.ndarray, DevicePasses, np.ndarray] | None = None
-        #: the one function that a combination is, for pairs of the points
+        #: the combination as one function of a distance, for pairs of the points
         self.series: DistanceFunction | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -117,7 +117,7 @@ class DevicePasses:
         return choose_levels(self.family, self.facts, costs=GPU_COSTS)
 
     def with_shifted(self, shifted: np.ndarray) -> DevicePasses:
-        """The same kernels, other ones of which are shifted."""
+        """The same kernels, with other ones shifted."""
         return self._with(replace(self.family, shifted=shifted))
 
     def on(self, index: np.ndarray) -> DevicePasses:
@@ -254,7 +254,7 @@ class DevicePasses:
         products: bool,
         means: tuple[Any, Any] | None,
     ) -> Statistics:
-        """The same sums from the values of all kernels at the pairs on and above the diagonal."""
+        """`statistics` from the values of all kernels at the pairs on and above the diagonal."""
         family, device, torch = self.family, self.device, self.device.torch
         n, p = family.n, family.p
         omega = device.put(np.ones(n) if weights is None else weights)

@@ -56,7 +56,7 @@ class DeviceSharedGrams(DeviceGrams, SharedGrams):
         return new
 
     def stored(self, center: bool) -> DeviceSharedGrams:
-        return self  # to compute values again costs less than to keep them
+        return self  # computing values again costs less than keeping them
 
     @property
     def passes(self) -> Any:

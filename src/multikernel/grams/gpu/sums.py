@@ -59,10 +59,10 @@ class RowSums:
     Attributes
     ----------
     places : slice
-        Of the rows, in the order of `Columns`.
+        The places of the rows in the order of `Columns`.
     sums : tensor of shape (n_segments, q, high, n_rows)
-        ``sum_j w_qj T_m(x_ij)`` over the columns of a segment. From degree `level.degrees` on only
-        their sum over all rows means something: the total over all pairs.
+        ``sum_j w_qj T_m(x_ij)`` over the columns of a segment. From degree `level.degrees` on,
+        only their sum over all rows is defined: the total over all pairs.
     """
 
     places: slice

@@ -23,9 +23,9 @@ from .points import SQUARE, DevicePoints, evaluate_table, statistic
 
 #: Terms of the longest series; a table costs less than more of them.
 MAX_TERMS = 64
-#: What a series may leave out, relative to the sum of the weights.
+#: Largest truncation error of a series, relative to the sum of the weights.
 LEFT_OUT = 2.0**-60
-#: The same for single precision.
+#: Largest truncation error in single precision.
 ROUGH_LEFT_OUT = 2.0**-28
 
 
@@ -35,7 +35,7 @@ class DistanceFunction(NamedTuple):
     Attributes
     ----------
     statistic, group : int
-        Name the distance.
+        Identify the distance.
     values : tensor
     rate, end : float
         Of the table; of a series ``2 / D``, and no end.

@@ -1,4 +1,4 @@
-"""Tall factors of kernel matrices on a device, and products with the inverse of what they give."""
+"""Tall factors F of kernel matrices on a device, and the inverse of ``F F' + diag(ridge)``."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def uses_programs(device: Device) -> bool:
 
 
 def dot_precision(device: Device) -> str:
-    """How programs multiply single precision: three products of halves, as accurate, or plainly."""
+    """How programs multiply in single precision: by three TF32 products, or in plain float32."""
     if interpreted() or device.torch.cuda.get_device_capability(device.name) < (8, 0):
         return "ieee"
     return "tf32x3"
@@ -45,7 +45,7 @@ def warps() -> int:
 
 
 def multiple(device: Device) -> int:
-    """Samples of a class are padded to a multiple of this number."""
+    """The number to a multiple of which the samples of a class are padded."""
     return BLOCK_ROWS if uses_programs(device) else 1
 
 

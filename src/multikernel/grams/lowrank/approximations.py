@@ -26,7 +26,7 @@ class Approximation(BaseEstimator):  # type: ignore[misc]
     random_state: int
 
     def check(self) -> None:
-        """Raise ValueError if a parameter is not what it should be."""
+        """Raise ValueError if a parameter is invalid."""
         value = self.random_state
         if not isinstance(value, Integral) or isinstance(value, bool) or value < 0:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""The features of a whole bank, and the choice of how each kernel gets its own."""
+"""The features of a whole bank, and the choice of a method for each kernel."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .parts import ColumnsPart, FeaturePart, FourierPart, LandmarkPart, SinglePa
 CANDIDATES_PER_LANDMARK = 20
 #: Landmarks that are proposed at once.
 MAX_BLOCK = 64
-#: Kernels that are their own features may have so many of them in all.
+#: Largest number of exact features: columns of linear kernels, or counts of n-grams.
 MAX_EXACT_FEATURES = 8192
 #: Variances of kernels in feature space are at least this part of their mean diagonal.
 SMALLEST_VARIANCE = 1e-10
@@ -123,7 +123,7 @@ def make_features(
     Parameters
     ----------
     plan : Plan
-        Of a bank that is adapted to its sample.
+        The plan of a bank that is adapted to its sample.
     X : array, sparse matrix or table of shape (m, d)
         Samples among which landmarks are chosen.
     approximation : Nystroem or RandomFeatures

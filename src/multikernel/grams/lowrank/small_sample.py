@@ -6,7 +6,7 @@ With weight ``W / (r + 1)`` each they have the same total weight, mean and produ
 themselves. Every quantity that depends on the data through these alone has the same value on both:
 centred and normalised kernels' traces, norms and alignments, ridge regression with any ridge
 constant and any kernel weights, its objective and its duality gap. Rules and solvers run on the
-small sample without knowing.
+small sample unchanged.
 """
 
 from __future__ import annotations
@@ -133,7 +133,7 @@ class FeatureExpansion(Expansion):
         )
 
     def _by_blocks(self, X: Any, fn: Any) -> np.ndarray:
-        """Of so many rows at a time that their features are small."""
+        """Apply a function to blocks of rows small enough for their features to fit in memory."""
         from .sums import blocks
 
         cut = blocks(X.shape[0], self.features.n_features) or [slice(0, 0)]

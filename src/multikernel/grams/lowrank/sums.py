@@ -1,4 +1,4 @@
-"""Sums over samples of features and targets: all that ridge-type learning reads of the data.
+"""Sums over samples of features and targets, which are sufficient for ridge-type learning.
 
 With rows ``v_i = [phi(x_i), y_i]`` and sample weights ``omega_i`` these are
 
@@ -72,7 +72,7 @@ class FeatureSums:
         )
 
     def without(self, other: FeatureSums) -> FeatureSums:
-        """The sums of the samples that are not among the other ones; it loses digits if few are."""
+        """The sums without those of `other`, a subset; loses digits if few samples remain."""
         weight = self.weight - other.weight
         mean = (self.weight * self.mean - other.weight * other.mean) / weight
         step = other.mean - mean

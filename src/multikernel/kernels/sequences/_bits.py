@@ -4,8 +4,8 @@
 
 Each symbol's code is cut into its binary digits; digit b of all positions of a sequence is one row
 of bits, 64 positions to a word. Two symbols are equal where no digit differs, so that the matches
-of two sequences are a few logical operations on words: 2-bit DNA of length 200 is 64 bytes, and
-one word tells about 64 positions.
+of two sequences are a few logical operations on words: 2-bit DNA of length 200 takes 64 bytes,
+and one operation on words compares 64 positions.
 
 The second sample is laid out word by word across sequences, so that one vector instruction treats
 the same word of several pairs. From the matches m_1, the positions at which d symbols in a row
@@ -55,7 +55,7 @@ def planes(codes, offsets, n_planes, n_words):
         length = offsets[i + 1] - offsets[i]
         for w in range(min(n_words, (length + 63) >> 6)):
             here = codes[offsets[i] + 64 * w : offsets[i] + min(64 * (w + 1), length)]
-            for b in range(n_planes):  # the digits of -1 are of no account: it is not known
+            for b in range(n_planes):  # the digits of -1 (unknown) are masked by the last plane
                 word = np.uint64(0)
                 for p in range(len(here)):
                     word |= np.uint64((here[p] >> b) & 1) << np.uint64(p)
@@ -100,7 +100,7 @@ def _match(x, i, across, start, masked, m):
     n_planes, n_words = x.shape[1] - 1, x.shape[2]
     for w in range(n_words):
         known, first = x[i, n_planes, w], x[i, 0, w]
-        if n_planes == 2 and not masked:  # DNA, in one go
+        if n_planes == 2 and not masked:  # DNA: both digits in one loop
             second = x[i, 1, w]
             for lane in range(LANES):
                 j = np.uint64(start + lane)
@@ -118,7 +118,7 @@ def _match(x, i, across, start, masked, m):
 
 @njit(cache=True, nogil=True, inline="always")
 def _runs(m, n_words, degree, total, running):
-    """Add up |m_d| for d = 1, 2, ... until no run is that long; how many degrees are left."""
+    """Add up |m_d| for d = 1, 2, ... until no run is that long; returns how many degrees remain."""
     one, top = np.uint64(1), np.uint64(63)
     for lane in range(LANES):
         total[lane] = 0
@@ -163,7 +163,7 @@ def _runs(m, n_words, degree, total, running):
 
 @njit(cache=True, nogil=True)
 def degree_sums(x, across, counts, degree, shifts, factors, same, masked, out):
-    """Weighted degree kernel of all pairs, the lower triangle where one sample meets itself.
+    """Weighted degree kernel of all pairs; the lower triangle if both samples are the same.
 
     A pair's value is ``sum_s factors[s] sum_{d <= degree} (degree - d + 1) |m_d|``, the inner sum
     taken as the running total of running totals of |m_d|.

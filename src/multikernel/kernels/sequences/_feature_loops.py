@@ -41,7 +41,7 @@ def tally(
     totals: np.ndarray,
     ends: np.ndarray,
 ) -> int:
-    """Add up the values of equal numbers in each sequence; how many there are in all.
+    """Add up the values of equal numbers in each sequence; returns how many sums there are in all.
 
     ids : (patterns, positions), -1 for none; sums : a workspace of zeros, one per number.
     Results go to index (in the order of appearance), totals, and ends (one per sequence).
@@ -104,7 +104,7 @@ def scatter(
 ) -> None:
     """For every wanted feature of row i, add its products to the columns of its holders.
 
-    fresh : whether this is the first that is written to out
+    fresh : whether out is overwritten instead of added to
     row : a workspace of zeros, one per column, in the precision of the sums
     """
     stops = starts[1:].copy()

@@ -21,7 +21,7 @@ def scatter(
 ) -> None:
     """For every k-mer of sequence i add ``table[|p - q|]`` to all sequences j that hold it at q.
 
-    Where one sample meets itself this fills the lower triangle.
+    If both samples are the same, only the lower triangle is filled.
     """
     for i in range(len(offsets) - 1):
         row = out[i]

@@ -1,4 +1,4 @@
-"""Compiled loops of rational kernels: all paths of the composed machine over a pair, summed.
+"""Compiled loops of rational kernels: sums over all paths of the composed transducer.
 
 ``A[i, j, s]`` is the sum over paths that have read i symbols of x and j of z and stand in state s,
 in the real semiring (+, *), or as logarithms in the log semiring (logaddexp, +).
@@ -13,7 +13,7 @@ from ..._compiling import njit
 
 @njit(cache=True, nogil=True, inline="always")
 def _common(kind: int, own: int, a: int, other_kind: int, other: int, b: int, size: int) -> int:
-    """How many symbols both sides may write, having read a and b (-1: unknown or nothing)."""
+    """How many symbols both sides may write after reading a and b (-1: unknown or nothing)."""
     # A set is {symbol} or all but one symbol; -1 in place of the latter is all symbols.
     single, symbol = kind == 0, own
     if kind == 1:
@@ -51,7 +51,7 @@ def _common(kind: int, own: int, a: int, other_kind: int, other: int, b: int, si
 
 @njit(cache=True, nogil=True, inline="always")
 def multiplicity(moves: np.ndarray, e: int, a: int, b: int, size: int) -> int:
-    """In how many ways move e is possible where x reads a and z reads b."""
+    """The number of ways in which move e is possible where x reads a and z reads b."""
     # A read of -2 is any symbol, -3 one that never comes; a kind of -1 writes nothing.
     if (moves[e, 2] >= 0 and moves[e, 2] != a) or moves[e, 2] == -3:
         return 0

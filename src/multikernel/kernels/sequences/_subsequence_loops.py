@@ -57,7 +57,7 @@ def pairs(
     same: bool,
     out: np.ndarray,
 ) -> None:
-    """All pairs; the lower triangle and its mirror image where one sample meets itself."""
+    """All pairs; the lower triangle and its mirror image if both samples are the same."""
     longest_x = longest_z = 0
     for i in range(len(x_offsets) - 1):
         longest_x = max(longest_x, x_offsets[i + 1] - x_offsets[i])

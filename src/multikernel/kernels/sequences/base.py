@@ -1,4 +1,4 @@
-"""What kernels on sequences share: which column, which symbols, and what is too short."""
+"""The base class of kernels on sequences: their column, alphabet and shortest sequence."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ class SequenceKernel(Kernel):
         return values
 
     def _pairs(self, x: Coded, z: Coded, code: dict[str, int]) -> np.ndarray:
-        """The Gram matrix, float64; ``z is x`` where one sample meets itself.
+        """The Gram matrix, float64; ``z is x`` if both samples are the same.
 
         ``code`` maps the known symbols to their codes.
         """

@@ -33,7 +33,7 @@ class EditSimilarity(SequenceKernel):
         Positive.
     distance : {"levenshtein", "damerau"}, default="levenshtein"
     costs : (int, int), default=(1, 1)
-        Of an insertion or deletion, and of a substitution; whole numbers. Only for
+        Costs of an insertion or deletion, and of a substitution; whole numbers. Only for
         ``"levenshtein"``.
     relative : bool, default=True
         Divide d by the length of the longer sequence.
@@ -82,7 +82,7 @@ class EditSimilarity(SequenceKernel):
 
     @property
     def shortest(self) -> int:
-        return 0  # the empty sequence is one like any other
+        return 0  # empty sequences are allowed
 
     def adapt(self, X: Any, sample_weight: np.ndarray | None = None) -> Kernel:
         """The kernel repaired on this sample; itself without a repair."""
@@ -155,10 +155,10 @@ class Repaired(Kernel):
 
     ``clip``: ``K(x, z) = k(x, R) V L^-1 V' k(R, z)`` with the positive eigenvalues L of k(R, R)
     and their eigenvectors V. On R itself this is the matrix without its negative part; a new point
-    is projected onto the space that is left.
+    is projected onto the remaining space.
     ``shift``: ``K(x, z) = k(x, z) + s [x = z]``, s the size of the smallest eigenvalue of k(R, R).
 
-    Two of them are equal when they hold the same reference.
+    Two repaired kernels are equal if they hold the same reference.
     """
 
     kernel: EditSimilarity

@@ -127,10 +127,10 @@ def encode(cells: Sequence[Any], unit: str, who: str) -> Sequences:
     unit : {"letter", "word"}
         How strings are read; lists of tokens are taken as they are.
     who : str
-        What the column is called in an error.
+        The name of the column in error messages.
     """
     if unit == "letter" and set(map(type, cells)) == {str}:
-        return _encode_letters(cells)  # what most columns are, without a look at every cell
+        return _encode_letters(cells)  # fast path: most columns hold strings only
     tokens = [is_tokens(cell) for cell in cells]
     for row, (cell, listed) in enumerate(zip(cells, tokens, strict=True)):
         if not listed and not isinstance(cell, str):

@@ -2,7 +2,7 @@
 
 Features are counts of patterns: the symbols at fixed distances from each position. Those that many
 sequences share are multiplied as a dense matrix by BLAS, the many rare ones through lists of the
-sequences that hold them, so that neither kind pays for the other.
+sequences that hold them, because each is slow for the other kind.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .encoding import Coded
 DENSE_SHARE = 0.06
 #: Rows of the dense product at a time: a panel of the result stays in the cache.
 DENSE_ROWS = 128
-#: Occurrences per holder up to which the former are listed.
+#: Occurrences are listed instead of holders if there are at most this many per holder.
 REPEATED = 1.5
-#: Beyond so many different patterns, sums are kept for those that occur only.
+#: With more possible patterns than this, sums are kept only for those that occur.
 MANY_NUMBERS = 2**20
 #: float32 holds every whole number up to here.
 EXACT_SINGLE = 2**24
@@ -91,7 +91,7 @@ def pattern_ids(
 
 
 def _symbol(codes: np.ndarray, distance: int) -> np.ndarray:
-    """The symbol so many places on; -1 past the end."""
+    """The symbol at this distance from each position; -1 past the end."""
     out = np.full(len(codes), -1, dtype=np.int64)
     out[: max(len(codes) - distance, 0)] = codes[distance:]
     return out
@@ -137,7 +137,7 @@ def collect(x: Coded, ids: Sequence[np.ndarray], values: Sequence[float] | None 
     ends = np.empty(len(x), dtype=np.int64)
     filled = _feature_loops.tally(rank, each, x.offsets, np.zeros(size), index, totals, ends)
     index, totals = index[:filled], totals[:filled]
-    if filled < 0.5 * numbers.size:  # else a copy is not worth the memory it frees
+    if filled < 0.5 * numbers.size:  # a copy pays only if it frees enough memory
         index, totals = index.copy(), totals.copy()
     if occurring is not None:
         index = occurring[index]

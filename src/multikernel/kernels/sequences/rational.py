@@ -1,4 +1,4 @@
-"""Rational kernels: what a weighted transducer writes for two sequences, compared."""
+"""Rational kernels, which compare the outputs of a weighted transducer for two sequences."""
 
 from __future__ import annotations
 

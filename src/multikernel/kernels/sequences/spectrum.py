@@ -18,7 +18,7 @@ from .features import Features, collect, gram, pattern_ids, windows
 
 #: Gapped patterns that are listed one by one.
 MAX_PATTERNS = 1_000_000
-#: factor of a group of features, its patterns, what an occurrence of each counts (1 if None)
+#: factor of a group of features, its patterns, value of one occurrence of each (1 if None)
 Group = tuple[float, list[tuple[int, ...]], list[float] | None]
 
 

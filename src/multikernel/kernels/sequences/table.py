@@ -1,7 +1,7 @@
-"""Tables whose columns are numbers or sequences: what the waist holds when kernels read strings.
+"""Tables with columns of numbers and of sequences, the samples of kernels on strings.
 
-Each column of sequences is encoded when a kernel first reads it, and kept: a bank of string
-kernels encodes a column once, and so does everything that is done with rows of the table.
+Each column of sequences is encoded when a kernel first reads it, and the codes are cached: all
+kernels of a bank, and all tables made from rows of this one, share them.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Weighted transducers, and the machine that a rational kernel runs.
+"""Weighted transducers, and their composition, which a rational kernel evaluates.
 
 A transducer T reads a sequence x and writes sequences w, each with the sum of the weights of the
 paths that do so, ``T(x, w)``. The rational kernel of T (Cortes, Haffner & Mohri 2004) is
@@ -42,7 +42,7 @@ class Transducer:
         ``SAME`` (the symbol that was read) and ``OTHER`` (any known symbol but that one).
     initial, final : int, iterable of int, or mapping of state to weight
     label : str or None
-        What to call it.
+        The name of the transducer.
 
     Examples
     --------
@@ -256,7 +256,7 @@ def compose(T: Transducer, code: Mapping[str, int]) -> Composition:
     """The composition of T with its inverse; labels become codes, useless states are dropped."""
 
     def reading(label: str) -> int:
-        return -2 if label == ANY else code.get(label, -3)  # a literal nobody knows is never read
+        return -2 if label == ANY else code.get(label, -3)  # -3 never occurs in x
 
     def writing(label: str) -> tuple[int, int]:
         return (_KIND[label], 0) if label in _KIND else (ONE, code.get(label, -3))

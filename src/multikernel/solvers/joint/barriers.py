@@ -29,7 +29,7 @@ class Barrier(Protocol):
     count: int
     #: Sum of the coefficients, if there is an intercept.
     total: float
-    #: All that steps change.
+    #: The arrays that steps change.
     point: np.ndarray
 
     @property

@@ -86,15 +86,15 @@ class CentralPath:
     def certify_trained(
         self, theta: np.ndarray, gram: CombinedGram, trained: TrainingRun
     ) -> CertifiedIterate:
-        """The same with the products that are known."""
+        """`certify_coef` with known products."""
         return self._certify(theta, gram, trained.coef, trained.values, trained.a)
 
     def state(self) -> dict[str, Any]:
-        """What `restore` needs after `begin`."""
+        """The state that `restore` needs after `begin`."""
         return {"x": self.x, "mu": self.mu, "inside": self.inside.point}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where `state` was asked for."""
+        """Continue from the result of `state`."""
         self.x, self.mu, self.inside.point = state["x"], state["mu"], state["inside"]
 
     def _certify(

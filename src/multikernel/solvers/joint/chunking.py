@@ -65,11 +65,11 @@ class WeightStep(Protocol):
         ...
 
     def state(self) -> Any:
-        """What `restore` needs."""
+        """The state that `restore` needs."""
         ...
 
     def restore(self, state: Any) -> None:
-        """Go on where `state` was asked for."""
+        """Continue from the result of `state`."""
         ...
 
 
@@ -300,17 +300,17 @@ class RowCache:
     def __init__(self, rows: Callable[[np.ndarray], np.ndarray], limit: float) -> None:
         self.rows, self.limit = rows, limit
         self.held: OrderedDict[int, np.ndarray] = OrderedDict()
-        self.asked: dict[int, np.ndarray] = {}  # the rows with which each one was computed
+        self.asked: dict[int, np.ndarray] = {}  # for each row, the rows computed in the same call
 
     def state(self) -> list[Any]:
-        """Which rows are held, and with which others they were computed, for `restore`.
+        """The cached rows, and the rows computed in the same calls, for `restore`.
 
-        Rows that are computed with others may have other last bits.
+        The last bits of a row may depend on the rows computed in the same call.
         """
         return [[i, self.asked[i]] for i in self.held]
 
     def restore(self, state: list[Any]) -> None:
-        """Hold the rows that were held when `state` was asked for."""
+        """Fill the cache with the rows it held when `state` was called."""
         together: dict[bytes, np.ndarray] = {}
         rows: dict[int, np.ndarray] = {}
         for _, asked in state:

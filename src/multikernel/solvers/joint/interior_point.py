@@ -191,7 +191,7 @@ def state_of(
     tries: int,
     path: CentralPath,
 ) -> Answers:
-    """What a later process needs to continue the Newton steps."""
+    """The state from which a later process can continue the Newton steps."""
     return {
         "history": history,
         "best": numbers_of(best),

@@ -159,7 +159,7 @@ class Reached(Exception):
 
 
 class Stalled(Exception):
-    """The gap is that of rounding, and the tolerance below it."""
+    """The gap has fallen to rounding error without reaching the tolerance."""
 
 
 class SmoothDual:

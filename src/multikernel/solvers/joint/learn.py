@@ -39,7 +39,7 @@ class Interrupted(KeyboardInterrupt):
         self.solution = solution
 
     def saying(self, more: str) -> Interrupted:
-        """The same with one more sentence."""
+        """The same interrupt, with one more sentence in its message."""
         return Interrupted(self.solution, more)
 
 
@@ -64,8 +64,8 @@ def learn(
     report : callable or None
         Receives every entry of the history of a joint rule.
     hold_out : array of int or None
-        Samples whose values without them are computed, with the kernel weights of the whole
-        sample, as ``machine.held_out``.
+        Samples for which ``machine.held_out`` is computed: decision values of predictors trained
+        without them, with the kernel weights of the whole sample.
     """
     with one_blas_thread(grams.n, MAX_ONE_THREAD_SAMPLES):
         start = subsampled_start(grams, target, weighting, learner) if warm is None else None
@@ -108,7 +108,7 @@ def learn(
             )
             return finish(found, own, report, hold_out)
     except Stopped as stopped:
-        # After an interrupt, nothing is computed that only probabilities need.
+        # After an interrupt, skip values that only probability estimates need.
         raise Interrupted(finish(stopped.found, grams, None, None)) from None
 
 

@@ -1,6 +1,6 @@
 r"""Margins that are measured in the views that a sample has: absent multiple kernel learning.
 
-Sample i has the views (kernels) in :math:`O_i`. The predictor it meets is the part of w in these
+Sample i has the views (kernels) in :math:`O_i`. Its prediction uses only the part of w in these
 views, and its distance from the decision boundary is ``y_i f(x_i) / N_i(w)`` with
 
     N_i(w) = sum_{k in O_i} ||w_k||
@@ -134,7 +134,7 @@ class MarginPoint:
 
     @property
     def required(self) -> np.ndarray:
-        """``1 + rho N_i``, what the decision value of sample i must reach."""
+        """``1 + rho N_i``, the decision value that sample i must reach to have no loss."""
         return 1.0 + self.problem.rho * (self.norms @ self.problem.has)
 
     @property
@@ -173,7 +173,7 @@ class MarginPoint:
 
 
 def second_derivative(c: np.ndarray, q: float) -> np.ndarray:
-    """Of ``1/2 ||c||_q^2`` for positive c and q at least 2, shape (p, p)."""
+    """The second derivative of ``1/2 ||c||_q^2`` for positive c and q at least 2, shape (p, p)."""
     size = float(np.linalg.norm(c, q))
     r = c / size
     first = r ** (q - 1.0)
@@ -181,7 +181,7 @@ def second_derivative(c: np.ndarray, q: float) -> np.ndarray:
 
 
 def largest_margin(grams: Grams, y: np.ndarray, C: np.ndarray, has: np.ndarray) -> float:
-    """A rho beyond which no view can tell the means of the classes apart.
+    """A rho beyond which no view separates the class means.
 
     For multipliers with the same sum in both classes, spread over their samples like the costs, it
     is the largest ``sqrt(a_k) / A_k``: half the distance of the class means in the best view.
@@ -272,7 +272,7 @@ def find_by_observed_margins(
 def state_of(
     step: int, history: list[dict[str, Any]], best: MarginPoint, point: MarginPoint
 ) -> Answers:
-    """What a later process needs to continue."""
+    """The state from which a later process can continue."""
     return {
         "step": step,
         "history": history,

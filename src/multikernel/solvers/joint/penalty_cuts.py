@@ -5,11 +5,11 @@ In the kernel weights, the problem of `AlignmentPenalty` is
     min_{theta >= 0}  g(theta) + (theta'Q theta - c'theta) / 2,
     g(theta) = max_s  L(s) - theta'a(s) / 2
 
-with signed coefficients s, their dual loss ``L(s)`` and ``a_k(s) = s'K_k s``. Alternation answers
-each ``a(s)`` with the best weights for it. Where g bends more than the penalty does, these answers
+with signed coefficients s, their dual loss ``L(s)`` and ``a_k(s) = s'K_k s``. Alternation takes
+the best weights for each ``a(s)``. Where g has more curvature than the penalty, these steps
 overshoot, and the alternation can cycle.
 
-Here all predictors so far are answered together. Each gives a *cut* ``L - theta'a / 2``, which lies
+Here each step uses all predictors so far. Each gives a *cut* ``L - theta'a / 2``, which lies
 below g everywhere and touches it at the weights that the predictor was trained with. The next
 weights minimise the largest cut plus the penalty. Since Q is positive definite these minima, which
 are lower bounds of the optimum, converge to it from any start (Kelley 1960; the rate is that of the
@@ -45,7 +45,7 @@ PROXIMAL_GROWTH = 10.0
 MULTIPLIER_PRECISION = 1e-10
 #: Halvings of an interval, when the minimum along a segment is searched.
 BISECTIONS = 50
-#: Without progress in this many rounds, what is left of the gap is the error of the predictors.
+#: Without progress in this many rounds, the remaining gap is the error of the predictors.
 MAX_IDLE_ROUNDS = 50
 #: Progress: the gap falls to this part of its last value.
 PROGRESS_FACTOR = 0.9
@@ -156,7 +156,7 @@ def find_by_penalty_cuts(
                  minimum of the model     -> lower bound, next theta, multipliers of the cuts
 
     The iterate with the smallest gap is returned; its predictor was trained with its weights. If
-    the weights stop moving before, what is left of the gap is the error of the predictor, or
+    the weights stop moving before, the remaining gap is the error of the predictor, or
     several predictors are optimal and only their cuts together prove it: then the iterate with the
     lowest objective is returned, with the gap that the cuts prove for it, if that is smaller.
     """

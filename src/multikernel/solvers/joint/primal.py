@@ -179,7 +179,7 @@ def state_of(
     best: CertifiedIterate | None,
     path: PrimalPath,
 ) -> Answers:
-    """What a later process needs to continue."""
+    """The state from which a later process can continue."""
     numbers = None if best is None else numbers_of(best)
     state = {"step": step, "extra": extra, "history": history, "best": numbers}
     return state | {"path": path.state()}

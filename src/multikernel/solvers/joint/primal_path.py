@@ -107,7 +107,7 @@ class PrimalPath:
         return {"w": self.w, "b": self.b, "u": self.u, "mu": self.mu}
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where `state` was asked for."""
+        """Continue from the result of `state`."""
         self.w, self.b, self.u, self.mu = state["w"], state["b"], state["u"], state["mu"]
 
     @property
@@ -150,7 +150,7 @@ class PrimalPath:
         return np.concatenate([by_w.T.ravel(), by_b, r - mu * by_u])
 
     def advance(self) -> tuple[bool, bool]:
-        """Take one Newton step: whether it changed anything, and whether mu may be reduced."""
+        """Take one Newton step; returns whether it moved, and whether mu may be reduced."""
         mu, alpha, u, w, own = self.mu, self.alpha, self.u, self.w, self.owner
         (d, t), M = w.shape, len(u)
         r = float(u.sum())
@@ -280,7 +280,7 @@ class PrimalPath:
         theta = iterate.theta
         s: np.ndarray | None = iterate.coef
         if self.p == 1:
-            # At the optimum a kernel has no weight or the largest form: which of both is nearer?
+            # At the optimum a kernel has no weight or the largest form: take the nearer case.
             v = theta * np.sqrt(iterate.a)
             unused = v / v.sum() < 1.0 - iterate.a / iterate.a.max()
             theta = np.where(unused, 0.0, theta)

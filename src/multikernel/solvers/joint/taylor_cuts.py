@@ -14,7 +14,7 @@ method and the Newton steps of :mod:`multikernel.solvers.joint.cutting_plane`:
 
 Two details differ from the print: weights are divided by ``||theta||_q``, not by its q-th power,
 which is on the sphere only if q = 1; and a step of the expansion is shortened if it does not reduce
-the model, which proves what the thesis conjectures, that the expansions converge.
+the model, which proves the conjecture of the thesis that the expansions converge.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class MinimumOfCuts:
         return self.added
 
     def restore(self, state: list[list[Any]]) -> None:
-        """Add the cuts once more: a linear program does not show all that it remembers."""
+        """Add the cuts again, since the state of a linear program cannot be stored completely."""
         for constant, forms, old in state:
             self._add(constant, forms, old)
 

@@ -1,4 +1,4 @@
-"""A training run of a joint solver, and what the certificate needs of it."""
+"""A training run of a joint solver, and its quantities for the certificate."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def train_at(
 
 
 def numbers_of(iterate: CertifiedIterate) -> dict[str, Any]:
-    """An iterate without its operator, which the kernel weights give."""
+    """The arrays of an iterate, without its operator, which follows from the kernel weights."""
     return {name: value for name, value in vars(iterate).items() if name != "gram"}
 
 
 def iterate_from(grams: Grams, numbers: dict[str, Any]) -> CertifiedIterate:
-    """The iterate that `numbers_of` took apart."""
+    """The iterate with the arrays that `numbers_of` returned."""
     return CertifiedIterate(**numbers, gram=grams.combine(numbers["theta"]))

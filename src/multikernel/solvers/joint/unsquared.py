@@ -10,7 +10,7 @@ function: a few problems of the squared norm, each started from the last, find i
 The coefficients s of such a problem, multiplied by ``kappa = min(1 / c, 1 / (2 ||Phi's||_{p*}))``,
 are feasible for the dual of the unsquared problem, ``max L(s)`` over ``||Phi's||_{p*} <= 1/2``.
 With kernel weights ``theta / kappa`` the predictor is the same, so the certificate is that of the
-unsquared problem with the costs that were asked for, whatever the error of c.
+unsquared problem with the given costs, whatever the error of c.
 
 If the norm costs more than any predictor can gain, w = 0 is optimal, and there is no c. Then c
 tends to zero, and the scaled coefficients prove that a constant is optimal.
@@ -97,7 +97,7 @@ def find_unsquared(
                     grams, scaled(target, factor), squared, learner, warm=warm, report=quiet
                 )
             warm = WarmStart(found.kernel_weights)
-            # With what is known of the operator now; a later process does not know it.
+            # Kept in the journal, since a later process lacks the operator's cached values.
             values = recall(quiet, "values", (factor,), partial(values_of, found))["values"]
             iterate, size = unsquared_iterate(
                 grams, target, rule, learner, found, values, factor, p
@@ -113,7 +113,7 @@ def find_unsquared(
                 return iterate.found(learner, history)
             search.next(np.log(max(2.0 * size, 1e-300)))
     except (KeyboardInterrupt, Stopped):
-        # An iterate of a squared problem that was not finished is not one of this problem.
+        # An iterate of an unfinished squared problem is no iterate of the unsquared one.
         if best is None:
             raise KeyboardInterrupt from None
         raise Stopped(best.found(learner, history)) from None
@@ -136,7 +136,7 @@ class RootSearch:
         self.last: tuple[float, float] | None = None
 
     def next(self, value: float) -> None:
-        """Move x, given F at the current x: a secant step within what is known about the root."""
+        """Move x, given F at the current x: a secant step within the known bracket of the root."""
         rise = value - self.x
         if rise >= 0:
             self.low = max(self.low, self.x)
@@ -145,7 +145,7 @@ class RootSearch:
         step = rise
         if self.last is not None and self.last[0] != self.x:
             slope = (rise - self.last[1]) / (self.x - self.last[0])
-            # A slope of zero or more, up to rounding, means that no root is in sight.
+            # If F(x) - x does not fall, up to rounding, there is no estimate of the root.
             step = -rise / slope if slope < -1e-3 else np.sign(rise) * MAX_LOG_STEP
         self.last = (self.x, rise)
         new = self.x + float(np.clip(step, -MAX_LOG_STEP, MAX_LOG_STEP))

@@ -31,7 +31,7 @@ LINE_SEARCH_MEMORY = 5
 
 def onto_simplex(v: np.ndarray) -> np.ndarray:
     """``argmin ||d - v||`` over ``d >= 0``, ``sum d = 1``."""
-    v = v - v.max()  # the one would be lost in sums of large numbers
+    v = v - v.max()  # so that the 1 below is not lost to rounding
     ordered = np.sort(v)[::-1]
     excess = (np.cumsum(ordered) - 1.0) / np.arange(1, len(v) + 1)
     last = int(np.flatnonzero(ordered > excess)[-1])

@@ -1,4 +1,4 @@
-"""Decision values of the largest-margin classifiers without the sample that they are about."""
+"""Leave-one-out decision values of the largest-margin classifiers."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .problem import Labels, Trained
 def left_out_margins(K: np.ndarray, labels: Labels, machine: Trained) -> np.ndarray:
     """Leave-one-out values by the span rule, with a fixed kernel matrix, shape (n,).
 
-    A margin of 2-norm is a hard one for the matrix ``K + I/C``; the sample that is left out has no
-    part in its ridge.
+    A 2-norm margin is a hard margin for the matrix ``K + I/C``; for the sample that is left out,
+    the ridge ``I/C`` does not count.
     """
     n = len(labels.y)
     gram = GivenMatrix(K + labels.ridge * np.eye(n) if labels.ridge else K)

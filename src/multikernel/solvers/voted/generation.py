@@ -59,7 +59,7 @@ MIN_VIOLATION = 1e-10
 MIN_COEF_SHARE = 1e-12
 #: How far z may be outside its box, as a share of the box, when a vertex is refined.
 REFINED_BOX_TOLERANCE = 1e-7
-#: A master value that has not fallen by this share has not fallen.
+#: Smallest relative decrease of the master value that counts as a decrease.
 MIN_VALUE_DECREASE = 1e-9
 #: Solves on the path to difficult penalties, including those that fail.
 MAX_PATH_STEPS = 40
@@ -232,7 +232,7 @@ class ColumnPool:
         }
 
     def _restore(self, state: Answers) -> None:
-        """The pool of which `_state` was asked: columns computed together have the same bits."""
+        """Restore the pool from `_state`, with columns computed in the same groups: same bits."""
         assert isinstance(self.master, DenseMaster)
         for what, first, second in state["changes"][len(self.changes) :]:
             if what == "add":
@@ -252,7 +252,7 @@ class ColumnPool:
         history: list[dict[str, Any]] = []
         best = DualBound(np.zeros(self.problem.columns.n), 0.0, np.empty(0))
         fallen = np.inf  # the value of the master when columns were last dropped
-        # HiGHS does not show all that it remembers; a whole program is solved in one round.
+        # The state of HiGHS cannot be stored; a whole program is solved in one round anyway.
         journal = journal_of(report) if isinstance(self.master, DenseMaster) else None
         first, kept = 1, None if journal is None else journal.state("columns")
         if kept is not None:

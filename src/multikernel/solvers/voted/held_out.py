@@ -75,7 +75,7 @@ def folds_of_copies(columns: KernelColumns, target: Target) -> list[np.ndarray]:
     apart = any(numbers[-1] > 0 for _, numbers in groups)
     fold = np.empty(columns.n, dtype=int)
     for members, numbers in groups:
-        # A key that tells no two samples apart does not show which of them are copies.
+        # If all keys are equal, they do not show which samples are copies.
         fold[members] = (numbers if apart else np.arange(len(members))) % N_FOLDS
     tests = [np.flatnonzero(fold == f) for f in range(N_FOLDS)]
     return [test for test in tests if 0 < len(test) < columns.n]

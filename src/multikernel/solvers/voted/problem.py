@@ -205,11 +205,11 @@ def solve(
 
 
 def check_penalties(problem: VotedProblem, penalties: np.ndarray) -> None:
-    """Refuse kernels without a penalty: no dual point is feasible for their columns but zero."""
+    """Raise an error for kernels without a penalty: only z = 0 is feasible for their columns."""
     free = np.flatnonzero(~(penalties > 0))
     if not len(free):
         return
-    # A random vector tells columns that are zero from columns that are not.
+    # The product with a random vector is zero for zero columns only.
     products = problem.columns.price(np.random.default_rng(0).standard_normal(len(problem.y)))
     for k in free.tolist():
         if not penalties[k] == 0 or np.any(products[k] != 0):

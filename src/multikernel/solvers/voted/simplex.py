@@ -81,7 +81,7 @@ class DenseSimplex:
         self._rng = np.random.default_rng(0)
 
     def state(self) -> dict[str, Any]:
-        """What the next call depends on, for `restore`."""
+        """The state on which the next call depends, for `restore`."""
         return {
             **{"rows": self.basis.rows, "inner": self.basis.inner, "at": self.at},
             **{"z": self.z, "alpha": self.alpha, "pivots": self.pivots},
@@ -89,7 +89,7 @@ class DenseSimplex:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Go on where `state` was asked for."""
+        """Continue from the result of `state`."""
         self.basis = SimplexBasis(state["rows"], state["inner"])
         self.at, self.z, self.alpha = state["at"], state["z"], state["alpha"]
         self.pivots = state["pivots"]
