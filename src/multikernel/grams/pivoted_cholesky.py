@@ -33,7 +33,7 @@ BLOCK = 128
 MIN_ROUNDINGS = 64.0
 
 
-class Factor(Protocol):
+class GrowingFactor(Protocol):
     """The growing factor F, in host or device memory."""
 
     def rows(self, index: np.ndarray) -> np.ndarray:
@@ -47,7 +47,7 @@ class Factor(Protocol):
 
 
 class HostFactor:
-    """A `Factor` in host memory, with room for ``rank`` columns."""
+    """A `GrowingFactor` in host memory, with room for ``rank`` columns."""
 
     def __init__(self, n: int, rank: int) -> None:
         self.F, self.k = np.empty((n, rank)), 0
@@ -105,7 +105,7 @@ def pivoted_cholesky(
     tol: float = 0.0,
     precision: float = float(np.finfo(np.float64).eps),
     submatrix: Callable[[np.ndarray], np.ndarray] | None = None,
-    factor: Factor | None = None,
+    factor: GrowingFactor | None = None,
 ) -> PivotedCholesky:
     """Randomly pivoted Cholesky of a positive semidefinite matrix that is known by its columns.
 
@@ -127,7 +127,7 @@ def pivoted_cholesky(
     submatrix : callable, optional
         ``submatrix(index)`` is ``K[index][:, index]``. If it is given, only the columns of accepted
         pivots are computed; otherwise those of all proposed ones.
-    factor : Factor, optional
+    factor : GrowingFactor, optional
         Holds F, by default in host memory. With ``submatrix`` it may take columns of another kind.
 
     Examples

@@ -227,5 +227,5 @@ def test_refusals():
             mk.LpNorm(p, solver="lbfgs").method(4)
     with pytest.raises(ValueError, match="p and q above 1 and below infinity"):
         mk.HierarchicalNorm([0, 1], p=1, q=2, solver="lbfgs").method(2)
-    with pytest.raises(ValueError, match="solver must be one of"):
+    with pytest.raises(ValueError, match="solver must be 'auto', 'alternation' or 'lbfgs'"):
         mk.HierarchicalNorm([0, 1], p=1, q=2, solver="chunking").method(2)

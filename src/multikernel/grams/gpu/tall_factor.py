@@ -16,7 +16,7 @@ from .device import Device, host
 class DeviceFactor:
     """The factor of a pivoted Cholesky decomposition, in the memory of a device.
 
-    Columns of the matrix are given as tensors; see :class:`..pivoted_cholesky.Factor`.
+    Columns of the matrix are given as tensors; see :class:`..pivoted_cholesky.GrowingFactor`.
     """
 
     def __init__(self, device: Device, n: int, rank: int) -> None:
