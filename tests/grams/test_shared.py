@@ -233,6 +233,45 @@ def test_what_shared_can_know_of_linear_kernels_far_from_the_origin(offset, rng)
     np.testing.assert_allclose(linear, here, rtol=0, atol=1e-6)
 
 
+@pytest.mark.parametrize("n", [60, 2100])
+@pytest.mark.parametrize("dtype, rtol", [(np.float64, 1e-12), (np.float32, 1e-5)])
+@pytest.mark.parametrize("how", [None, "trace", "spherical", "frobenius", "trace-first"])
+def test_centred_linear_kernels_do_not_see_where_the_data_lie(n, dtype, rtol, how, rng):
+    """Columns that only linear kernels read are moved to their mean before they are multiplied."""
+    X = rng.integers(-8, 9, size=(n, 3)).astype(float)
+    offset = 2.0**14
+    bank = [mk.Linear(), mk.Gaussian(0.01)]
+    there = shared(bank, X + offset, dtype=dtype).corrected(True, how)
+    want = naive.correct(naive.polynomial(X, X, 1, 0.0), True, how)
+    if how == "trace-first":  # the trace of the kernel as it is given
+        Xo = X + offset
+        want = naive.correct(naive.polynomial(X, X, 1, 0.0), True, None) / (Xo**2).sum()
+    assert_close(there.block(slice(0, 60))[0], want[:60], rtol, "block")
+    coef = rng.normal(size=(n, 1))
+    only = there.expand(np.array([1.0, 0.0]), coef)
+    values = only.values(only.encode(X[:20] + offset))
+    assert_close(values, want[:20] @ coef, 10 * rtol, "values of new samples")
+    assert_close(only.values(there.points(np.arange(20))), values, 1e-14, "values of own samples")
+
+
+@pytest.mark.parametrize("how", [None, "trace", "spherical"])
+def test_linear_kernels_that_are_not_centred_read_the_data_as_they_are(how, rng):
+    X = rng.integers(-8, 9, size=(60, 3)).astype(float) + 100.0
+    bank, coef = [mk.Linear(), mk.Gaussian(0.01)], rng.normal(size=(60, 1))
+    grams = shared(bank, X).corrected(True, "trace").corrected(False, how)
+    want = naive.correct(X @ X.T, False, how)
+    assert_close(grams.block(slice(0, 60))[0], want, 1e-13, "block")
+    part = shared(bank, X).stored(False).take(np.arange(40)).corrected(False, how)
+    own = naive.correct(X[:40] @ X[:40].T, False, how)
+    assert_close(part.block(slice(0, 40))[0], own, 1e-13, "block of a part")
+    only = grams.expand(np.array([1.0, 0.0]), coef)
+    for points in (only.encode(X[:20]), grams.points(np.arange(20))):
+        assert_close(only.values(points), want[:20] @ coef, 1e-12, "values")
+    slopes = only.gradients(X[:2], np.full(3, 1e-3))
+    if how is None:
+        assert_close(slopes[:, :, 0], np.tile(X.T @ coef, 2).T, 1e-12, "gradients")
+
+
 def test_standardised_kernels(rng):
     X = sample(70)
     bank = mk.default_bank(X, kind="gaussians")

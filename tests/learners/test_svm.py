@@ -331,6 +331,17 @@ def test_optimality_with_small_C(seed, C):
     check(K, y, machine(K, y, C), C)
 
 
+@pytest.mark.parametrize("seed", range(5, 15))
+def test_polish_returns_coefficients_with_the_right_sum(seed):
+    """Systems of a nearly constant matrix with large entries lose the condition on the sum."""
+    rng = np.random.default_rng(seed)
+    x = 1e5 + rng.normal(size=(13, 3))
+    C, ones = rng.uniform(0.02, 0.26, size=13), np.ones(13)
+    K, start = x @ x.T, np.diff(np.minimum(np.cumsum(C), 1.0), prepend=0.0)
+    found = polish(K, start, -K.mean(), ones, 0.0 * ones, C, 1.0)
+    assert found.alpha.sum() == pytest.approx(1.0, rel=1e-8)
+
+
 def test_polish_keeps_the_better_solution():
     """A solution that is exact already, or better than what polishing finds, is kept."""
     K, y = data(13)

@@ -155,9 +155,9 @@ class BlockGrams(Grams):
         self._raw_rounding: np.ndarray | None = None
         self._centred: np.ndarray | None = None  # products of entries that were centred first
 
-    def removed_constants(self) -> np.ndarray:
-        """The constants (p,) that raw values lack, because centring would remove them anyway."""
-        return np.zeros(self.p)
+    def removed_diagonals(self) -> np.ndarray:
+        """What raw K_k[i, i] lack, (p, n), because centring would remove it anyway."""
+        return np.zeros((self.p, self.n))
 
     # -- supplied by a subclass ----------------------------------------------------------
 
@@ -370,6 +370,15 @@ class BlockGrams(Grams):
         return np.asarray(self._raw_rounding * c.scale * longest)
 
     @property
+    def entry_errors(self) -> np.ndarray:
+        # Centring subtracts row means that are as large as the raw values.
+        c = self.correction
+        longest = 1.0 if c.sphere is None else c.sphere.max(axis=1) ** 2
+        raw = np.abs(self.statistics().diagonals).max(axis=1) * c.scale * longest
+        corrected = np.abs(self.diagonals()).max(axis=1)
+        return np.asarray(self.value_precisions * np.maximum(raw, corrected))
+
+    @property
     def degenerate(self) -> np.ndarray:
         constant = self._constant_as_built()
         if self.how == "spherical" and not self.center:
@@ -432,7 +441,7 @@ class BlockGrams(Grams):
         if not self.center:
             traces, diagonals = stats.diagonals @ self._omega(), stats.diagonals
         elif self.how == "trace-first":
-            traces = (stats.diagonals + self.removed_constants()[:, None]) @ self._omega()
+            traces = (stats.diagonals + self.removed_diagonals()) @ self._omega()
         norms = None
         if self.how == "frobenius":
             squares = self.centred_products(False) if self.center else stats.squares

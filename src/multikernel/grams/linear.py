@@ -75,7 +75,7 @@ class LinearGrams(Grams):
         budget: MemoryBudget,
         **options: Any,
     ) -> LinearGrams:
-        encoder, Z = Encoder.fit(kernels, X, np.float64)
+        encoder, Z = Encoder.fit(kernels, X, np.float64, move_linear=False)
         offsets, where = encoder.offsets, {group: g for g, group in enumerate(encoder.groups)}
         each = [where[Group.of(kernel)] for kernel in kernels]
         columns = np.concatenate([np.arange(offsets[g], offsets[g + 1]) for g in each])

@@ -490,6 +490,11 @@ class Grams(ABC):
         return float(np.finfo(np.float64).eps)
 
     @property
+    def entry_errors(self) -> np.ndarray:
+        """How far rounding may have moved the entries of every kernel, shape (p,)."""
+        return self.precision * np.abs(self.diagonals()).max(axis=1)
+
+    @property
     def scales(self) -> np.ndarray:
         """The factors (p,) by which normalisation multiplies the kernels; 0 for constant ones.
 

@@ -100,7 +100,7 @@ class SharedGrams(BlockGrams):
 
     Parameters
     ----------
-    Z : array of shape (n, D), float32 or float64
+    encoded : array of shape (n, D), float32 or float64
         The columns of all groups side by side; its dtype is that of the Gram entries.
     encoder : Encoder
         Makes such an array from new inputs.
@@ -113,7 +113,7 @@ class SharedGrams(BlockGrams):
 
     def __init__(
         self,
-        Z: np.ndarray,
+        encoded: np.ndarray,
         encoder: Encoder,
         kernels: Sequence[VectorKernel],
         names: Sequence[str],
@@ -124,9 +124,12 @@ class SharedGrams(BlockGrams):
         n_jobs: int = 1,
     ) -> None:
         super().__init__(
-            Z.shape[0], names, Z.dtype, budget, sample_weight=sample_weight, n_jobs=n_jobs
+            *(len(encoded), names, encoded.dtype, budget),
+            sample_weight=sample_weight,
+            n_jobs=n_jobs,
         )
-        self.Z, self.encoder, self.kernels = Z, encoder, list(kernels)
+        self.encoded, self.encoder, self.kernels = encoded, encoder, list(kernels)
+        self._Z: np.ndarray | None = None
         self._known_psd = ask_psd(self.kernels) if known_psd is None else known_psd
         self.shifted = np.zeros(len(self.kernels), dtype=bool)
         self._passes: PassCache | None = None
@@ -157,6 +160,17 @@ class SharedGrams(BlockGrams):
     def known_psd(self) -> np.ndarray:
         return self._known_psd
 
+    @property
+    def Z(self) -> np.ndarray:
+        """The samples from which values are computed, shape (n, D).
+
+        Centring makes the origin of linear kernels irrelevant. Near the mean of the sample, their
+        values lose the fewest digits.
+        """
+        if self._Z is None:
+            self._Z = self.encoded if self.center else self.encoder.restore(self.encoded)
+        return self._Z
+
     def corrected(self, center: bool, normalize: str | None) -> SharedGrams:
         new = copy.copy(self)
         if self.center != center:
@@ -165,8 +179,9 @@ class SharedGrams(BlockGrams):
             passes = self.passes
             wide = _loops.is_wide(passes.family, passes.facts)
             new.shifted = wide if center else np.zeros_like(self.shifted)
-            new._passes = passes.with_shifted(new.shifted)
-            new._statistics = new._degenerate = None
+            new._statistics = new._degenerate = new._passes = new._Z = None
+            if not self.encoder.moves_dot_products:
+                new._passes = passes.with_shifted(new.shifted)
         return super(SharedGrams, new).corrected(center, normalize)  # type: ignore[return-value]
 
     def accurate(self) -> SharedGrams:
@@ -177,10 +192,12 @@ class SharedGrams(BlockGrams):
         new = self._on(encoder(X[rows]), encoder, self.sample_weight)
         return new.corrected(self.center, self.how)
 
-    def _on(self, Z: np.ndarray, encoder: Encoder, sample_weight: np.ndarray | None) -> SharedGrams:
+    def _on(
+        self, encoded: np.ndarray, encoder: Encoder, sample_weight: np.ndarray | None
+    ) -> SharedGrams:
         """The same kernels as built, on other points."""
         new = SharedGrams(
-            Z,
+            encoded,
             encoder,
             self.kernels,
             self.names,
@@ -254,8 +271,14 @@ class SharedGrams(BlockGrams):
     def raw_diagonals(self) -> np.ndarray:
         return self.encoder.diagonals(self.Z, self.kernels, self.shifted)
 
-    def removed_constants(self) -> np.ndarray:
-        return self.shifted.astype(np.float64)
+    def removed_diagonals(self) -> np.ndarray:
+        removed = np.repeat(self.shifted.astype(np.float64)[:, None], self.n, axis=1)
+        if self.center and self.encoder.moves_dot_products:
+            plain = self.encoder.diagonals(
+                self.encoder.restore(self.encoded), self.kernels, self.shifted
+            )
+            removed += plain - self.raw_diagonals()
+        return removed
 
     def raw_combine(self, kernel_weights: np.ndarray) -> np.ndarray:
         return _loops.combine(self.passes, kernel_weights, self.n_jobs, np.float64)
@@ -322,14 +345,14 @@ class SharedGrams(BlockGrams):
     def take(
         self, rows: np.ndarray, sample_weight: np.ndarray | None = None, *, copy: bool = False
     ) -> SharedGrams:
-        new = self._on(np.ascontiguousarray(self.Z[rows]), self.encoder, sample_weight)
+        new = self._on(np.ascontiguousarray(self.encoded[rows]), self.encoder, sample_weight)
         if self._inputs is not None:
             X, own = self._inputs
             new._inputs = (X, own[rows])
         return new
 
     def points(self, rows: np.ndarray) -> Any:
-        return self.Z[rows]
+        return self.encoded[rows]
 
 
 @dataclass(frozen=True)
@@ -341,7 +364,8 @@ class Encoder:
     groups : tuple of Group
     widths : tuple of int
     origins : tuple of arrays or None
-        Subtracted from the columns of a group: distances do not change and lose less to rounding.
+        Subtracted from the columns of a group: distances and centred linear kernels do not change
+        and lose less to rounding. `restore` adds the origins of dot products again.
     """
 
     groups: tuple[Group, ...]
@@ -350,11 +374,26 @@ class Encoder:
     dtype: Any
 
     @classmethod
-    def fit(cls, kernels: Sequence[VectorKernel], X: Any, dtype: Any) -> tuple[Encoder, np.ndarray]:
-        groups = tuple(dict.fromkeys(Group.of(kernel) for kernel in kernels))
+    def fit(
+        cls, kernels: Sequence[VectorKernel], X: Any, dtype: Any, *, move_linear: bool = True
+    ) -> tuple[Encoder, np.ndarray]:
+        """The encoder of a sample, and the encoded sample.
+
+        ``move_linear`` says whether columns that only linear kernels read are moved to their mean.
+        """
+        owners = [Group.of(kernel) for kernel in kernels]
+        groups = tuple(dict.fromkeys(owners))
         selected = [group.select(X).astype(np.float64, copy=False) for group in groups]
+        others = {group for group, k in zip(owners, kernels, strict=True) if type(k) is not Linear}
+
+        def is_moved(group: Group) -> bool:
+            if group.base == "dot products":
+                centred = group.scaling is not None and group.scaling.centred
+                return move_linear and group not in others and not centred
+            return group.base != CHI_SQUARED
+
         origins = tuple(
-            None if group.base in ("dot products", CHI_SQUARED) else Z.mean(axis=0)
+            Z.mean(axis=0) if is_moved(group) else None
             for group, Z in zip(groups, selected, strict=True)
         )
         encoder = cls(groups, tuple(Z.shape[1] for Z in selected), origins, np.dtype(dtype))
@@ -368,6 +407,24 @@ class Encoder:
         if len(moved) == 1 and moved[0] is not selected[0]:  # new memory already
             return np.ascontiguousarray(moved[0], dtype=self.dtype)
         return np.ascontiguousarray(np.concatenate(moved, axis=1), dtype=self.dtype)
+
+    @property
+    def moves_dot_products(self) -> bool:
+        """Whether `restore` changes anything."""
+        return any(
+            group.base == "dot products" and origin is not None
+            for group, origin in zip(self.groups, self.origins, strict=True)
+        )
+
+    def restore(self, encoded: np.ndarray) -> np.ndarray:
+        """Encoded samples as kernels that are not centred read them: dot products from zero."""
+        if not self.moves_dot_products:
+            return encoded
+        Z, offsets = encoded.copy(), self.offsets
+        for g, (group, origin) in enumerate(zip(self.groups, self.origins, strict=True)):
+            if group.base == "dot products" and origin is not None:
+                Z[:, offsets[g] : offsets[g + 1]] += origin
+        return Z
 
     def __call__(self, X: Any) -> np.ndarray:
         selected = [group.select(X).astype(np.float64, copy=False) for group in self.groups]
@@ -431,6 +488,8 @@ class SharedCross(RawCross):
 
     #: made again from the anchors when it is needed
     _passes: PassCache | None = None
+    #: whether the kernels are centred; models of older versions have no dot products to restore
+    center = False
 
     def __init__(self, grams: SharedGrams, rows: np.ndarray, kernels: np.ndarray) -> None:
         self.p, self.n_anchors = len(kernels), len(rows)
@@ -438,6 +497,7 @@ class SharedCross(RawCross):
         self.kernels = [grams.kernels[k] for k in kernels]
         self.anchors = np.ascontiguousarray(grams.Z[rows])
         self.shifted = grams.shifted[kernels]
+        self.center = grams.center
         self.n_jobs = grams.n_jobs
 
     @property
@@ -467,16 +527,21 @@ class SharedCross(RawCross):
     def encode(self, X: Any) -> np.ndarray:
         return self.encoder(X)
 
+    def place(self, points: np.ndarray) -> np.ndarray:
+        """Encoded samples in the place of the anchors."""
+        return points if self.center else self.encoder.restore(points)
+
     def block(self, points: np.ndarray) -> np.ndarray:
-        return _loops.cross_block(self.passes, points, self.n_jobs)
+        return _loops.cross_block(self.passes, self.place(points), self.n_jobs)
 
     def diagonals(self, points: np.ndarray) -> np.ndarray:
-        return self.encoder.diagonals(points, self.kernels, self.shifted)
+        return self.encoder.diagonals(self.place(points), self.kernels, self.shifted)
 
     def apply(self, points: np.ndarray, V: np.ndarray) -> np.ndarray:
-        return _loops.cross_apply(self.passes, points, V, self.n_jobs)
+        return _loops.cross_apply(self.passes, self.place(points), V, self.n_jobs)
 
     def combined(self, points: np.ndarray, kernel_weights: np.ndarray, V: np.ndarray) -> np.ndarray:
+        points = self.place(points)
         return (
             _loops.cross_combine(self.passes, points, kernel_weights, self.n_jobs, np.float64) @ V
         )
@@ -484,7 +549,7 @@ class SharedCross(RawCross):
     def gradients(
         self, X: Any, kernel_weights: np.ndarray, V: np.ndarray, steps: np.ndarray
     ) -> np.ndarray:
-        points, offsets = self.encode(X), self.encoder.offsets
+        points, offsets = self.place(self.encode(X)), self.encoder.offsets
         out = np.zeros((X.shape[0], X.shape[1], V.shape[1]))
         coef = V.T[:, None, :]
         owners = [Group.of(kernel) for kernel in self.kernels]

@@ -94,6 +94,10 @@ class StackedGrams(Grams):
         return max(part.precision for part in self.parts)
 
     @property
+    def entry_errors(self) -> np.ndarray:
+        return self._gather([part.entry_errors for part in self.parts])
+
+    @property
     def scales(self) -> np.ndarray:
         return self._gather([part.scales for part in self.parts])
 

@@ -42,8 +42,8 @@ class StoredGrams(DenseGrams):
             raise ValueError("These matrices were stored for kernels that are (not) to be centred.")
         return super().corrected(center, normalize)
 
-    def removed_constants(self) -> np.ndarray:
-        return self.origin.removed_constants()
+    def removed_diagonals(self) -> np.ndarray:
+        return self.origin.removed_diagonals()[:, self.sample]
 
     def raw_cross(self, rows: np.ndarray, kernels: np.ndarray) -> StoredCross:
         return StoredCross(self, rows, kernels)

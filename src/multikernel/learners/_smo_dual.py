@@ -120,3 +120,8 @@ class SignedDual:
             alpha = s * self.sign
         # Adding zero turns minus zero into zero.
         return alpha + 0.0, self.sign * g + self.linear
+
+    def objective(self, alpha: np.ndarray, values: np.ndarray) -> float:
+        """``1/2 alpha'Q alpha + linear'alpha`` from alpha and ``values = K s``."""
+        s = (self.sign * alpha).reshape(-1, len(values)).sum(axis=0)
+        return float(0.5 * (s @ values) + self.linear @ alpha)

@@ -30,6 +30,9 @@ MAX_SINGULAR_SYSTEMS = 20
 NEGLIGIBLE_VIOLATION = 1e-10
 #: Variables within this fraction of C from a bound are placed on the bound at the start.
 BOUND_MARGIN = 1e-9
+#: The sum of the coefficients may miss delta by this part of their absolute sum. Nearly constant
+#: matrices with large entries have solutions that miss it by far more.
+MAX_SUM_ERROR = 1e-9
 #: Smallest reciprocal condition number at which an LU factor is used.
 MIN_RECIPROCAL_CONDITION = 1e-13
 
@@ -106,6 +109,10 @@ def polish(
         g = sign * (f[point] + offset) + linear
         return np.where(a <= 0, -g, np.where(a >= C, g, np.abs(g)))
 
+    def is_feasible(a: np.ndarray) -> bool:
+        error = abs(float(sign @ a) - delta)
+        return not intercept or error <= MAX_SUM_ERROR * float(np.abs(a).sum())
+
     given = alpha
     at_upper_bound = alpha > C * (1 - BOUND_MARGIN)
     alpha = np.where(alpha < BOUND_MARGIN * C, 0.0, np.where(at_upper_bound, C, alpha))
@@ -121,7 +128,7 @@ def polish(
             entering, offset = _entering(gradient, alpha >= C, sign, intercept, negligible)
             if not entering:
                 last = float(violation(alpha, f, offset).max())
-                if last < worst:
+                if last < worst and is_feasible(alpha):
                     best, worst = (alpha, offset, f), last
                 break
             free[entering] = True
@@ -146,7 +153,7 @@ def polish(
         against = np.where(free, 0.0, violation(alpha, f, offset))
         residual = np.abs(sign[F] * (f[p] + offset) + linear[F]).max()
         now = max(float(against.max()), float(residual))
-        if now < worst:
+        if now < worst and is_feasible(alpha):
             best, worst = (alpha.copy(), offset, f), now
         if against.max() <= negligible:
             break

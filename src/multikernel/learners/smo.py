@@ -266,7 +266,7 @@ def solve(
         run.s,
         run.g,
         run.offset() if intercept else 0.0,
-        float(0.5 * (run.s @ run.g) + alpha @ dual.linear),
+        dual.objective(alpha, run.g),
         run.steps,
         run.violation(),
         status,

@@ -11,6 +11,7 @@ from ..grams.matrix import GivenMatrix, MatrixGram
 from ..grams.protocol import CombinedGram
 from ._plain_steps import PlainResult, plain_steps
 from ._smo_dual import SignedDual
+from .interior import interior_point
 from .polish import polish
 from .smo import KernelRows, Result, solve
 
@@ -21,6 +22,11 @@ SMO_TOLERANCE_WITHOUT_MATRIX = 1e-5
 SMO_TOLERANCE_WITH_MATRIX = 1e-7
 #: Limit on the steps for this tolerance.
 MAX_EXTRA_STEPS = 1_000_000
+#: Samples up to which an interior-point method takes over from SMO where that needs many steps: at
+#: the latest after these steps and those for every entry of the matrix, which take as long.
+MAX_INTERIOR_SAMPLES, MAX_SMO_STEPS, MAX_SMO_STEPS_PER_ENTRY = 1000, 20_000, 5
+#: Samples up to which it follows the steps in NumPy at once, so that nothing has to be compiled.
+MAX_UNCOMPILED_SAMPLES = 200
 #: Share of the free memory that the cache of rows may use.
 CACHE_SHARE = 0.5
 #: Smallest number of rows in the cache.
@@ -116,7 +122,8 @@ class Source:
         """Solve the dual to a tolerance; if ``exact``, continue to the exact optimum.
 
         An active-set method finds the exact optimum. Without the matrix, or if the active-set
-        method fails, the solver continues to a smaller tolerance instead.
+        method fails, the solver continues to a smaller tolerance instead. On small matrices an
+        interior-point method takes over from SMO if that needs many steps.
 
         Parameters
         ----------
@@ -125,6 +132,8 @@ class Source:
 
         Other parameters are those of :func:`multikernel.learners.smo.solve`.
         """
+
+        problem = SignedDual.of(self.gram.n, linear, sign, C, delta, intercept)
 
         def smo(tol: float, start: np.ndarray | None, max_iter: int) -> Result:
             return solve(
@@ -141,12 +150,20 @@ class Source:
             )
 
         first_tol = tol if self.factors else min(tol, SMO_TOLERANCE_WITHOUT_MATRIX)
+        n, K = self.gram.n, self.kernel
         found: Result | PlainResult | None = None
-        if start is None and isinstance(self.kernel, np.ndarray) and self.gram.n <= SMALL_SAMPLES:
-            dual = SignedDual.of(self.gram.n, linear, sign, C, delta, intercept)
-            found = plain_steps(dual, self.kernel, tol * unit, max_iter)
+        if start is None and isinstance(K, np.ndarray) and n <= SMALL_SAMPLES:
+            found = plain_steps(problem, K, tol * unit, max_iter)
             start = found.alpha
-        if found is None or found.status == "unfinished":
+        by_interior_point = False
+        # A limit that was asked for is a limit on steps of SMO.
+        if isinstance(K, np.ndarray) and n <= MAX_INTERIOR_SAMPLES and max_iter < 0:
+            if found is None or (found.status == "unfinished" and n > MAX_UNCOMPILED_SAMPLES):
+                found = smo(first_tol, start, MAX_SMO_STEPS + MAX_SMO_STEPS_PER_ENTRY * n**2)
+            if found.status in ("max_iter", "unfinished"):
+                found = better_of(problem, found, interior_point(problem, K, C))
+                by_interior_point = True
+        elif found is None or found.status == "unfinished":
             found = smo(first_tol, start, max_iter)
         finished = found.status != "max_iter"
         if not exact:
@@ -163,7 +180,18 @@ class Source:
             delta,
             intercept=intercept,
         )
+        if by_interior_point and not polished.exact:
+            # It is at the optimum up to rounding; a face without a vertex has nothing better.
+            return Solved(found.alpha, found.n_iter, True, None)
         if polished.exact or not finished:
             return Solved(polished.alpha, found.n_iter, polished.exact, polished.values)
         finer = smo(min(tol, SMO_TOLERANCE_WITH_MATRIX), polished.alpha, MAX_EXTRA_STEPS)
         return Solved(finer.alpha, found.n_iter + finer.n_iter, True, None)
+
+
+def better_of(
+    problem: SignedDual, one: Result | PlainResult, other: PlainResult
+) -> Result | PlainResult:
+    """The iterate with the lower objective."""
+    values = [problem.objective(each.alpha, each.values) for each in (one, other)]
+    return other if values[1] <= values[0] else one

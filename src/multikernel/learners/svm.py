@@ -36,7 +36,8 @@ class SVM(BaseEstimator):  # type: ignore[misc]
     tol : float, default=1e-3
         Violation of the optimality conditions at which the active-set method takes over.
     max_iter : int, default=-1
-        Limit on steps before that; -1 for ten million, or a hundred per sample if that is more.
+        Limit on steps before that; -1 for ten million, or a hundred per sample if that is more. On
+        up to 1,000 samples -1 lets an interior-point method take over where steps take longer.
     n_jobs : int, default=1
         Number of threads, each of which trains some of the columns.
     fit_intercept : bool, default=True

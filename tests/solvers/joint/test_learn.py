@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.datasets import make_classification
 
 import multikernel as mk
 from multikernel.grams.memory import MemoryBudget
 from multikernel.grams.protocol import Grams
+from multikernel.grams.shared import SharedGrams
 from multikernel.learners.svm import SVM
 from multikernel.problem import Target
 from multikernel.solvers.joint.definiteness import NotPSDError
@@ -65,3 +67,21 @@ def test_a_search_refuses_the_combinations_that_a_fit_refuses():
         search.fit(mk.sample_ids(60), y)
     assert not hasattr(search, "cv_results_"), "no score of a combination that is no kernel"
     assert "most negative eigenvalue" in str(refused.value)
+
+
+@pytest.mark.parametrize("rule", ["uniform", "alignf", "loo"])
+def test_ordinary_fits_in_single_precision_stay_there(rule, monkeypatch):
+    """Accurate kernel values are computed only where rounding may change the objective."""
+
+    def refuse(self):
+        raise AssertionError("accurate values were asked for")
+
+    monkeypatch.setattr(SharedGrams, "accurate", refuse)
+    X, y = make_classification(300, 10, random_state=0)
+    noisy = X[:, 0] + np.random.default_rng(0).normal(size=300)
+    bank = mk.gaussians([0.01, 0.1, 1.0])
+    mk.MultiKernelClassifier(bank, weighting=rule, dtype="float32", C=10.0).fit(X, y)
+    mk.MultiKernelRegressor(bank, weighting=rule, dtype="float32", alpha=0.1).fit(X, noisy)
+    with pytest.raises(AssertionError, match="asked for"):
+        wide = mk.gaussians([1e-4])
+        mk.MultiKernelRegressor(wide, weighting="uniform", dtype="float32", alpha=1e-9).fit(X, y)

@@ -38,12 +38,12 @@ class DeviceSharedGrams(DeviceGrams, SharedGrams):
         return new
 
     def _on(
-        self, Z: np.ndarray, encoder: Encoder, sample_weight: np.ndarray | None
+        self, encoded: np.ndarray, encoder: Encoder, sample_weight: np.ndarray | None
     ) -> DeviceSharedGrams:
         new = copy.copy(self)
         SharedGrams.__init__(
             new,
-            Z,
+            encoded,
             encoder,
             self.kernels,
             self.names,
@@ -125,13 +125,15 @@ class DeviceSharedCross(SharedCross):
 
     def block(self, points: np.ndarray) -> np.ndarray:
         passes = self.passes
-        return np.asarray(passes.block(passes.new_points(points)))
+        return np.asarray(passes.block(passes.new_points(self.place(points))))
 
     def apply(self, points: np.ndarray, V: np.ndarray) -> np.ndarray:
         passes = self.passes
-        return np.asarray(passes.apply(passes.new_points(points), V))
+        return np.asarray(passes.apply(passes.new_points(self.place(points)), V))
 
     def combined(self, points: np.ndarray, kernel_weights: np.ndarray, V: np.ndarray) -> np.ndarray:
         passes = self.passes
         W = self.device.put(V)
-        return host(passes.combined_products(kernel_weights, passes.new_points(points), W))
+        return host(
+            passes.combined_products(kernel_weights, passes.new_points(self.place(points)), W)
+        )

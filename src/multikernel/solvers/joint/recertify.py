@@ -1,9 +1,13 @@
-"""Duality gaps of joint problems from accurate kernel values.
+"""Duality gaps from accurate kernel values.
 
 A joint rule may give kernels very large weights (p > 2), so that rounding of kernel values in
 single precision, or of the products with rank-one features, changes the objective by far more than
 the tolerance. The gap of the result is therefore computed once more from accurate values
 (`Grams.accurate`). If it is above the tolerance, the problem is solved again with these.
+
+With the weights of a two-stage rule this is done only if an estimate says that rounding may matter:
+if C is large for the kernels, coefficients of both signs are so large that their sums of kernel
+values cancel.
 """
 
 from __future__ import annotations
@@ -11,16 +15,22 @@ from __future__ import annotations
 import warnings
 from dataclasses import replace
 
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from ...grams.protocol import Grams, Summary
 from ...learners.base import Learner
+from ...learners.certify import certified
 from ...problem import Target
 from ...weighting.base import Weighting
 from ...weighting.joint import JointWeighting, regulariser_of
 from ..certificate import Found, Report, certify
 from .find import find
 from .warm_start import WarmStart
+
+#: The relative gap from accurate values up to which the predictor of a two-stage rule is kept, and
+#: the part of it from which an estimate of the rounding error is worth a check.
+TWO_STAGE_TOL, MIN_CHECKED_PART = 1e-3, 0.1
 
 
 def find_and_recertify(
@@ -35,9 +45,11 @@ def find_and_recertify(
 ) -> tuple[Found, Grams]:
     """The result of `find` with an accurate gap, and the grams that its predictor belongs to."""
     found = find(grams, target, weighting, learner, summary=summary, warm=warm, report=report)
-    accurate = grams.accurate()
-    if not isinstance(weighting, JointWeighting) or weighting.certifies_itself:
+    if not isinstance(weighting, JointWeighting):
+        return recheck_two_stage(found, grams, target, weighting, learner, report)
+    if weighting.certifies_itself:
         return found, grams
+    accurate = grams.accurate()
     if accurate is grams:
         return found, grams
     checked = recertify(found, accurate, target, weighting, learner, summary)
@@ -77,3 +89,43 @@ def recertify(
     iterate = certify(target, rule, learner, theta, gram, coef, values, a)
     checked = iterate.found(learner, found.history)
     return replace(checked, machine=replace(checked.machine, values=values))
+
+
+def recheck_two_stage(
+    found: Found,
+    grams: Grams,
+    target: Target,
+    weighting: Weighting,
+    learner: Learner,
+    report: Report | None = None,
+) -> tuple[Found, Grams]:
+    """The result of a two-stage rule, from accurate kernel values if rounding matters."""
+    if not rounding_may_matter(found, grams, learner):
+        return found, grams
+    accurate = grams.accurate()
+    if accurate is grams:
+        return found, grams
+    machine = found.machine
+    if machine.chosen is None:  # else the costs belong to the inaccurate values, too
+        values = accurate.combine(found.kernel_weights).matvec(machine.coef)
+        checked = certified(learner, values, machine.coef, target, machine.n_iter)
+        if checked.gap <= TWO_STAGE_TOL:
+            checked = replace(checked, left_out=machine.left_out)
+            return replace(found, machine=checked), grams
+    return find(accurate, target, weighting, learner, report=report), accurate
+
+
+def rounding_may_matter(found: Found, grams: Grams, learner: Learner) -> bool:
+    """Whether rounding of kernel entries may change the objective by more than the tolerance.
+
+    Errors E of the entries change the optimum by ``s'Es / 2``. Those of one row may be alike (a
+    rounded coordinate), those of different rows are independent, so that about
+    ``|E| ||s||_1 ||s||_2`` is the largest change.
+    """
+    machine = found.machine
+    if grams.precision <= np.finfo(np.float64).eps or not hasattr(learner, "costs"):
+        return False
+    error = float(np.abs(found.kernel_weights) @ grams.entry_errors)
+    sizes = np.abs(machine.coef).sum(axis=0) @ np.linalg.norm(machine.coef, axis=0)
+    objective = abs(machine.objective) / learner.unit
+    return bool(error * sizes > MIN_CHECKED_PART * TWO_STAGE_TOL * objective)
