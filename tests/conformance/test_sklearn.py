@@ -1,5 +1,6 @@
 """scikit-learn's own checks for every public estimator, default-constructed, and in other forms."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import multikernel as mk
@@ -7,8 +8,8 @@ import multikernel as mk
 ESTIMATORS = [
     mk.MultiKernelClassifier(),
     mk.MultiKernelRegressor(),
-    mk.MultiKernelClassifierCV(),
-    mk.MultiKernelRegressorCV(),
+    mk.MultiKernelClassifierCV(weighting="alignf", Cs=(1.0,), cv=3),
+    mk.MultiKernelRegressorCV(weighting="alignf", alphas=(1.0,), cv=3),
     mk.MultiKernelOneClass(),
     mk.MultiKernelOneClass(C=1e-3),
     mk.ParzenClassifier(),
@@ -18,4 +19,10 @@ ESTIMATORS = [
 
 @parametrize_with_checks(ESTIMATORS)
 def test_estimator(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks([mk.MultiKernelClassifierCV(), mk.MultiKernelRegressorCV()])
+def test_searches_with_their_defaults(estimator, check):
     check(estimator)

@@ -99,7 +99,7 @@ def test_the_convex_family_is_l1_norm_learning(moons):
         ("polynomial", "conic"),
         ("convex", "cutting_plane"),
         ("convex", "conic"),
-        ("spectral", "gradient"),
+        pytest.param("spectral", "gradient", marks=pytest.mark.slow),
         ("spectral", "conic"),
         ("linear", "conic"),
     ],

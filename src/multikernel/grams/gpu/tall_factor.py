@@ -44,9 +44,9 @@ class DeviceLowRankInverse(LowRankInverse):
     def __init__(self, device: Device, found: PivotedCholesky, ridge: np.ndarray) -> None:
         self.device, self.rank = device, found.rank
         self.condition = 1.0 + found.error / float(ridge.min())
-        self.root = device.put(np.sqrt(ridge))[:, None]
-        self.half = found.F.div_(self.root)
-        self.small = self.half.T @ self.half
+        self.root: Any = device.put(np.sqrt(ridge))[:, None]
+        self.half: Any = found.F.div_(self.root)
+        self.small: Any = self.half.T @ self.half
         self.small.diagonal().add_(1.0)
         if not factor_in_place(self.small):
             raise LinAlgError("The matrix of the preconditioner is not positive definite.")
