@@ -69,7 +69,9 @@ def interior_point(dual: SignedDual, K: np.ndarray, C: np.ndarray) -> PlainResul
     if len(free):
         place = np.searchsorted(used, point)
         own = K[np.ix_(used, used)]
-        state = _Iterate(own, dual.linear[free], dual.sign[free], C[free], place, dual.delta)
+        state = _InteriorIterate(
+            own, dual.linear[free], dual.sign[free], C[free], place, dual.delta
+        )
         with one_blas_thread(len(used)), np.errstate(all="ignore"):
             alpha[free], b, steps = state.run(dual.intercept)
     s = dual.start(alpha)
@@ -78,7 +80,7 @@ def interior_point(dual: SignedDual, K: np.ndarray, C: np.ndarray) -> PlainResul
     return PlainResult(alpha, values, b, steps, "optimal")
 
 
-class _Iterate:
+class _InteriorIterate:
     """A point inside the box, its multipliers, and the Newton steps from it."""
 
     def __init__(
