@@ -141,6 +141,7 @@ def test_the_shares_of_delta_add_up_to_at_most_delta(rng):
     assert 0.99 * delta < spent <= delta * (1 + 1e-9)
 
 
+@pytest.mark.slow
 def test_an_easy_problem_has_a_bound_that_says_something_and_holds():
     rng = np.random.default_rng(1)
     X, y = blobs(rng, n=3000, shift=3.0, d=2)

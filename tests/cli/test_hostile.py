@@ -228,6 +228,7 @@ def predict_long(tmp_path, script, *blocks):
     return done.stdout, sum(path.stat().st_size for path in files)
 
 
+@pytest.mark.slow
 def test_longer_files_are_predicted_in_the_same_memory(tmp_path):
     """The peak of what Python allocates: a limit of the system also counts what it set free.
 

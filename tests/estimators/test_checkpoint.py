@@ -218,6 +218,7 @@ def run_script(kill_at, path):
     return subprocess.run(command, capture_output=True, text=True, env=environment)
 
 
+@pytest.mark.slow
 def test_killed_processes_are_taken_up_by_others(tmp_path):
     """Two processes are killed with signal 9, a third one ends as one that was left alone."""
     path = tmp_path / "fit.checkpoint"
