@@ -7,13 +7,18 @@ import pickle
 
 import numpy as np
 import pytest
+import sklearn
 from scipy.special import expit
 from sklearn.datasets import load_breast_cancer, load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.utils.fixes import parse_version
 
 import multikernel as mk
+
+#: The Brier score of scikit-learn is for two classes.
+OLD_BRIER_SCORE = parse_version(sklearn.__version__) < parse_version("1.7")
 
 CLASSIFIERS = {
     "hinge": mk.MultiKernelClassifier(),
@@ -175,6 +180,8 @@ def test_probabilities_are_calibrated_on_noisy_data():
 @pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score", "roc_auc_ovr"])
 @pytest.mark.parametrize("classes", [2, 3])
 def test_searches_score_probabilities(scoring, classes):
+    if scoring == "neg_brier_score" and classes > 2 and OLD_BRIER_SCORE:
+        pytest.skip("scikit-learn before 1.7 has no Brier score of several classes")
     X, y, _, _ = halves(classes)
     folds = StratifiedKFold(3)
     model = mk.MultiKernelClassifierCV(Cs=[0.1, 1.0], cv=folds, scoring=scoring).fit(X, y)
