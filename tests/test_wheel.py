@@ -127,7 +127,7 @@ def test_every_module_of_the_installed_package_can_be_imported(installed, tmp_pa
     code = """
 import importlib, json, pkgutil, multikernel
 names = [m.name for m in pkgutil.walk_packages(multikernel.__path__, "multikernel.")
-         if not m.name.endswith("__main__")]
+         if not m.name.endswith(("__main__", "gpu._programs"))]  # the latter needs triton
 for name in names:
     importlib.import_module(name)
 for name in multikernel.__all__:
@@ -161,7 +161,7 @@ def test_the_installed_command_says_that_experiments_are_in_the_checkout(
     programs, _ = installed
     said = run(programs / "multikernel", command, cwd=tmp_path, code=1)
     assert said.startswith("Error: ") and "Traceback" not in said
-    assert "source checkout" in said and "pip install -e ." in said
+    assert "source tree" in said and "pip install -e ." in said
 
 
 def test_the_installed_package_imports_without_its_data_sets(installed, tmp_path):
