@@ -122,6 +122,14 @@ def test_somewhere_in_the_fit(name):
 
 
 @pytest.mark.slow
+@pytest.mark.xfail(reason="a signal at the end of this fit is lost; the cause is not known")
+def test_at_the_end_of_a_spectral_fit(monkeypatch):
+    convex = mk.SpectralKernelClassifier(BANK, family="convex")
+    monkeypatch.setitem(MODELS, "convex", (convex, LABELS))
+    check_interrupts("convex", np.linspace(0.02, 0.99, 12))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
 def test_at_many_places(name):
     check_interrupts(name, np.linspace(0.02, 0.99, 12))

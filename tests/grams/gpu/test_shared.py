@@ -235,3 +235,14 @@ def test_the_inverse_of_a_low_rank_approximation(device, center):
         whole = gram.low_rank_inverse(ridge, 60).solve(R)
         back = twin.matvec(whole) + ridge[:, None] * whole
         np.testing.assert_allclose(back, R, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_rough_products_are_near_and_have_the_same_bits(device):
+    X = sample(300, d=20)
+    gram = on_device(list(mk.gaussians([0.01, 0.02])), X, device=device)
+    gram = gram.corrected(True, "trace").combine(np.array([1.0, 2.0]))
+    V = np.random.default_rng(1).normal(size=(300, 1))
+    found, want = gram.rough_matvec(V), gram.matvec(V)
+    assert np.abs(found - want).max() <= 1e-5 * np.abs(want).max()
+    np.testing.assert_array_equal(gram.rough_matvec(V), found)
