@@ -358,3 +358,97 @@ def test_what_needs_exact_kernels_says_so(data):
         model.certificate(X, labels)
     model.set_params(approximation=None).fit(X, labels)
     assert not hasattr(model, "approximation_")
+
+
+@pytest.mark.parametrize("rule", ["loo", "best"])
+@pytest.mark.parametrize("center", [True, False])
+def test_features_of_the_learned_sum_match_the_sum_as_one_kernel(data, rule, center):
+    """The slow twin: the learned sum given as one kernel, with landmarks for all samples."""
+    X, y, _ = (part[:150] for part in data)
+    way = mk.Nystroem(rank=150)
+    options = {"center": center, "normalize": None, "approximation": way}
+    found = regressor(weighting=rule, **options).fit(X, y)
+    assert found.approximation_.n_summed == 3
+    assert found.approximation_.features_of_kernels.shape == (1,)
+    assert "learned sum of 3 kernels" in str(found.approximation_)
+    used = [
+        weight * kernel
+        for weight, kernel in zip(found.kernel_weights_.tolist(), found.bank_, strict=True)
+        if weight > 0
+    ]
+    total = used[0]
+    for kernel in used[1:]:
+        total = total + kernel
+    slow = mk.MultiKernelRegressor([total], "uniform", **options | {"approximation": None})
+    assert np.allclose(found.predict(X), slow.fit(X, y).predict(X), atol=1e-6)
+
+
+def test_shares_of_the_learned_sum_add_up_and_are_centred(data):
+    X, _, labels = data
+    found = classifier(weighting="loo", loss="squared").fit(X, labels)
+    shares = found.decision_function(X, split=True)
+    values = found.decision_function(X)
+    rest = values - shares.sum(axis=1)
+    assert np.allclose(rest, found.intercept_, atol=1e-9)
+    unused = found.kernel_weights_ == 0
+    assert np.all(shares[:, unused] == 0)
+    assert np.abs(shares.mean(axis=0)).max() < 1e-8  # all rows are in the survey's sample
+    assert found.column_importance_.shape == (3,)
+
+
+@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
+def test_the_learned_sum_is_certified(data, loss):
+    X, _, labels = (part[:200] for part in data)
+    from multikernel.weighting.given import GivenWeights
+
+    raw = {"normalize": None, "loss": loss}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        found = classifier(**raw, weighting="loo", approximation=mk.Nystroem(rank=25)).fit(
+            X, labels
+        )
+    certificate = found.certify_approximation(X, labels)
+    rule = GivenWeights(found.kernel_weights_)
+    exact = classifier(**raw, weighting=rule, approximation=None).fit(X, labels)
+    optimum = exact.objective_ * np.array([1 - exact.duality_gap_, 1])
+    assert certificate.lower <= optimum[1] * (1 + 1e-9)
+    assert certificate.upper >= optimum[0] * (1 - 1e-9)
+    report = found.approximation_
+    assert report.objective - report.objective_bound <= optimum[1] * (1 + 1e-9)
+    assert found.objective_ >= optimum[0] * (1 - 1e-9)
+
+
+def test_the_learned_sum_in_files_streams_and_refits(data, tmp_path):
+    X, y, _ = data
+    found = regressor(weighting="loo").fit(X, y)
+    mk.save(found, tmp_path / "sum.skops")
+    loaded = mk.load(tmp_path / "sum.skops")
+    assert np.array_equal(loaded.predict(X), found.predict(X))
+    assert loaded.approximation_.n_summed == 3
+    assert np.array_equal(pickle.loads(pickle.dumps(found)).predict(X), found.predict(X))
+    before = found.objective_
+    assert found.set_params(alpha=10.0).refit().objective_ > before
+    with pytest.raises(ValueError, match=r"stand for the sum of kernels that LeaveOneOut\(\)"):
+        found.set_params(weighting="alignf").refit()
+    stream = regressor(weighting="loo")
+    for part in (slice(0, 300), slice(300, 600)):
+        stream.partial_fit(X[part], y[part])
+    assert stream.score(X, y) > 0.8
+
+
+def test_the_size_of_learned_weights_follows_all_rows():
+    """Weights of "loo" include the ridge constant, which is chosen again if there are more rows."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((6000, 3))
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + 0.3 * rng.standard_normal(6000)
+    few = {"approximation": mk.Nystroem(rank=100), "weighting": "loo"}
+    found = mk.MultiKernelRegressor(BANK, **few).fit(X, y)
+    best = mk.MultiKernelRegressor(BANK, alpha="loo", **few).fit(X, y)
+    assert np.allclose(found.predict(X), best.predict(X), atol=1e-6)
+
+
+def test_kernels_of_one_feature_stay_exact_with_rules_that_read_samples(data):
+    X, y, _ = data
+    found = mk.MultiKernelRegressor(mk.per_feature(), "loo", approximation=WAY).fit(X, y)
+    assert found.approximation_.n_summed == 0
+    assert np.all(found.approximation_.relative_errors < 1e-12)

@@ -18,12 +18,10 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from .._threads import count_threads
 from ..grams.engines import find_products
 from ..grams.lowrank.approximations import Approximation
 from ..grams.lowrank.small_sample import FeatureExpansion
 from ..grams.lowrank.sums import FeatureSums, SumsOfChunk
-from ..grams.memory import MemoryBudget
 from ..solvers.joint.find import find
 from ..solvers.passes.learn import FeatureProblem
 from ..solvers.passes.survey import checksum_of_rows
@@ -108,7 +106,8 @@ class FoldSumsMixin(LargeSampleMixin):
         self._check_for_rows()
         rows = self._open(X, y, sample_weight)
         self._stream, self._streaming = None, False
-        stream = self._begin(rows, approximation)
+        # Several rules share the sums of one pass, so every kernel has its own features.
+        stream = self._begin(rows, approximation, learned_sum=False)
         some = stream.survey.X[: min(500, stream.survey.X.shape[0])]
         origin = stream.features(some).mean(axis=0)
         of = SumsOfChunk(stream.features, origin, stream.columns, find_products(this._engine_name))
@@ -162,18 +161,6 @@ class FoldSumsMixin(LargeSampleMixin):
             )
         return int(folds)
 
-    def _problem(self, stream: Stream, sums: FeatureSums) -> FeatureProblem:
-        this: Any = self
-        return FeatureProblem.of(
-            stream.features,
-            sums,
-            list(stream.exact_plan.names),
-            MemoryBudget.of(this.memory_budget),
-            center=this.center,
-            normalize=this.normalize,
-            n_jobs=count_threads(this.n_jobs),
-        )
-
     def _scores(
         self,
         stream: Stream,
@@ -188,12 +175,15 @@ class FoldSumsMixin(LargeSampleMixin):
         make: Callable[[float], Any] = self._learner_with
         Y = stream.columns(stream.survey.y)[0]
         if rule.reads_samples:
-            rule = self._rule_from_sample(stream, problem, rule, make(values[0]), Y)
+            found = self._weights_from_sample(
+                stream.exact_plan, stream.survey.X, rule, make(values[0]), Y
+            )
+            rule = found.on(problem)
         scores = []
         for value in values:
-            found = find(problem.grams, problem.target, rule, make(value))
-            expansion: Any = problem.grams.expand(found.kernel_weights, found.machine.coef)
-            error, total = squared_error(held, expansion, found.machine.intercept)
+            one = find(problem.grams, problem.target, rule, make(value))
+            expansion: Any = problem.grams.expand(one.kernel_weights, one.machine.coef)
+            error, total = squared_error(held, expansion, one.machine.intercept)
             scores.append(1.0 - error / total if total > 0 else 0.0)
         return np.array(scores)
 

@@ -15,6 +15,7 @@ from .._threads import count_threads
 from ..grams.engines import assign, build, find_products
 from ..grams.lowrank.approximations import Approximation
 from ..grams.lowrank.features import FeatureMap
+from ..grams.lowrank.learned_sum import NAME, LearnedSum
 from ..grams.lowrank.sums import FeatureSums
 from ..grams.memory import MemoryBudget
 from ..grams.planning import Plan
@@ -27,18 +28,21 @@ from ..solvers.passes.errors import ApproximationReport
 from ..solvers.passes.learn import (
     FeatureProblem,
     Learned,
+    SampleWeights,
     learn_by_passes,
     learned_from_sums,
     values_of_rows_without_them,
-    weights_of_sample,
 )
 from ..solvers.passes.survey import RowSurvey
 from ..solvers.passes.targets import LabelColumns, OneColumn, OutputColumns
 from ..weighting import Weighting
+from ..weighting.given import GivenWeights
 from .progress import ProgressLine
 
 #: Rules that read samples are given at most so many of them.
 MAX_RULE_ROWS = 3000
+#: The means of the kernels' shares are taken over at most so many rows.
+MAX_MEAN_ROWS = 5000
 #: Probabilities are fitted to at most so many rows.
 MAX_CALIBRATION_ROWS = 2000
 #: Losses other than the squared one stop at this gap, or at the estimator's if it is larger.
@@ -67,6 +71,12 @@ class Stream:
     sums : FeatureSums
     learned : list of Learned
         One, or one per output.
+    learned_sum : LearnedSum or None
+        If features stand for the sum of kernels that a rule has learned from the survey's rows.
+    sample_weights : SampleWeights or None
+        The weights of that sum.
+    rule : str
+        The rule that has learned them, printed.
     """
 
     approximation: Approximation
@@ -76,6 +86,25 @@ class Stream:
     exact_plan: Plan
     sums: FeatureSums
     learned: list[Learned]
+    learned_sum: LearnedSum | None = None
+    sample_weights: SampleWeights | None = None
+    rule: str = ""
+
+    def problem(
+        self, sums: FeatureSums, budget: MemoryBudget, *, center: bool, normalize: str | None,
+        n_jobs: int = 1,
+    ) -> FeatureProblem:  # fmt: skip
+        """The problem that these sums pose; weights of a learned sum carry the normalisation."""
+        alone = self.learned_sum is not None
+        return FeatureProblem.of(
+            self.features,
+            sums,
+            [NAME] if alone else list(self.exact_plan.names),
+            budget,
+            center=center,
+            normalize=None if alone else normalize,
+            n_jobs=n_jobs,
+        )
 
 
 class SumLearner:
@@ -116,16 +145,7 @@ class SumLearner:
 
     def _learn_rows(self, stream: Stream, rows: Rows | None) -> None:
         """Kernel weights and predictor from the sums (and further passes), and the attributes."""
-        this: Any = self
-        problem = FeatureProblem.of(
-            stream.features,
-            stream.sums,
-            list(stream.exact_plan.names),
-            MemoryBudget.of(this.memory_budget),
-            center=this.center,
-            normalize=this.normalize,
-            n_jobs=count_threads(this.n_jobs),
-        )
+        problem = self._problem(stream, stream.sums)
         t = problem.target.Y.shape[1]
         if self._weights_per_output(t):
             each = [
@@ -138,6 +158,16 @@ class SumLearner:
         learner = each[0][1]
         self._store_rows(stream, problem, learner)
 
+    def _problem(self, stream: Stream, sums: FeatureSums) -> FeatureProblem:
+        this: Any = self
+        return stream.problem(
+            sums,
+            MemoryBudget.of(this.memory_budget),
+            center=this.center,
+            normalize=this.normalize,
+            n_jobs=count_threads(this.n_jobs),
+        )
+
     def _learn_one(
         self,
         stream: Stream,
@@ -149,8 +179,25 @@ class SumLearner:
         learner = self._learner_for_rows()
         rule = self._rule_for_rows()
         held_Y = columns(stream.survey.y)[0]
-        if rule.reads_samples:
-            rule = self._rule_from_sample(stream, problem, rule, learner, held_Y)
+        if stream.sample_weights is not None:
+            if repr(rule) != stream.rule:
+                raise ValueError(
+                    f"The features of the last fit stand for the sum of kernels that {stream.rule} "
+                    f"has learned, so refit cannot change the rule to {rule!r}. Call fit."
+                )
+            size = 1.0
+            if rule.includes_ridge and problem.sums.n > min(MAX_RULE_ROWS, len(held_Y)):
+                # More samples allow for larger weights: the rule's own criterion, on all rows.
+                few = slice(0, MAX_RULE_ROWS)
+                size /= problem.best_ridge(
+                    np.ones(1), stream.survey.X[few], held_Y[few], learner.fit_intercept
+                )
+            rule = GivenWeights(np.array([size]), tuple(stream.sample_weights.history))
+        elif rule.reads_samples:
+            found = self._weights_from_sample(
+                stream.exact_plan, stream.survey.X, rule, learner, held_Y
+            )
+            rule = found.on(problem)
         learner = self._with_constant(stream, problem, rule, learner, held_Y)
         if isinstance(learner, Ridge):
             solution = this._learn(problem.grams, problem.target, rule, learner)
@@ -180,27 +227,21 @@ class SumLearner:
             )
         return learned, learner
 
-    def _rule_from_sample(
-        self,
-        stream: Stream,
-        problem: FeatureProblem,
-        rule: Weighting,
-        learner: Any,
-        Y: np.ndarray,
-    ) -> Weighting:
+    def _weights_from_sample(
+        self, plan: Plan, X: Any, rule: Weighting, learner: Any, Y: np.ndarray
+    ) -> SampleWeights:
         """The weights of a rule that reads samples: those of the exact kernels on some rows."""
         this: Any = self
         few = slice(0, min(MAX_RULE_ROWS, len(Y)))
         kind = "classification" if this._is_classification else "regression"
-        plan = replace(stream.exact_plan, n_samples=few.stop)
         exact = build(
-            assign(plan, "cpu"),
-            stream.survey.X[few],
+            assign(replace(plan, n_samples=few.stop), "cpu"),
+            X[few],
             budget=MemoryBudget.of(this.memory_budget),
             n_jobs=count_threads(this.n_jobs),
         )
         corrected = exact.corrected(this.center, this.normalize)
-        return weights_of_sample(rule, corrected, Target(Y[few], kind), learner, problem)
+        return SampleWeights.learn(rule, corrected, Target(Y[few], kind), learner)
 
     def _with_constant(
         self, stream: Stream, problem: FeatureProblem, rule: Weighting, learner: Any, Y: np.ndarray
@@ -222,6 +263,16 @@ class SumLearner:
         this._store(problem.grams, solution, np.arange(problem.grams.n))
         expansions = [learned.expansion for learned in stream.learned]
         this._expansion = SeparateExpansions(expansions) if separate else expansions[0]
+        if stream.learned_sum is not None and stream.sample_weights is not None:
+            known = stream.sample_weights
+            this.kernel_weights_ = float(solution.kernel_weights[0]) * known.kernel_weights
+            this.kernel_alignments_ = known.alignments.copy()
+            this.kernel_names_ = list(stream.exact_plan.names)
+            whole: Any = expansions[0]
+            this._expansion = stream.learned_sum.expand(
+                whole.shift, whole.slopes, stream.survey.X[:MAX_MEAN_ROWS]
+            )
+            this._expansion.release()
         # All samples take part, and none is stored.
         t = solution.machine.coef.shape[1]
         this.support_, this.dual_coef_ = np.zeros(0, dtype=np.intp), np.zeros((0, t))
@@ -239,6 +290,7 @@ class SumLearner:
             np.maximum(sums.errors, 0.0) / size,
             this.objective_,
             bound,
+            0 if stream.learned_sum is None else stream.learned_sum.grams.p,
         )
         self._calibrate_rows(stream, problem, learner)
         stream.learned = [replace(one, curvatures=None) for one in stream.learned]

@@ -19,7 +19,13 @@ import scipy.sparse as sp
 from .._threads import count_threads
 from ..grams.engines import assign, build, find_products
 from ..grams.lowrank.approximations import Approximation, Nystroem, as_approximation
-from ..grams.lowrank.features import FeatureMap, make_features
+from ..grams.lowrank.features import FeatureMap, kernels_for_landmarks, make_features
+from ..grams.lowrank.learned_sum import (
+    DEFAULT_RANK,
+    SumOfGrams,
+    can_be_summed,
+    make_learned_sum,
+)
 from ..grams.lowrank.sums import FeatureSums, SumsOfChunk
 from ..grams.memory import MemoryBudget, readable
 from ..grams.planning import NO_COLUMNS, Part, Plan, make_plan
@@ -30,7 +36,6 @@ from ..problem import Target
 from ..rows import Rows, open_rows
 from ..solvers.passes.errors import ApproximationCertificate
 from ..solvers.passes.exact import certify_with_kernels
-from ..solvers.passes.learn import FeatureProblem
 from ..solvers.passes.survey import RowSurvey, SurveyOfChunk
 from ..weighting.given import GivenWeights
 from .from_sums import NEEDS_SQUARED, Stream, SumLearner
@@ -138,10 +143,19 @@ class LargeSampleMixin(SumLearner):
             X, y = X[keep], y[keep]
         return open_rows(X, y, sample_weight=weights)
 
-    def _begin(self, rows: Rows, approximation: Approximation) -> Stream:
-        """The survey, the bank on its sample, and the features."""
+    def _begin(self, rows: Rows, approximation: Approximation, learned_sum: bool = True) -> Stream:
+        """The survey, the bank on its sample, and the features.
+
+        A rule that reads samples learns its weights from the survey's rows, and the features are
+        those of the learned sum, unless ``learned_sum=False`` or outputs have their own weights.
+        """
         this: Any = self
-        count = getattr(approximation, "rank", None) or 0
+        rule = self._rule_for_rows() if learned_sum else None
+        learned_sum = (
+            rule is not None and rule.reads_samples and isinstance(approximation, Nystroem)
+        )
+        default = DEFAULT_RANK if learned_sum else 0
+        count = getattr(approximation, "rank", None) or default
         size = min(max(MIN_HELD_ROWS, ROWS_PER_LANDMARK * count), MAX_HELD_ROWS)
         size = max(min(size, MAX_HELD_BYTES // (8 * max(rows.n_columns, 1))), count, 100)
         survey: RowSurvey = self._reduce(
@@ -173,13 +187,37 @@ class LargeSampleMixin(SumLearner):
             sparse=sp.issparse(X),
             budget=budget,
         )
-        features = make_features(plan, X, approximation, n_samples=survey.n)
+        Y = columns(survey.y)[0]
+        made, known = None, None
+        if (
+            rule is not None
+            and learned_sum
+            and can_be_summed(plan)
+            and not self._weights_per_output(Y.shape[1])
+        ):
+            kernels_for_landmarks(plan)  # refuses kernels without features before work begins
+            known = self._weights_from_sample(plan, X, rule, self._learner_for_rows(), Y)
+            assert isinstance(approximation, Nystroem)
+            made = make_learned_sum(
+                plan,
+                X,
+                known.of_kernels,
+                approximation,
+                budget,
+                n_samples=survey.n,
+                n_jobs=count_threads(this.n_jobs),
+            )
+            features = made.features
+        else:
+            features = make_features(plan, X, approximation, n_samples=survey.n)
         this.grams_ = low_rank_plan(plan, features)
         this._n_given = survey.n
         this._keep_for_importance(X, None)
         origin = np.zeros(features.n_features)
         empty = FeatureSums(0, 0.0, origin, np.zeros((0, 0)), np.zeros(0), np.zeros(0))
-        return Stream(approximation, survey, columns, features, plan, empty, [])
+        return Stream(
+            approximation, survey, columns, features, plan, empty, [], made, known, repr(rule)
+        )
 
     def _add_up(self, rows: Rows, stream: Stream) -> FeatureSums:
         this: Any = self
@@ -310,7 +348,7 @@ class LargeSampleMixin(SumLearner):
         Y, factors = stream.columns(y)
         if factors is not None:
             weights = factors if weights is None else weights * factors
-        exact = build(
+        exact: Any = build(
             assign(replace(stream.exact_plan, n_samples=X.shape[0]), "cpu"),
             X,
             budget=MemoryBudget.of(this.memory_budget),
@@ -318,14 +356,9 @@ class LargeSampleMixin(SumLearner):
             n_jobs=count_threads(this.n_jobs),
         ).corrected(this.center, None)
         learner = self._learner_for_rows()
-        problem = FeatureProblem.of(
-            stream.features,
-            stream.sums,
-            list(stream.exact_plan.names),
-            MemoryBudget.of(this.memory_budget),
-            center=this.center,
-            normalize=this.normalize,
-        )
+        problem = self._problem(stream, stream.sums)
+        if stream.learned_sum is not None:
+            exact = SumOfGrams(exact, stream.learned_sum.weights)
         learner = self._with_constant(
             stream,
             problem,
@@ -363,6 +396,8 @@ def low_rank_plan(plan: Plan, features: FeatureMap) -> Plan:
         kernels.update(zip(part.positions.tolist(), part.kernels, strict=False))
     parts = []
     for made, where in zip(features.parts, features.positions, strict=True):
+        if features.n_kernels == 1 < plan.n_kernels:  # all kernels, as one sum
+            where = np.arange(plan.n_kernels)
         own = tuple(kernels[k] for k in where.tolist() if k in kernels)
         what = f"{sum(made.widths)} features: {made.kind}"
         parts.append(Part("low-rank", where, own, NO_COLUMNS, what))

@@ -20,6 +20,7 @@ from ..grams.dense import DenseCross
 from ..grams.linear import LinearExpansion
 from ..grams.lowrank.approximations import Nystroem, RandomFeatures
 from ..grams.lowrank.features import FeatureMap
+from ..grams.lowrank.learned_sum import LearnedSumPart, ShiftedExpansion
 from ..grams.lowrank.parts import ColumnsPart, FourierPart, LandmarkPart, SinglePart, SketchPart
 from ..grams.lowrank.small_sample import FeatureExpansion
 from ..grams.ngrams import NgramExpansion
@@ -116,6 +117,7 @@ PREDICTION: tuple[type, ...] = (
     *(Encoder, Group, Correction, Plan, Part, Column, TableEncoder),
     *(Calibration, TrainingSample),
     *(FeatureExpansion, FeatureMap, LandmarkPart, FourierPart, SketchPart, ColumnsPart, SinglePart),
+    *(LearnedSumPart, ShiftedExpansion),
     *(Nystroem, RandomFeatures, ApproximationReport),
 )
 

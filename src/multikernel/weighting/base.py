@@ -33,6 +33,8 @@ class Weighting(BaseEstimator):  # type: ignore[misc]
     needs_summary: bool = False
     #: Whether the weights depend on single samples, and not on sums over all of them alone.
     reads_samples: bool = False
+    #: Whether the weights include the ridge constant, so that ``alpha=1`` is a good choice.
+    includes_ridge: bool = False
     #: Whether the rule is for kernels of one feature each only.
     needs_features: bool = False
 

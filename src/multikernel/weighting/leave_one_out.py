@@ -85,6 +85,7 @@ class LeaveOneOut(Weighting):
     """
 
     reads_samples = True
+    includes_ridge = True
 
     def __init__(
         self,

@@ -58,7 +58,8 @@ class Nystroem(Approximation):
     rank : int or None, default=None
         The number of landmarks for the kernels on the same columns; each of these kernels gets up
         to that many features. None aims at 2,000 features in all, or 4,000 for more than 50
-        columns.
+        columns. The rules "loo" and "best" give all landmarks, 2,000 for None, to the sum of
+        kernels that they learn from part of the rows.
     random_state : int, default=0
         Seed of the choice of landmarks.
 
@@ -81,6 +82,17 @@ class Nystroem(Approximation):
     def check(self) -> None:
         super().check()
         self._check_count("rank")
+
+    def find_rank(self, n_samples: int, default: int) -> int:
+        """The number of landmarks among so many samples."""
+        rank = min(default, n_samples) if self.rank is None else int(self.rank)
+        if rank > n_samples:
+            raise ValueError(
+                f"Nystroem(rank={rank}) asks for more landmarks than there are samples "
+                f"({n_samples}). Use a smaller rank, or approximation=None: the exact fit is "
+                "cheaper here."
+            )
+        return rank
 
 
 class RandomFeatures(Approximation):

@@ -186,29 +186,9 @@ def _by_landmarks(
 ) -> Found:
     found: Found = []
     groups: dict[Hashable, list[tuple[int, Kernel]]] = {}
-    rest = []
+    _refuse_without_landmarks(plan, kernels)
+    rank = approximation.find_rank(n_samples, default_count(len(kernels), _n_columns(X)))
     for at, kernel in kernels:
-        if isinstance(kernel, Precomputed):
-            raise ValueError(
-                f"Kernel {plan.names[at]!r} is a precomputed matrix and has no features for "
-                "samples outside it. Use approximation=None."
-            )
-        if not kernel.is_psd:
-            raise ValueError(
-                f"Kernel {plan.names[at]!r} is not known to be positive semidefinite, so it has no "
-                "features. Leave it out, declare psd=True (mk.Callable), or use "
-                "approximation=None."
-            )
-        rest.append((at, kernel))
-    rank = approximation.rank
-    if rank is None:
-        rank = min(default_count(len(rest), _n_columns(X)), n_samples)
-    if rank > n_samples:
-        raise ValueError(
-            f"Nystroem(rank={rank}) asks for more landmarks than there are samples ({n_samples}). "
-            "Use a smaller rank, or approximation=None: the exact fit is cheaper here."
-        )
-    for at, kernel in rest:
         width = _exact_width(kernel, X)
         if width is not None and width <= rank:
             found.append((ColumnsPart([kernel], [width]), np.array([at])))
@@ -222,6 +202,32 @@ def _by_landmarks(
         rows = _landmarks(own, X, rank, random, shared)
         found.append((LandmarkPart(own, X[rows], shared), where))
     return found
+
+
+def kernels_for_landmarks(plan: Plan) -> list[tuple[int, Kernel]]:
+    """The kernels of a plan with their positions; those that have no features are refused."""
+    kernels = [
+        pair
+        for part in plan.parts
+        for pair in zip(part.positions.tolist(), part.kernels, strict=True)
+    ]
+    _refuse_without_landmarks(plan, kernels)
+    return kernels
+
+
+def _refuse_without_landmarks(plan: Plan, kernels: Sequence[tuple[int, Kernel]]) -> None:
+    for at, kernel in kernels:
+        if isinstance(kernel, Precomputed):
+            raise ValueError(
+                f"Kernel {plan.names[at]!r} is a precomputed matrix and has no features for "
+                "samples outside it. Use approximation=None."
+            )
+        if not kernel.is_psd:
+            raise ValueError(
+                f"Kernel {plan.names[at]!r} is not known to be positive semidefinite, so it has no "
+                "features. Leave it out, declare psd=True (mk.Callable), or use "
+                "approximation=None."
+            )
 
 
 def _landmark_key(kernel: Kernel) -> Hashable:

@@ -40,6 +40,9 @@ class ApproximationReport:
     objective_bound : float or None
         The exact optimum is at least ``objective - objective_bound`` and at most ``objective``;
         None for random features, for which `certify_approximation` gives a bound.
+    n_summed : int
+        Number of kernels in the learned sum that the features stand for, in which case the arrays
+        have one entry; 0 if every kernel has its own features.
     """
 
     method: str
@@ -48,14 +51,23 @@ class ApproximationReport:
     relative_errors: np.ndarray
     objective: float
     objective_bound: float | None
+    n_summed: int = 0
 
     def __str__(self) -> str:
         worst = float(np.max(self.relative_errors, initial=0.0))
-        lines = [
-            f"{self.method}: {self.n_features} features of {len(self.features_of_kernels)} kernels",
-            f"  error of the kernels (trace): {worst:.2g} of the largest, "
-            f"{float(np.mean(self.relative_errors)):.2g} on average",
-        ]
+        if self.n_summed:
+            lines = [
+                f"{self.method}: {self.n_features} features of the learned sum of {self.n_summed} "
+                "kernels",
+                f"  error of the sum (trace): {worst:.2g}",
+            ]
+        else:
+            lines = [
+                f"{self.method}: {self.n_features} features of {len(self.features_of_kernels)} "
+                "kernels",
+                f"  error of the kernels (trace): {worst:.2g} of the largest, "
+                f"{float(np.mean(self.relative_errors)):.2g} on average",
+            ]
         if self.objective_bound is not None:
             low = self.objective - self.objective_bound
             lines.append(

@@ -317,17 +317,43 @@ def values_of_rows_without_them(
     return out
 
 
-def weights_of_sample(
-    weighting: Weighting, exact: Grams, target: Target, learner: Learner, problem: FeatureProblem
-) -> GivenWeights:
-    """The weights that a rule learns from samples, for kernels normalised on all rows.
+@dataclass(frozen=True)
+class SampleWeights:
+    """Kernel weights that a rule has learned from the exact kernels on some rows.
 
-    Parameters
+    Attributes
     ----------
-    exact : Grams
-        The kernels themselves on some rows, centred and normalised there.
+    kernel_weights : array of shape (p,)
+        Of the kernels as they were centred and normalised on these rows.
+    scales : array of shape (p,)
+        The factors that normalised them.
+    alignments : array of shape (p,)
+        Of the kernels with the target, on these rows.
+    history : list of dict
     """
-    kernel_weights, history = weighting.weigh(exact, target, learner)
-    raw, scales = kernel_weights * exact.scales, problem.grams.scales
-    weights = np.divide(raw, scales, out=np.zeros_like(raw), where=scales > 0)
-    return GivenWeights(weights, tuple(history))
+
+    kernel_weights: np.ndarray
+    scales: np.ndarray
+    alignments: np.ndarray
+    history: list[dict[str, Any]]
+
+    @classmethod
+    def learn(
+        cls, weighting: Weighting, exact: Grams, target: Target, learner: Learner
+    ) -> SampleWeights:
+        kernel_weights, history = weighting.weigh(exact, target, learner)
+        alignments = exact.summary(target.Y, products=False).alignments
+        return cls(kernel_weights, exact.scales, alignments, history)
+
+    @property
+    def of_kernels(self) -> np.ndarray:
+        """The weights of the kernels as they are, neither centred nor normalised."""
+        return np.asarray(self.kernel_weights * self.scales)
+
+    def on(self, problem: FeatureProblem) -> GivenWeights:
+        """As a rule, for kernels normalised on all rows."""
+        scales = problem.grams.scales
+        weights = np.divide(
+            self.of_kernels, scales, out=np.zeros_like(self.kernel_weights), where=scales > 0
+        )
+        return GivenWeights(weights, tuple(self.history))

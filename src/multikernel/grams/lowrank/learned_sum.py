@@ -1,0 +1,213 @@
+"""Features of one weighted sum of kernels, whose weights are known before features are made.
+
+With ``K = sum_k w_k K_k`` and landmarks L,
+
+    phi(x) = R'K(L, x),   R R' = K(L, L)^+
+
+All features go to the one kernel that the predictor uses, instead of a few to every kernel of the
+bank. A predictor ``u'phi(x)`` is ``sum_k w_k K_k(x, L) R u``: an expansion at the landmarks, of
+which every kernel has a share.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ...kernels.base import Kernel
+from ..engines import assign, build
+from ..memory import MemoryBudget
+from ..pivoted_cholesky import pivoted_cholesky
+from ..planning import DEFAULT_ENGINE, Plan
+from ..protocol import Expansion, Grams, Stateful, require_sizes
+from .approximations import Nystroem
+from .features import MAX_BLOCK, FeatureMap, kernels_for_landmarks
+from .parts import inverse_root
+
+#: Landmarks if the user does not say how many.
+DEFAULT_RANK = 2000
+#: Landmarks are chosen among at most this many samples for each of them.
+CANDIDATES_PER_LANDMARK = 5
+#: What the sum is called where kernels are named.
+NAME = "the learned sum of kernels"
+
+
+def can_be_summed(plan: Plan) -> bool:
+    """Whether all kernels can be evaluated at landmarks; kernels of one feature are exact."""
+    return not any(part.kind in ("rank-one", "features", "given") for part in plan.parts)
+
+
+class LearnedSumPart(Stateful):
+    """The features of the sum.
+
+    Parameters
+    ----------
+    kernels : sequence of the p kernels, in the order of the bank
+    weights : array of shape (p,)
+        Of the kernels as they are, neither centred nor normalised; not negative.
+    grams : Grams
+        The kernels at the landmarks, neither centred nor normalised.
+    root : array of shape (rank, D)
+        R.
+    """
+
+    kind = "landmarks of the learned sum"
+
+    def __init__(
+        self, kernels: Sequence[Kernel], weights: np.ndarray, grams: Grams, root: np.ndarray
+    ) -> None:
+        used = np.flatnonzero(weights)
+        self.kernels, self.weights = [kernels[k] for k in used.tolist()], weights[used]
+        self.expansion = grams.expand(weights, root)
+        self.expansion.release()
+        self.widths = [root.shape[1]]
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> LearnedSumPart:
+        fit = len(state["kernels"]) == len(state["weights"]) and len(state["widths"]) == 1
+        require_sizes(fit, "kernels of the learned sum")
+        return super().from_state(state)
+
+    def features(self, X: Any) -> np.ndarray:
+        return self.expansion.values(self.expansion.encode(X))
+
+    def diagonals(self, X: Any, features: np.ndarray) -> np.ndarray:
+        each = [np.asarray(kernel.diag(X), dtype=np.float64) for kernel in self.kernels]
+        return (self.weights @ np.stack(each))[None]
+
+
+@dataclass
+class LearnedSum:
+    """A sum of kernels with given weights, its features, and how a predictor is taken apart.
+
+    Attributes
+    ----------
+    features : FeatureMap
+        Of one kernel, the sum.
+    grams : Grams
+        The kernels of the bank at the landmarks, neither centred nor normalised.
+    weights : array of shape (p,)
+        Of the kernels as they are.
+    root : array of shape (rank, D)
+        R.
+    """
+
+    features: FeatureMap
+    grams: Grams
+    weights: np.ndarray
+    root: np.ndarray
+
+    def expand(self, shift: np.ndarray, slopes: np.ndarray, sample: Any) -> ShiftedExpansion:
+        """The function ``(phi(x) - shift)'slopes`` with the shares of all kernels.
+
+        The shares of every kernel have mean zero over ``sample`` if features are centred, up to a
+        constant that all kernels share, which makes their sum exact.
+        """
+        inner = self.grams.expand(self.weights, self.root @ slopes)
+        offsets = np.zeros((self.grams.p, slopes.shape[1]))
+        used = np.flatnonzero(self.weights)
+        total = shift @ slopes
+        if np.any(shift):
+            offsets[used] = inner.shares(inner.encode(sample)).mean(axis=0)[used]
+        offsets[used] += (total - offsets.sum(axis=0)) / max(len(used), 1)
+        return ShiftedExpansion(inner, offsets)
+
+
+class ShiftedExpansion(Expansion):
+    """Another expansion, less a constant for every kernel and output."""
+
+    def __init__(self, inner: Expansion, offsets: np.ndarray) -> None:
+        self.n_kernels, self.inner, self.offsets = len(offsets), inner, offsets
+
+    @classmethod
+    def from_state(cls, state: dict[str, Any]) -> ShiftedExpansion:
+        p = state["inner"].n_kernels
+        require_sizes(p == len(state["offsets"]) == state["n_kernels"], "offsets of the kernels")
+        return super().from_state(state)
+
+    @property
+    def encoding(self) -> Hashable:
+        return self.inner.encoding
+
+    def encode(self, X: Any) -> Any:
+        return self.inner.encode(X)
+
+    def values(self, points: Any) -> np.ndarray:
+        return self.inner.values(points) - self.offsets.sum(axis=0)
+
+    def shares(self, points: Any) -> np.ndarray:
+        return self.inner.shares(points) - self.offsets
+
+    def gradients(self, X: Any, steps: np.ndarray) -> np.ndarray:
+        return self.inner.gradients(X, steps)
+
+    def release(self) -> None:
+        self.inner.release()
+
+
+def make_learned_sum(
+    plan: Plan,
+    X: Any,
+    weights: np.ndarray,
+    approximation: Nystroem,
+    budget: MemoryBudget,
+    *,
+    n_samples: int,
+    n_jobs: int = 1,
+) -> LearnedSum:
+    """Landmarks for the sum of the kernels with these weights, and its features.
+
+    Parameters
+    ----------
+    plan : Plan
+        The plan of a bank that is adapted to its sample.
+    X : array, sparse matrix or table of shape (m, d)
+        Samples among which landmarks are chosen.
+    weights : array of shape (p,)
+        Of the kernels as they are, neither centred nor normalised.
+    approximation : Nystroem
+    n_samples : int
+        The number of training samples, of which X may hold a part.
+    """
+    approximation.check()
+    kernels = [
+        kernel for _, kernel in sorted(kernels_for_landmarks(plan), key=lambda pair: pair[0])
+    ]
+    rank = approximation.find_rank(n_samples, DEFAULT_RANK)
+    random = np.random.default_rng([approximation.random_state, 0])
+    m, most = X.shape[0], CANDIDATES_PER_LANDMARK * rank
+    candidates = np.arange(m)
+    if m > most:
+        candidates = np.sort(random.choice(m, most, replace=False))
+    pool = _grams(plan, X[candidates], budget, n_jobs).combine(weights)
+    found = pivoted_cholesky(
+        lambda index: pool.rows(index).T,
+        pool.diagonal(),
+        min(rank, len(candidates)),
+        block=min(MAX_BLOCK, max(rank // 4, 1)),
+        seed=random,
+    )
+    rows = X[candidates[found.pivots]]
+    grams = _grams(plan, rows, budget, n_jobs)
+    root = inverse_root(grams.combine(weights).dense())
+    part = LearnedSumPart(kernels, weights, grams, root)
+    return LearnedSum(FeatureMap([part], [np.zeros(1, dtype=np.intp)]), grams, weights, root)
+
+
+def _grams(plan: Plan, X: Any, budget: MemoryBudget, n_jobs: int) -> Grams:
+    plan = assign(replace(plan, n_samples=X.shape[0]), DEFAULT_ENGINE)
+    return build(plan, X, budget=budget, n_jobs=n_jobs)
+
+
+class SumOfGrams:
+    """Products with a weighted sum of kernels in the place of products with one kernel."""
+
+    def __init__(self, grams: Grams, weights: np.ndarray) -> None:
+        self.gram = grams.combine(weights)
+
+    def matvecs(self, V: np.ndarray) -> np.ndarray:
+        """``sum_k w_k K_k V``, shape (1, n, t)."""
+        return self.gram.matvec(V)[None]
