@@ -83,30 +83,34 @@ class _BlasLimit:
             with self.lock:
                 self.inside[mark] = threading.get_ident()
                 if self.before is None:
-                    self.before = self._limit(shared)
+                    self.before = [one.num_threads for one in shared]
+                    self._set_all(shared, [1] * len(shared))
                 if outermost:
-                    self.own.before = self._limit(own)
+                    self.own.before = [one.num_threads for one in own]
+                    self._set_all(own, [1] * len(own))
             yield
         finally:
-            with self.lock:
-                self.inside.pop(mark, None)
-                if not self.inside and self.before is not None:
-                    self._restore(shared, self.before)
-                    self.before = None
-                if outermost and getattr(self.own, "before", None) is not None:
-                    self._restore(own, self.own.before)
-                    self.own.before = None
+            try:
+                self._leave(mark, outermost)
+            except KeyboardInterrupt:
+                self._leave(mark, outermost)  # finish first: nothing else would restore the number
+                raise
+
+    def _leave(self, mark: object, outermost: bool) -> None:
+        """Restore what this context has changed; a second call does what the first has left."""
+        shared, own = _libraries()
+        with self.lock:
+            self.inside.pop(mark, None)
+            if not self.inside and self.before is not None:
+                self._set_all(shared, self.before)
+                self.before = None
+            if outermost and getattr(self.own, "before", None) is not None:
+                self._set_all(own, self.own.before)
+                self.own.before = None
 
     @staticmethod
-    def _limit(libraries: list[Any]) -> list[int]:
-        before = [one.num_threads for one in libraries]
-        for one in libraries:
-            _set(one, 1)
-        return before
-
-    @staticmethod
-    def _restore(libraries: list[Any], before: list[int]) -> None:
-        for one, count in zip(libraries, before, strict=True):
+    def _set_all(libraries: list[Any], counts: list[int]) -> None:
+        for one, count in zip(libraries, counts, strict=True):
             _set(one, count)
 
     def after_fork(self) -> None:
@@ -115,7 +119,7 @@ class _BlasLimit:
         this = threading.get_ident()
         self.inside = {mark: thread for mark, thread in self.inside.items() if thread == this}
         if not self.inside and self.before is not None:
-            self._restore(_libraries()[0], self.before)
+            self._set_all(_libraries()[0], self.before)
             self.before = None
 
 

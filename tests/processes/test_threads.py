@@ -13,6 +13,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info, threadpool_limits
 
 import multikernel as mk
+from multikernel import _threads
 from multikernel._quiet import ignoring
 from multikernel._threads import one_blas_thread
 
@@ -93,6 +94,35 @@ def test_the_limit_of_blas_is_taken_back_by_the_last_thread():
         with one_blas_thread(), one_blas_thread():
             assert set(blas_threads()) <= {1}
         assert blas_threads() == before
+
+
+class Library:
+    """A BLAS library whose user interrupts the n-th change of its number of threads."""
+
+    changes = 0
+
+    def __init__(self, interrupted):
+        self.num_threads, self.interrupted = 2, interrupted
+
+    def set_num_threads(self, count):
+        Library.changes += 1
+        if Library.changes == self.interrupted:
+            raise KeyboardInterrupt
+        self.num_threads = count
+
+
+@pytest.mark.parametrize("interrupted", [1, 2, 3, 4])
+def test_an_interrupt_while_the_limit_is_set_or_taken_back(interrupted, monkeypatch):
+    """One library with a number for the process, one with a number for every thread."""
+    libraries = [Library(interrupted), Library(interrupted)]
+    monkeypatch.setattr(Library, "changes", 0)
+    monkeypatch.setattr(_threads, "_libraries", lambda: (libraries[:1], libraries[1:]))
+    with pytest.raises(KeyboardInterrupt), one_blas_thread():
+        pass
+    assert [one.num_threads for one in libraries] == [2, 2]
+    with one_blas_thread():
+        assert [one.num_threads for one in libraries] == [1, 1]
+    assert [one.num_threads for one in libraries] == [2, 2]
 
 
 def test_a_thread_that_ignores_warnings_ignores_its_own():
