@@ -118,32 +118,47 @@ def ours(problem: str, count: int, loss: str = "squared") -> dict[str, Any]:
         }
 
 
+def streamed(who: str, count: int, n: int) -> dict[str, Any]:
+    """n generated rows, which do not fit into memory as features: ours, or scikit-learn's SGD.
+
+    scikit-learn chooses width and penalty on 50,000 rows, then reads all rows once with
+    ``partial_fit``.
+    """
+    X, _ = block(10**6, 5000)
+    f = values(X)
+    with threadpool_limits(1):
+        if who == "ours":
+            way = mk.Nystroem(rank=20)
+            model = mk.MultiKernelRegressor(approximation=way)
+            model.fit(generated_rows(2000))  # compiled loops are loaded
+            way.set_params(rank=count or None)
+            start = process_time()
+            model.fit(generated_rows(n))
+            cpu = process_time() - start
+            count = model.approximation_.n_features
+        else:
+            start = process_time()
+            pieces = generated_rows(n).pieces
+            some = [next(iter(piece.read(0)))[:2] for piece in pieces[:4]]
+            train = (np.concatenate(part)[:50_000] for part in zip(*some, strict=True))
+            found = grid_of(who, count, COLUMNS, regression=True)
+            model = found.fit(*train).best_estimator_
+            last = model[-1]
+            for piece in pieces:
+                for rows_of_piece, y, _ in piece.read(0):
+                    last.partial_fit(model[:-1].transform(rows_of_piece), y)
+            cpu = process_time() - start
+        error = float(np.sqrt(np.mean((model.predict(X) - f) ** 2)) / np.std(f))
+    return {"features": count, "cpu_s": cpu, "error": error, "peak_gb": peak_gigabytes()}
+
+
 def peer(problem: str, who: str, count: int) -> dict[str, Any]:
     """scikit-learn: features of one Gaussian, then a linear model; width and penalty by folds."""
-    from sklearn.kernel_approximation import Nystroem, RBFSampler
-    from sklearn.linear_model import Ridge, RidgeClassifier, SGDClassifier, SGDRegressor
-    from sklearn.model_selection import GridSearchCV
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
     train, test, kind = split(*load(problem))
-    regression = kind == "regression"
-    features, linear = who.split("+")
-    d = train[0].shape[1]
-    gammas = (np.array([0.1, 0.3, 1.0, 3.0]) / d).tolist()
-    make = Nystroem if features == "Nystroem" else RBFSampler
-    if linear == "Ridge":
-        last: Any = Ridge() if regression else RidgeClassifier()
-        penalties = [1e-2, 1e-1, 1.0]
-    else:
-        last = SGDRegressor(random_state=0) if regression else SGDClassifier(random_state=0)
-        penalties = [1e-6, 1e-5, 1e-4]
-    steps = make_pipeline(StandardScaler(), make(n_components=count, random_state=0), last)
-    names = [name for name, _ in steps.steps]
-    grid = {f"{names[1]}__gamma": gammas, f"{names[2]}__alpha": penalties}
+    found = grid_of(who, count, train[0].shape[1], regression=kind == "regression")
     with threadpool_limits(1):
         start = process_time()
-        found = GridSearchCV(steps, grid, cv=3).fit(*train)
+        found.fit(*train)
         cpu = process_time() - start
         start = process_time()
         found.best_estimator_.fit(*train)
@@ -155,6 +170,29 @@ def peer(problem: str, who: str, count: int) -> dict[str, Any]:
         "error": error_of(found.predict(test[0]), test[1], kind),
         "peak_gb": peak_gigabytes(),
     }
+
+
+def grid_of(who: str, count: int, n_columns: int, regression: bool) -> Any:
+    """scikit-learn's search over four widths and three penalties by three folds."""
+    from sklearn.kernel_approximation import Nystroem, RBFSampler
+    from sklearn.linear_model import Ridge, RidgeClassifier, SGDClassifier, SGDRegressor
+    from sklearn.model_selection import GridSearchCV
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    features, linear = who.split("+")
+    gammas = (np.array([0.1, 0.3, 1.0, 3.0]) / n_columns).tolist()
+    make = Nystroem if features == "Nystroem" else RBFSampler
+    if linear == "Ridge":
+        last: Any = Ridge() if regression else RidgeClassifier()
+        penalties = [1e-2, 1e-1, 1.0]
+    else:
+        last = SGDRegressor(random_state=0) if regression else SGDClassifier(random_state=0)
+        penalties = [1e-6, 1e-5, 1e-4]
+    steps = make_pipeline(StandardScaler(), make(n_components=count, random_state=0), last)
+    names = [name for name, _ in steps.steps]
+    grid = {f"{names[1]}__gamma": gammas, f"{names[2]}__alpha": penalties}
+    return GridSearchCV(steps, grid, cv=3)
 
 
 def error_of(predicted: np.ndarray, y: np.ndarray, kind: str) -> float:

@@ -1,4 +1,4 @@
-"""Public sets and a generated one, cut into training and test samples."""
+"""Public sets, cut into training and test samples."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from benchmarks.scale.generated import block
 from multikernel import datasets
 
 SETS = ("higgs_sample", "a9a", "casp_rmsd", "mnist14")
@@ -16,11 +15,6 @@ Sample = tuple[np.ndarray, np.ndarray]
 
 def load(name: str) -> tuple[np.ndarray, np.ndarray, str]:
     """X, y and "regression" or "classification"."""
-    if name.startswith("generated"):
-        n = int(name.split("-")[1])
-        parts = [block(i, 16_384) for i in range(-(-n // 16_384))]
-        X, y = (np.concatenate(part)[:n] for part in zip(*parts, strict=True))
-        return X, y, "regression"
     found = datasets.load(name)
     X = found.data.toarray() if sp.issparse(found.data) else found.data
     kind = "regression" if found.task == "regression" else "classification"

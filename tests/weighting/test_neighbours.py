@@ -10,7 +10,8 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 
 import multikernel as mk
-from multikernel.weighting.neighbours import least_on_simplex
+from multikernel.grams.memory import MemoryBudget
+from multikernel.weighting.neighbours import least_on_simplex, neighbour_counts
 from tests.weighting.test_statis import fit, views
 
 
@@ -59,6 +60,20 @@ def best_by_supports(S):
                 best, where = v @ part @ v, np.zeros(p)
                 where[list(support)] = v
     return where, best
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("center", [True, False])
+def test_equal_distances_are_equal_whatever_rounding_does(dtype, center):
+    """Columns of few different values, none of them exact in binary; the first samples count."""
+    levels = np.random.default_rng(0).integers(0, 5, (60, 3))
+    X = 0.1 * levels + 0.3
+    plan = mk.per_feature(mk.Linear()).plan(X)
+    grams = plan.grams(X, budget=MemoryBudget.of(None), dtype=dtype)
+    found = neighbour_counts(grams.corrected(center, "multiplicative"), np.arange(3), 4)
+    # Differences of whole numbers are exact, and sorting is stable.
+    exact = [x[:, None] * x[None] for x in levels.T.astype(float)]
+    assert np.array_equal(found.toarray(), naive_counts(exact, 4))
 
 
 @pytest.mark.parametrize("k", [1, 5])

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..grams.protocol import CombinedGram, Expansion, Grams
 from ..solvers.components import keep_matrix
 from ..solvers.kernel_kmeans import Clusters, kernel_kmeans
-from ..weighting.neighbours import nearest, neighbour_graph
+from ..weighting.neighbours import ROUNDINGS_OF_DISTANCES, nearest, neighbour_graph
 from .missing import MISSING
 from .unlabelled import UnlabelledEstimator
 
@@ -170,7 +170,8 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
         random = check_random_state(self.random_state)
         self.__dict__.pop("inertia_", None)  # of an earlier fit
         if self.method == "spectral":
-            self.labels_ = self._cut(gram, random)
+            error = float(np.abs(self.kernel_weights_) @ grams.entry_errors)
+            self.labels_ = self._cut(gram, ROUNDINGS_OF_DISTANCES * error, random)
             # Files hold fitted functions: the means of the clusters.
             found = Clusters(self.labels_, np.nan, 1)
         else:
@@ -186,7 +187,7 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
         self._store_means(grams, gram, found)
         return self
 
-    def _cut(self, gram: CombinedGram, random: Any) -> np.ndarray:
+    def _cut(self, gram: CombinedGram, ties: float, random: Any) -> np.ndarray:
         """Labels by spectral clustering of the graph of neighbours."""
         from sklearn.cluster import SpectralClustering  # slow to import, rarely needed
 
@@ -195,7 +196,7 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
         found = []
         for begin in range(0, gram.n, SEARCH_ROWS):
             rows = slice(begin, min(begin + SEARCH_ROWS, gram.n))
-            found.append(nearest(diagonal - 2.0 * gram.rows(rows), rows, count))
+            found.append(nearest(diagonal - 2.0 * gram.rows(rows), rows, count, ties))
         graph = neighbour_graph(np.concatenate(found))
         spectral = SpectralClustering(
             self.n_clusters, affinity="precomputed", n_init=self.n_init, random_state=random

@@ -30,6 +30,9 @@ from .statis import kernel_alignments, leading_direction
 RIDGE = 1e-10
 #: Agreements of neighbours below this part of the largest possible one are rounding errors.
 NO_AGREEMENT = 1e-12
+#: Differences of two distances, of three kernel entries each, below so many errors of an entry are
+#: rounding errors.
+ROUNDINGS_OF_DISTANCES = 8.0
 
 
 class NeighbourRule(Weighting):
@@ -101,7 +104,7 @@ class FullNeighbours(NeighbourRule):
     >>> X, y = load_iris(return_X_y=True)
     >>> bank = mk.per_feature(mk.Linear())
     >>> mk.ConsensusKernel(bank, weighting="full-neighbours").fit(X).kernel_weights_.round(3)
-    array([0.268, 0.08 , 0.334, 0.318])
+    array([0.272, 0.08 , 0.335, 0.313])
     """
 
     def solve(self, sums: NeighbourSums, norms: np.ndarray) -> tuple[np.ndarray, float]:
@@ -136,7 +139,7 @@ class SparseNeighbours(NeighbourRule):
     >>> X, y = load_iris(return_X_y=True)
     >>> bank = mk.per_feature(mk.Linear())
     >>> mk.ConsensusKernel(bank, weighting="sparse-neighbours").fit(X).kernel_weights_.round(3)
-    array([0.229, 0.387, 0.093, 0.291])
+    array([0.23 , 0.404, 0.097, 0.27 ])
     """
 
     def solve(self, sums: NeighbourSums, norms: np.ndarray) -> tuple[np.ndarray, float]:
@@ -194,10 +197,11 @@ def neighbour_counts(grams: Grams, kernels: np.ndarray, n_neighbors: int) -> sp.
     """
     n, count = grams.n, min(n_neighbors, grams.n - 1)
     diagonals = grams.diagonals()[kernels]
+    ties = ROUNDINGS_OF_DISTANCES * grams.entry_errors[kernels][:, None, None]
 
     def one(rows: slice) -> np.ndarray:
         distances = diagonals[:, None, :] - 2.0 * grams.block(rows)[kernels]
-        return nearest(distances, rows, count)
+        return nearest(distances, rows, count, ties)
 
     found = np.concatenate(grams.map(one), axis=1)
     W = sp.csr_array((n, n))
@@ -206,11 +210,20 @@ def neighbour_counts(grams: Grams, kernels: np.ndarray, n_neighbors: int) -> sp.
     return W
 
 
-def nearest(distances: np.ndarray, rows: slice, count: int) -> np.ndarray:
-    """The nearest samples of each row other than itself, for distances (..., r, n)."""
+def nearest(distances: np.ndarray, rows: slice, count: int, ties: float | np.ndarray) -> np.ndarray:
+    """The nearest samples of each row other than itself, for distances (..., r, n).
+
+    Distances that differ by at most ``ties`` count as equal, and of equal ones the first samples
+    are taken: repeated values of a column have equal distances but for rounding, which is not the
+    same on every processor.
+    """
+    n = distances.shape[-1]
     own = np.arange(rows.start, rows.stop)
     distances[..., np.arange(len(own)), own] = np.inf
-    return np.argpartition(distances, count - 1, axis=-1)[..., :count]
+    last = np.partition(distances, count - 1, axis=-1)[..., count - 1 : count]
+    order = np.where(distances < last - ties, -1, np.arange(n))
+    order[distances > last + ties] = n
+    return np.argpartition(order, count - 1, axis=-1)[..., :count]
 
 
 def neighbour_graph(nearest_samples: np.ndarray) -> sp.csr_array:
