@@ -384,7 +384,9 @@ def recentre(matrix: Array, factor: float, means: Array, grand: float) -> None:
         compiled_recentre(matrix, factor, means, grand)
         return
     matrix *= factor
-    matrix -= np.add.outer(means, means) - grand
+    shift = np.add.outer(means, means)
+    shift -= grand
+    matrix -= shift
 
 
 @njit(nogil=True, cache=True)

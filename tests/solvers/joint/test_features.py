@@ -122,7 +122,9 @@ def test_the_objective_is_that_of_cutting_planes(loss, intercept, center, how):
     np.testing.assert_allclose(found.machine.objective, other.machine.objective, rtol=1e-6)
     # their weights need not be the best ones for their function: ours are
     parts = other.kernel_weights * np.sqrt(grams.quadratic_forms(other.machine.coef)[:, 0])
-    np.testing.assert_allclose(found.kernel_weights, parts / parts.sum(), atol=1e-5)
+    # the objective grows with the square of the distance from the best weights
+    near = max(1e-6, np.sqrt(other.machine.gap))
+    np.testing.assert_allclose(found.kernel_weights, parts / parts.sum(), atol=near)
 
 
 @pytest.mark.parametrize("intercept", [True, False])

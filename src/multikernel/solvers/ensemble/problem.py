@@ -33,7 +33,7 @@ from .steps import Iterate
 
 #: Weights below this fraction of the largest are set to zero if the gap allows it; the fractions
 #: are tried in this order.
-ZERO_WEIGHT_RATIOS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8)
+ZERO_WEIGHT_RATIOS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-8, 1e-12)
 
 
 @dataclass(frozen=True)
@@ -253,11 +253,15 @@ def _interior_point(problem: EnsembleProblem, tol: float, max_iter: int) -> Ense
 def _with_zeros(problem: EnsembleProblem, mu: np.ndarray, limit: float) -> np.ndarray:
     """The weights with as many small ones set to zero as the loss limit allows.
 
-    Iterates of an interior-point method have no exact zeros.
+    Iterates of an interior-point method have no exact zeros. The norm is kept: on the boundary of
+    the ball a shorter vector costs more than a vector with another direction.
     """
-    size = np.abs(mu)
+    size, q = np.abs(mu), problem.ball.q
+    norm = float(np.linalg.norm(mu, q))
     for ratio in ZERO_WEIGHT_RATIOS:
         sparse = np.where(size >= ratio * size.max(initial=0.0), mu, 0.0)
+        if norm > 0.0:
+            sparse *= norm / float(np.linalg.norm(sparse, q))
         if problem.primal(sparse)[0] <= limit:
             return sparse
     return mu
