@@ -215,7 +215,7 @@ def learn_ngrams(
             bank = per_ngram(n, top=4000, presence=True)
             model = MultiKernelClassifierCV(bank, rule, Cs=COSTS, cv=3)
             found = fit_and_test(model, texts, y, train, test)
-            largest = np.argsort(-model.kernel_weights_)[:8]
+            largest = np.argsort(-model.kernel_weights_, kind="stable")[:8]
             weights = ", ".join(repr(model.kernel_names_[k]) for k in largest)
             label = f"per_ngram({n}), {rule}"
             yield Row(data=name, split=split, rule=label, kernel="", weights=weights, **found)

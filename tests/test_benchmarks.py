@@ -235,7 +235,8 @@ def test_a_run_in_a_process_of_its_own_measures_time_memory_and_accuracy(
     assert found.facts["accuracy"] > 0.85
     assert found.facts["gap"] <= 1e-3
     assert found.facts["peak_mb"] >= found.facts["start_mb"] > 20
-    assert found.facts["cpu"] >= found.facts["given_cpu"] > 0
+    assert found.facts["cpu"] >= found.facts["given_cpu"] >= 0  # clocks of processes may be coarse
+    assert found.facts["wall"] > 0
     assert {"numpy", "scikit-learn", "python"} <= set(found.facts["versions"])
 
 

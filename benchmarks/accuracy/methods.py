@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+from inspect import signature
 from collections.abc import Callable
 from typing import Any
 
@@ -118,11 +119,10 @@ def linear(data: Split) -> Any:
     """Ridge or logistic regression, their constants by leave-one-out or five folds."""
     if data.regression:
         return scaled(RidgeCV(np.logspace(-3, 3, 13)))
-    return scaled(
-        LogisticRegressionCV(
-            Cs=7, max_iter=2000, l1_ratios=(0,), scoring="accuracy", use_legacy_attributes=False
-        )
-    )
+    options: dict[str, Any] = {"Cs": 7, "max_iter": 2000, "scoring": "accuracy"}
+    if "use_legacy_attributes" in signature(LogisticRegressionCV).parameters:
+        options |= {"l1_ratios": (0,), "use_legacy_attributes": False}
+    return scaled(LogisticRegressionCV(**options))
 
 
 # -- trees ----------------------------------------------------------------------------------------
