@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import importlib
-from inspect import signature
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import numpy as np
