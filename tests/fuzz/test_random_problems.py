@@ -204,6 +204,8 @@ def test_promises(tmp_path_factory, seed):
         *(1001146, 2000184, 6001907, 1002070, 7000423),
         # objectives in single precision: columns far from zero, C large for the kernels
         *(7000914, 7002009, 1001877, 6001145, 6002715, 2001161),
+        # weights in single precision: linear kernels far from zero that are not centred
+        *(10500334, 1503026),
         # another order of the samples: coefficients with the wrong sum, columns far from zero
         *(5000116, 7001173),
     ],

@@ -23,6 +23,8 @@ from .warm_start import WarmStart
 #: A learned kernel is nearly the identity if its trace is this part of the largest possible one,
 #: squared, for its norm; with few samples this may happen by chance.
 NEARLY_IDENTITY, MIN_IDENTITY_SAMPLES = 0.98, 30
+#: Rounding errors of centred kernel entries, relative to their size, that two-stage rules accept.
+MAX_ROUNDING_PART = 1e-4
 #: Up to this many samples matrices are too small for a second BLAS thread to pay.
 MAX_ONE_THREAD_SAMPLES = 4000
 
@@ -73,6 +75,11 @@ def learn(
     # in the same pass as the statistics.
     direction = start.raw_weights if start is not None and by_cuts(grams, weighting) else None
     summary = grams.summary(target.Y, products=weighting.needs_products, also_combine=direction)
+    if not isinstance(weighting, JointWeighting) and rounding_hides_kernels(grams, summary):
+        accurate = grams.accurate()
+        if accurate is not grams:
+            grams = accurate
+            summary = grams.summary(target.Y, products=weighting.needs_products)
     refuse_constant_kernels(grams)
     given = None if warm is None else WarmStart(warm)
     if start is not None:
@@ -110,6 +117,19 @@ def learn(
     except Stopped as stopped:
         # After an interrupt, skip values that only probability estimates need.
         raise Interrupted(finish(stopped.found, grams, None, None)) from None
+
+
+def rounding_hides_kernels(grams: Grams, summary: Summary) -> bool:
+    """Whether a kernel varies so little that rounding may change the weights of a two-stage rule.
+
+    A linear kernel in single precision, far from zero and not centred, is an example: its entries
+    are nearly equal, and alignments are products of what is left after centring.
+    """
+    if grams.precision <= np.finfo(np.float64).eps:
+        return False
+    typical = summary.norms / grams.total_weight  # of centred entries, the root of their mean square
+    varies = ~grams.degenerate & (typical > 0)
+    return bool(np.any((grams.entry_errors > MAX_ROUNDING_PART * typical)[varies]))
 
 
 def by_cuts(grams: Grams, weighting: Weighting) -> bool:
