@@ -127,7 +127,7 @@ def rounding_hides_kernels(grams: Grams, summary: Summary) -> bool:
     """
     if grams.precision <= np.finfo(np.float64).eps:
         return False
-    typical = summary.norms / grams.total_weight  # of centred entries, the root of their mean square
+    typical = summary.norms / grams.total_weight  # root mean square of centred entries
     varies = ~grams.degenerate & (typical > 0)
     return bool(np.any((grams.entry_errors > MAX_ROUNDING_PART * typical)[varies]))
 
