@@ -215,7 +215,7 @@ def test_without_intercept_agrees_with_a_quadratic_program(rng, kind):
     options.verbose = False
     options.tol_gap_abs = options.tol_gap_rel = options.tol_feas = 1e-12
     answer = clarabel.DefaultSolver(
-        sparse.triu(Q, format="csc"),
+        sparse.csc_matrix(np.triu(Q)),
         linear,
         sparse.vstack([-sparse.eye(m), sparse.eye(m)], format="csc"),
         np.concatenate([np.zeros(m), C]),
