@@ -31,6 +31,7 @@ TASKS = [
     "rows 100000",
     "rows 1000000",
     "exact 20000",
+    "exact 20000 casp_rmsd",
     *(f"ours {name} 0" for name in SETS),
     *(
         f"peer {name} {who} {count}"
