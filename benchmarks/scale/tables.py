@@ -66,8 +66,9 @@ def exact_table(known: Known) -> str:
     ]
     for row in found:
         lines.append(
-            f"| {row.get('data', 'generated')} | {row['n']:,} | {row['rank']} | {row['features_rmse']:.4f} | "
-            f"{row['exact_rmse']:.4f} | {row['features_cpu_s']:.1f} | {row['exact_cpu_s']:.1f} |"
+            f"| {row.get('data', 'generated')} | {row['n']:,} | {row['rank']} | "
+            f"{row['features_rmse']:.4f} | {row['exact_rmse']:.4f} | "
+            f"{row['features_cpu_s']:.1f} | {row['exact_cpu_s']:.1f} |"
         )
     return "\n".join(lines) + "\n"
 
