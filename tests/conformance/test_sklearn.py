@@ -4,6 +4,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import multikernel as mk
+from tests.conformance.expected import expected_failures
 
 ESTIMATORS = [
     mk.MultiKernelClassifier(),
@@ -17,12 +18,15 @@ ESTIMATORS = [
 ]
 
 
-@parametrize_with_checks(ESTIMATORS)
+@parametrize_with_checks(ESTIMATORS, expected_failed_checks=expected_failures)
 def test_estimator(estimator, check):
     check(estimator)
 
 
 @pytest.mark.slow
-@parametrize_with_checks([mk.MultiKernelClassifierCV(), mk.MultiKernelRegressorCV()])
+@parametrize_with_checks(
+    [mk.MultiKernelClassifierCV(), mk.MultiKernelRegressorCV()],
+    expected_failed_checks=expected_failures,
+)
 def test_searches_with_their_defaults(estimator, check):
     check(estimator)
