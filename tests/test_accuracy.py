@@ -316,7 +316,7 @@ def test_ours_tuned_fits_and_predicts():
 
 
 @pytest.mark.parametrize(
-    "method", ["per view, loo", "best view, RBF machine, tuned", "stacking of RBF machines"]
+    "method", ["per view, loo", "best view, RBF SVM, tuned", "stacking of RBF SVMs"]
 )
 def test_methods_for_views_find_the_view_that_matters(method):
     found = measure.run(method, views.METHODS[method], tiny())

@@ -11,7 +11,7 @@ from .ranks import Errors
 from .rows import Row
 
 TREES = ("LightGBM", "XGBoost", "CatBoost")
-KERNEL_MACHINE = "RBF machine, tuned"
+KERNEL_MACHINE = "RBF SVM, tuned"
 #: A set is named among the losses if the error is larger than the best one by this part.
 NAMED_LOSS = 1.05
 

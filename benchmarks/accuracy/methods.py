@@ -193,7 +193,7 @@ OURS: dict[str, Maker] = {
     "l1": ours("l1", "tables"),
 }
 PEERS: dict[str, Maker] = {
-    "RBF machine, tuned": tuned_rbf,
+    "RBF SVM, tuned": tuned_rbf,
     "kernel ridge, tuned": tuned_kernel_ridge,
     "linear": linear,
     "random forest": forest,
@@ -203,4 +203,4 @@ PEERS: dict[str, Maker] = {
     "CatBoost": catboost,
 }
 #: Methods of a quick run.
-QUICK = ("default", "loo", "RBF machine, tuned", "HistGradientBoosting")
+QUICK = ("default", "loo", "RBF SVM, tuned", "HistGradientBoosting")

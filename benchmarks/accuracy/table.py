@@ -36,7 +36,7 @@ def groups(rows: Sequence[Row]) -> dict[str, list[str]]:
         "defaults": [mine, *PEERS],
         "rules": [m for m in OURS if "loss" not in m and (m not in DEFAULTS or m == mine)],
         "losses": [mine, *(m for m in OURS if "loss" in m)],
-        "tuned": [mine, "RBF machine, tuned", *SPACES, *TUNED],
+        "tuned": [mine, "RBF SVM, tuned", *SPACES, *TUNED],
     }
     sets: dict[str, set[str]] = {}
     for row in rows:

@@ -99,11 +99,11 @@ METHODS: dict[str, Maker] = {
     "per view, alignf": ours("alignf", "loo"),
     "per view, lp, p = 4/3": ours("lp"),
     "concatenation, loo": methods.ours("loo", "tables"),
-    "concatenation, RBF machine, tuned": methods.tuned_rbf,
+    "concatenation, RBF SVM, tuned": methods.tuned_rbf,
     "concatenation, linear": methods.linear,
     "concatenation, HistGradientBoosting": methods.boosting,
-    "best view, RBF machine, tuned": best_view,
-    "stacking of RBF machines": stacking,
+    "best view, RBF SVM, tuned": best_view,
+    "stacking of RBF SVMs": stacking,
 }
 
 

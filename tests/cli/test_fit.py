@@ -23,7 +23,7 @@ def test_fit_says_what_it_found_and_did(animals, tmp_path):
         done.stdout.startswith("Accuracy 0.") and "(always answering 'ape': 0.333)" in done.stdout
     )
     assert "Chosen by 3-fold cross-validation: C = " in done.stdout
-    assert " among 0.01, 0.1, 1, 10, 100." in done.stdout
+    assert " from 0.01, 0.1, 1, 10, 100." in done.stdout
     assert f"Next: multikernel predict {model} new.csv" in done.stderr
     loaded = mk.load(model)
     assert isinstance(loaded, TableModel) and loaded.target == "kind"
@@ -430,3 +430,18 @@ def test_wrong_formats_are_named(animals, tmp_path):
     assert "not clear from its name" in fail("bank", odd)
     succeed("bank", odd, "--format", "csv", "--drop", "kind")
     assert call("bank", odd, "--format", "xlsx").exit_code == 2
+
+
+@pytest.mark.parametrize("n", [60, 90, 120])
+def test_a_report_on_other_rows_judges_their_predictions(n, tmp_path):
+    """Stored held-out predictions belong to the training rows, however many the others are."""
+    train = write_csv(tmp_path / "train.csv", make_columns(90))
+    model, page = tmp_path / "m.skops", tmp_path / "new.html"
+    succeed("fit", train, "-y", "kind", "--C", 1, "-o", model)
+    new = write_csv(tmp_path / "new.csv", make_columns(n, seed=1))
+    succeed("report", model, new, "-o", page)
+    text = page.read_text(encoding="utf-8")
+    assert f"{n} samples, none of them was used to fit the model" in text
+    assert "not the samples that the model was fitted to" in text
+    succeed("report", model, train, "-o", page, "--force")
+    assert "held out" in page.read_text(encoding="utf-8")

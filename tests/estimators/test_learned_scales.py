@@ -311,7 +311,7 @@ def test_an_open_bank_says_so():
         ({"y": np.zeros((160, 2, 2))}, "y must have shape"),
         ({"X": np.where(X > 3, np.nan, X)}, "NaN"),
         ({"X": np.ones((160, 3))}, "every column of X is constant"),
-        ({"X": None, "y": None, "sample_weight": np.ones(160)}, "pass it to fit"),
+        ({"X": None, "y": None, "sample_weight": np.ones(160)}, "pass sample_weight to fit"),
     ],
 )
 def test_bad_input(arguments, message):

@@ -146,7 +146,7 @@ def test_the_best_iterate_stays_where_it_is_asked_for(name):
         try:
             fit_with_signal(one, y, int(part * calls))
         except Interrupted as caught:
-            assert "The estimator keeps this iterate" in str(caught)
+            assert "The estimator keeps the best result so far" in str(caught)
             assert f"{one.duality_gap_:.2g}" in str(caught)
             new = GAPS if one.missing == "absent" else X
             assert np.all(np.isfinite(one.predict(new).astype(float)))

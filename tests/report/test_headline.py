@@ -22,8 +22,7 @@ def reported(shares, refits, groups, views=()):
     return SimpleNamespace(
         weights=weights,
         labels=names,
-        estimator=SimpleNamespace(weighting="loo"),
-        X=np.zeros((30, 2)),
+        estimator=SimpleNamespace(weighting="loo", plan_=SimpleNamespace(n_samples=30)),
         refits=SimpleNamespace(shares=np.asarray(refits)),
         alignments=SimpleNamespace(kernels=np.arange(len(shares)), groups=np.asarray(groups)),
     )

@@ -99,6 +99,28 @@ def test_every_kind_of_model_has_its_page(name, tmp_path):
     assert "<polyline" in section(raw, "spectrum") and "<circle" in section(raw, "points")
 
 
+@pytest.mark.parametrize("n", [40, 60, 80])
+@pytest.mark.parametrize("name", ["search", "regressor search", "regressor", "one-class"])
+def test_other_samples_are_new_ones(name, n, tmp_path):
+    """However many there are: stored predictions belong to the training sample alone."""
+    makers = MODELS | {"search": lambda: (mk.MultiKernelClassifierCV(G, cv=3), X, Y2)}
+    model, points, target = makers[name]()
+    model.fit(points) if target is None else model.fit(points, target)
+    rng = np.random.default_rng(n)
+    new = rng.standard_normal((n, 4))
+    y = None if target is None else np.where(new[:, 0] > 0, "yes", "no")
+    y = new[:, 0] if "regressor" in name else y
+    raw = write_report(model, new, y, tmp_path / "p.html").read_text(encoding="utf-8")
+    assert "not the samples that the model was fitted to" in section(raw, "data")
+    assert "Not shown: these are not the samples" in section(raw, "stability")
+    if target is not None:
+        text = section(raw, "predictions")
+        assert f"{n} samples, none of them was used to fit the model" in text
+        assert "folds" not in raw.split("<dl")[1].split("</dl>")[0]
+        assert f"{model.score(new, y):.4f}" in raw.split("<dl")[1].split("</dl>")[0]
+    assert " on 60 samples" in raw
+
+
 # -- spectral classes -----------------------------------------------------------------------------
 
 

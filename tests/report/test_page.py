@@ -207,7 +207,8 @@ def test_a_model_without_its_sample_keeps_the_other_sections(tmp_path, rng):
     model = mk.MultiKernelClassifier(bank).fit(X, y)
     page = Page(render(model, X + 0.1, y, tmp_path))
     assert "Not shown: X is not the sample" in page.text
-    assert page.text.count("Not shown") == 1
+    assert "Not shown: these are not the samples" in page.text
+    assert page.text.count("Not shown") == 2
 
 
 # -- refusals -------------------------------------------------------------------------------------

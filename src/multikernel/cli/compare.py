@@ -21,7 +21,7 @@ def compare(
     weighting: Annotated[
         list[str] | None,
         typer.Option(
-            "--weighting", "-w", help="Weightings to compare. [default: all]", show_default=False
+            "--weighting", "-w", help="Weightings to compare. \\[default: all]", show_default=False
         ),
     ] = None,
     baselines: Annotated[

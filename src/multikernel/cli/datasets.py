@@ -45,7 +45,7 @@ def datasets(
         if out is not None:
             raise ValueError("Name the data set to write: multikernel datasets NAME --out FILE.")
         place = library.folder()
-        say.note(f"Local folder: {place or f'none ({library.VARIABLE} names one)'}")
+        say.note(f"Local folder: {place or f'none (set {library.VARIABLE} to use one)'}")
         say.text("\n".join(library.names()))
         say.result({"datasets": library.names(), "folder": place})
         return

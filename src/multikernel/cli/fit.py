@@ -32,18 +32,20 @@ def fit(
     task: o.Task = o.TaskName.auto,
     cost: Annotated[
         float | None,
-        typer.Option("--C", help="Cost of the loss (classification). [default: cross-validation]"),
+        typer.Option(
+            "--C", help="Cost of the loss (classification). \\[default: cross-validation]"
+        ),
     ] = None,
     alpha: Annotated[
         float | None,
-        typer.Option("--alpha", help="Ridge penalty (regression). [default: cross-validation]"),
+        typer.Option("--alpha", help="Ridge penalty (regression). \\[default: cross-validation]"),
     ] = None,
     scoring: Annotated[
         str | None,
         typer.Option(
             "--scoring",
             help="Score that cross-validation maximises, by its scikit-learn name: "
-            "balanced_accuracy, roc_auc, f1, neg_log_loss, ... [default: accuracy or R²]",
+            "balanced_accuracy, roc_auc, f1, neg_log_loss, ... \\[default: accuracy or R²]",
             show_default=False,
         ),
     ] = None,

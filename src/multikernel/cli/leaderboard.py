@@ -145,7 +145,10 @@ class Leaderboard:
             elif verdict == "worse":
                 said.append(f"{chosen.name} is better than {rival.name}, the best other model.")
             else:
-                said.append(f"No significant difference from {rival.name}, the best other model.")
+                said.append(
+                    f"{chosen.name} does not differ significantly from {rival.name}, the best "
+                    "other model."
+                )
         return said
 
     def mark(self, row: LeaderboardRow, reference: str = REFERENCE) -> str:

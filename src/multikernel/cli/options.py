@@ -54,12 +54,12 @@ Model = Annotated[
 ]
 Format = Annotated[
     FormatName | None,
-    typer.Option("--format", help="Format of the data, if the file name does not tell."),
+    typer.Option("--format", help="Format of the data, if the file ending does not show it."),
 ]
 Encoding = Annotated[
     str | None,
     typer.Option(
-        "--encoding", help="Encoding of a text file, such as latin1 or utf-16. [default: utf-8]"
+        "--encoding", help="Encoding of a text file, such as latin1 or utf-16. \\[default: utf-8]"
     ),
 ]
 Dates = Annotated[
@@ -102,7 +102,7 @@ Weighting = Annotated[
         "--weighting",
         "-w",
         help="loo, uniform, best, align, alignf, correlation, lp, l1, l2-ball, or an expression "
-        "such as 'LpNorm(p=1.5)'. If several are given, cross-validation chooses. [default: "
+        "such as 'LpNorm(p=1.5)'. If several are given, cross-validation chooses. \\[default: "
         "loo]",
         show_default=False,
     ),
@@ -178,7 +178,7 @@ Approximation = Annotated[
     typer.Option(
         "--approximation",
         help="With --chunks: the kind of features, such as 'Nystroem(rank=500)' or "
-        "'RandomFeatures(n_features=200)'. [default: Nystroem()]",
+        "'RandomFeatures(n_features=200)'. \\[default: Nystroem()]",
         show_default=False,
     ),
 ]
@@ -187,7 +187,7 @@ Loss = Annotated[
     typer.Option(
         "--loss",
         help="With --chunks: squared needs one pass over the rows; hinge and logistic "
-        "(classification only) need several. [default: squared]",
+        "(classification only) need several. \\[default: squared]",
         show_default=False,
     ),
 ]

@@ -294,7 +294,7 @@ def as_table_model(model: Any, frame: Frame, target: str | None) -> TableModel:
     if len(names) != width:
         raise DataError(
             f"The model reads {width} unnamed columns, but the data have {len(names)}"
-            + (f" beside {target!r}." if target else ". Name the target with --target.")
+            + (f" besides {target!r}." if target else ". Name the target with --target.")
         )
     kinds = {name: "text" if is_text(frame.columns[name]) else "number" for name in names
              if name in frame.columns}  # fmt: skip

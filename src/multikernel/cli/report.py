@@ -21,7 +21,7 @@ def report(
         typer.Option(
             "--out",
             "-o",
-            help="Write the page to this file. [default: MODEL with the suffix .html]",
+            help="Write the page to this file. \\[default: MODEL with the suffix .html]",
         ),
     ] = None,
     target: o.TargetColumn = None,

@@ -170,9 +170,9 @@ def choice_line(estimator: Any) -> str:
     parts = []
     if len(grid) > 1:
         tried = ", ".join(f"{value:g}" for value in grid)
-        parts.append(f"{name} = {getattr(estimator, f'{name}_'):g} among {tried}")
+        parts.append(f"{name} = {getattr(estimator, f'{name}_'):g} from {tried}")
     if len(rules) > 1:
-        among = f"weighting {estimator.weighting_} among {', '.join(rules)}"
+        among = f"weighting {estimator.weighting_} from {', '.join(rules)}"
         if estimator.selection == "one-standard-error":
             among += " (the first one within one standard error of the best)"
         parts.append(among)

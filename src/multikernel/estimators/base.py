@@ -52,6 +52,7 @@ from .devices import DeviceMixin
 from .importance import ColumnImportance
 from .missing import MissingMixin
 from .notebook import WeightsInNotebook
+from .own_sample import sample_digest
 from .progress import ProgressLine
 from .scales import learn_in_fit, scales_by_default
 from .weights import ViewWeights
@@ -87,8 +88,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
             raise
         except TypeError:  # scikit-learn asks whether a fraction is NaN
             raise TypeError(
-                f"{type(self).__name__}: a parameter is a number of a kind that NumPy does not "
-                f"know; got {self.get_params(deep=False)}. Use int or float."
+                f"{type(self).__name__}: a parameter has a number type that NumPy does not "
+                f"support; got {self.get_params(deep=False)}. Use int or float."
             ) from None
         for name in SCALES.intersection(self.get_params(deep=False)):
             refuse_extreme(type(self).__name__, name, getattr(self, name))
@@ -274,6 +275,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         budget = find_budget(engine, self.memory_budget)
         rows: np.ndarray | None = None
         complete = X
+        self._sample_digest: str | None = sample_digest(X)
         self.__dict__.pop("presence_", None)  # of an earlier fit
         if self._is_precomputed:
             self.bank_ = None
@@ -413,10 +415,11 @@ class MultiKernelEstimator(  # type: ignore[misc]
                 solution = self._learn(corrected, target, weighting, learner, hold_out, journal)
         except Interrupted as stopped:
             if not self._warm_start or separate:
-                advice = "" if separate else "; with warm_start=True the estimator would keep it"
+                advice = "; with warm_start=True it would keep the best result so far"
+                advice = "" if separate else advice
                 raise stopped.saying(f"The estimator is not fitted{advice}.") from None
             self._store(corrected, stopped.solution, keep)
-            told = stopped.saying("The estimator keeps this iterate (warm_start=True).")
+            told = stopped.saying("The estimator keeps the best result so far (warm_start=True).")
             told.keeps_model = True  # type: ignore[attr-defined]
             raise told from None
         self._store(corrected, solution, keep)

@@ -157,7 +157,8 @@ def refuse_extreme(owner: str, parameter: str, value: Any) -> None:
     if not 1.0 / LARGEST_NUMBER <= float(value) <= LARGEST_NUMBER:
         raise ValueError(
             f"{owner}: {parameter} must be a number from {1.0 / LARGEST_NUMBER:g} to "
-            f"{LARGEST_NUMBER:g}, or its square leaves floating point; got {value!r}."
+            f"{LARGEST_NUMBER:g}, because otherwise its square overflows or underflows; got "
+            f"{value!r}."
         )
 
 

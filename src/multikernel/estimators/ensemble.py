@@ -104,7 +104,7 @@ class EnsembleMixin(MultiKernelEstimator):
         self._expansion.release()
         self._say(
             f"{type(self).__name__}: {self.plan_}\n  {np.count_nonzero(second.weights)} of "
-            f"{grams.p} hypotheses have a weight, relative gap {second.gap:.2g}"
+            f"{grams.p} hypotheses used, relative gap {second.gap:.2g}"
         )
 
     def _second_stage(self, H: np.ndarray, target: Target, usable: np.ndarray) -> EnsembleSolution:

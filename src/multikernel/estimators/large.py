@@ -211,7 +211,7 @@ class LargeSampleMixin(SumLearner):
         else:
             features = make_features(plan, X, approximation, n_samples=survey.n)
         this.grams_ = low_rank_plan(plan, features)
-        this._n_given = survey.n
+        this._n_given, this._sample_digest = survey.n, None
         this._keep_for_importance(X, None)
         origin = np.zeros(features.n_features)
         empty = FeatureSums(0, 0.0, origin, np.zeros((0, 0)), np.zeros(0), np.zeros(0))

@@ -204,7 +204,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
             warnings.warn(
                 "MultiKernelOneClass: with these kernels the origin lies within the sample, so no "
                 "function separates the two: all scores are zero, and predictions mean nothing. "
-                "Use kernels with positive values, such as mk.Gaussian, leave center=False, or "
+                "Use kernels with positive values, such as mk.Gaussian, set center=False, or "
                 f"lower nu={self.nu:g}.",
                 UserWarning,
                 stacklevel=7,

@@ -115,7 +115,10 @@ def learned_scales(
     how = LearnedScales(base, rounds, validate, max_samples, random_state, keep)
     if X is None and y is None:
         if sample_weight is not None:
-            raise ValueError("learned_scales: sample_weight goes with X and y; pass it to fit.")
+            raise ValueError(
+                "learned_scales: sample_weight needs X and y. Without them, pass sample_weight to "
+                "fit."
+            )
         return KernelBank([how])
     if X is None or y is None:
         raise ValueError(

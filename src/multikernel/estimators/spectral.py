@@ -42,6 +42,7 @@ from ..solvers.spectral.qcqp import qcqp
 from ..solvers.spectral.sdp import sdp
 from ..solvers.spectral.spectral_class import KernelSpectrum
 from .classifier import ClassifierCommon, class_index
+from .own_sample import sample_digest
 from .probabilities import CALIBRATIONS
 from .progress import ProgressLine
 
@@ -393,6 +394,7 @@ class SpectralKernelClassifier(ClassifierCommon):
                 "For matrices use mk.precomputed(matrices) with X = mk.sample_ids(n)."
             )
         self._drop_model()
+        self._sample_digest = sample_digest(X)
         single = self.family in ("polynomial", "spectral")
         if self.kernel is not None:
             bank = as_bank(self.kernel).adapt(X, None)

@@ -192,7 +192,7 @@ def reliability(
     ax = axes(ax)
     if not any(line.get_label() == "perfect" for line in ax.lines):
         ax.plot([0, 1], [0, 1], color="0.6", lw=1, ls="--", label="perfect")
-    text = f"{label or type(estimator).__name__} (mean distance {error:.3f})"
+    text = f"{label or type(estimator).__name__} (calibration error {error:.3f})"
     (line,) = ax.plot(predicted, observed, "o-", ms=4, label=text)
     ax.vlines(predicted, *spread, color=line.get_color(), alpha=0.35, lw=3)
     ax.set_xlabel("predicted probability")

@@ -318,7 +318,7 @@ def find_histories(estimator: Any) -> list[tuple[str, np.ndarray]]:
     for j, steps in enumerate(machines):
         gaps = np.array([step["gap"] for step in steps if "gap" in step], dtype=np.float64)
         if len(gaps):
-            found.append((f"machine {j}" if len(machines) > 1 else "relative duality gap", gaps))
+            found.append((f"predictor {j}" if len(machines) > 1 else "relative duality gap", gaps))
     return found
 
 

@@ -6,7 +6,6 @@ from html import escape
 
 import numpy as np
 
-from .sample import n_rows
 from .sections import ReportedModel, percent
 from .validation import in_common
 
@@ -21,11 +20,12 @@ def lead(model: ReportedModel) -> str:
     p, used = len(weights.names), weights.n_used
     rule = getattr(model.estimator, "weighting_", getattr(model.estimator, "weighting", None))
     by = f", weighted by <em>{escape(str(rule))}</em>" if rule is not None else ""
-    text = f"{p:,} kernel{'s' if p > 1 else ''} on {n_rows(model.X):,} samples{by}. "
+    n = model.estimator.plan_.n_samples
+    text = f"{p:,} kernel{'s' if p > 1 else ''} on {n:,} samples{by}. "
     if not used:
         return text + "No kernel got any weight."
     if p == 1:
-        return text + "It is in use."
+        return text + "The model uses it."
     shares = weights.shares
     in_use = shares[shares > 0]
     if used > 1 and np.ptp(in_use) < 1e-6:

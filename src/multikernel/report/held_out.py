@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..estimators.classifier import class_index
+from ..estimators.own_sample import is_own_sample
 from ..estimators.weights import Weights
 from .sample import draw_rows, n_rows, take, unlabelled
 
@@ -121,10 +122,9 @@ def find_held_out(estimator: Any, X: Any, y: Any, refits: Any) -> HeldOut | None
     y = np.asarray(y)
     if unlabelled(estimator, y).any():
         return None
-    stored = getattr(estimator, "cv_predictions_", None)
-    fitted = estimator.plan_.n_samples
-    if len(y) != fitted and (stored is None or len(stored) != len(y)):
+    if not is_own_sample(estimator, X):
         return _of_new_samples(estimator, X, y)
+    stored = getattr(estimator, "cv_predictions_", None)
     if stored is not None:
         outputs = np.asarray(stored, dtype=np.float64).reshape(len(y), -1)
         rows = np.flatnonzero(~np.isnan(outputs).any(axis=1))

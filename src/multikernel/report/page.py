@@ -61,8 +61,9 @@ def write_report(
     ----------
     estimator : fitted multiple-kernel estimator
     X, y
-        The training sample; y is None for a one-class model. Charts that need an n x n matrix use
-        at most 2,000 samples, and say so.
+        The training sample; y is None for a one-class model. With other samples the page shows
+        how well the model predicts them, and leaves out what needs the training sample. Charts
+        that need an n x n matrix use at most 2,000 samples, and say so.
     path : str or path
         The file to write. An existing file is replaced.
     cv_results : mapping, optional
@@ -165,7 +166,7 @@ def _tiles(model: ReportedModel) -> str:
         (
             "kernels in use",
             f"{weights.n_used:,} of {len(weights.names):,}",
-            f"as evenly spread as {weights.effective:.1f} equal weights",
+            f"effective number: {weights.effective:.1f}",
         )
     ]
     alignment = getattr(fits, "alignment_", None)
@@ -176,9 +177,9 @@ def _tiles(model: ReportedModel) -> str:
             ("alignment with target", f"{value:.3f}", f"best single kernel {singles.max():.3f}")
         )
     if hasattr(fits, "support_"):
-        n, support = n_rows(model.X), len(fits.support_)
+        n, support = fits.plan_.n_samples, len(fits.support_)
         part = f"{100 * support / n:.0f} % of {n:,}"
-        what = "support vectors" if hasattr(fits, "classes_") else "samples with a coefficient"
+        what = "support vectors" if hasattr(fits, "classes_") else "samples used for predictions"
         tiles.append((what, f"{support:,}", part))
     gap = float(fits.duality_gap_)
     solved = "solved to optimality" if gap < 1e-3 else "not solved to optimality"
@@ -197,12 +198,12 @@ def _score_tiles(model: ReportedModel) -> list[tuple[str, str, str]]:
     """The score on held-out samples beside the baseline, else that on the training samples."""
     fits = model.estimator
     classifies = hasattr(fits, "classes_")
-    verdict = assess(fits, model.y) if model.y is not None else None
+    verdict = assess(fits, model.y) if model.y is not None and model.is_own else None
     if verdict is not None:
         first = verdict.measured[0]
         beside = f"± {first.standard_error:.3f}; {verdict.baseline}: {first.baseline:.3f}"
         return [(f"{first.name}, {verdict.n_splits} folds", f"{first.score:.4f}", escape(beside))]
-    if hasattr(fits, "best_score_"):
+    if hasattr(fits, "best_score_") and model.is_own:
         name = scoring_name(fits.scoring, classifies)
         return [
             (f"{name}, {fits.n_splits_} folds", f"{fits.best_score_:.4f}", "the best of a search")
@@ -210,9 +211,8 @@ def _score_tiles(model: ReportedModel) -> list[tuple[str, str, str]]:
     if not hasattr(fits, "score") or model.y is None:
         return []
     what = "accuracy" if classifies else "R²"
-    return [
-        (f"{what} on these samples", f"{_score(model):.4f}", "the training sample, not new ones")
-    ]
+    which = "the training sample, not new ones" if model.is_own else "not used to fit the model"
+    return [(f"{what} on these samples", f"{_score(model):.4f}", which)]
 
 
 def _score(model: ReportedModel) -> float:

@@ -246,7 +246,7 @@ def convergence(estimator: Any, ax: Any = None) -> Any:
         )
     histories = find_histories(estimator)
     if not histories:
-        histories = [("the machine", np.array([float(estimator.duality_gap_)]))]
+        histories = [("fitted model", np.array([float(estimator.duality_gap_)]))]
     ax = axes(ax)
     for name, gaps in histories:
         # A gap of zero has no place on a logarithmic axis: it is drawn at the rounding level.

@@ -156,10 +156,10 @@ def _calibration(found: HeldOut, classes: np.ndarray) -> str:
     assert found.probabilities is not None
     if len(classes) == 2:
         given, right = found.probabilities[:, 1], found.truth == classes[1]
-        x_label, y_label = f"probability of {str(classes[1])[:14]}", "how often it was"
+        x_label, y_label = f"probability of {str(classes[1])[:14]}", "observed frequency"
     else:
         given, right = found.probabilities.max(axis=1), found.truth == found.answers
-        x_label, y_label = "probability of the answer", "how often it was right"
+        x_label, y_label = "probability of the predicted class", "share of correct predictions"
     chart = _curve_chart("Calibration", x_label, y_label)
     chart.line([0, 1], [0, 1], "level")
     order = np.argsort(given, kind="stable")

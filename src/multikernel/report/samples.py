@@ -92,8 +92,11 @@ def _waterfalls(model: ReportedModel, found: HeldOut, worst: np.ndarray) -> str:
     if found.decisions is not None:
         certainty = _certainty(found)
         right = np.flatnonzero(found.truth == found.answers)
-        chosen = [("surest", int(right[np.argmax(certainty[right])]))] if len(right) else []
-        chosen.append(("most doubtful", int(np.argmin(certainty))))
+        chosen = []
+        if len(right):
+            surest = int(right[np.argmax(certainty[right])])
+            chosen.append(("most certain correct prediction", surest))
+        chosen.append(("least certain prediction", int(np.argmin(certainty))))
         chosen += [("most certain wrong prediction", int(worst[0]))] if len(worst) else []
     else:
         order = np.argsort(found.answers, kind="stable")
@@ -223,9 +226,9 @@ def columns_section(model: ReportedModel) -> str:
         said = f"together account for {percent(share)}" if share else "have no influence"
         more = f'<p class="note">{len(rest):,} other columns {said}.</p>'
     return (
-        "<p>How much the predictions change with each column: the mean squared derivative of the "
-        "model with respect to it, over the training samples, times the variance of the column, so "
-        "that units do not matter. Redundant columns share their importance. This describes the "
+        "<p>How much the predictions change with each column, whatever its units: from derivatives "
+        "of the model, or from exchanging values between samples if some columns are categories. "
+        "Redundant columns share their importance. This describes the "
         'model, not causes.</p><div class="scroll"><table class="bars"><thead><tr>'
         '<th scope="col">column</th>'
         f'<th scope="col" class="num">share</th><th></th></tr></thead><tbody>{rows}</tbody></table>'
@@ -277,9 +280,12 @@ def data_section(model: ReportedModel) -> str:
     body = "".join(
         f'<tr><th scope="row">{what}</th><td>{escape(value)}</td></tr>' for what, value in rows
     )
-    notes = "".join(f"<li>{escape(note)}</li>" for note in about.notes)
+    said = list(about.notes)
+    if not model.is_own:
+        said.insert(0, "These are not the samples that the model was fitted to, in their order.")
+    notes = "".join(f"<li>{escape(note)}</li>" for note in said)
     table = f'<div class="scroll"><table class="facts"><tbody>{body}</tbody></table></div>'
-    return table + (f'<ul class="notes">{notes}</ul>' if notes else "")
+    return table + (f'<ul class="notes">{notes}</ul>' if said else "")
 
 
 def next_section(model: ReportedModel) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..estimators.own_sample import is_own_sample
 from ..estimators.weights import Weights
 from ..kernels.bank import view_of
 from . import svg
@@ -63,8 +64,15 @@ class ReportedModel:
         return find_alignments(self.estimator, self.X, Y, self.weights.order)
 
     @cached_property
+    def is_own(self) -> bool:
+        """Whether the samples are those that the model was fitted to."""
+        return is_own_sample(self.estimator, self.X)
+
+    @cached_property
     def refits(self) -> Refits:
         """The model fitted again on parts of the sample."""
+        if not self.is_own:
+            raise ValueError("these are not the samples that the model was fitted to")
         return find_refits(self.estimator, self.X, self.y)
 
     @cached_property
