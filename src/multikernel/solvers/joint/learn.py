@@ -127,7 +127,9 @@ def rounding_hides_kernels(grams: Grams, summary: Summary) -> bool:
     """
     if grams.precision <= np.finfo(np.float64).eps:
         return False
-    typical = summary.norms / grams.total_weight  # root mean square of centred entries
+    # Of centred kernels the mean of the diagonal; of others the root mean square of entries after
+    # centring, which is smaller.
+    typical = (summary.traces if grams.center else summary.norms) / grams.total_weight
     varies = ~grams.degenerate & (typical > 0)
     return bool(np.any((grams.entry_errors > MAX_ROUNDING_PART * typical)[varies]))
 
