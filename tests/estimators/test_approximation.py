@@ -429,7 +429,7 @@ def test_the_learned_sum_in_files_streams_and_refits(data, tmp_path):
     assert np.array_equal(pickle.loads(pickle.dumps(found)).predict(X), found.predict(X))
     before = found.objective_
     assert found.set_params(alpha=10.0).refit().objective_ > before
-    with pytest.raises(ValueError, match=r"stand for the sum of kernels that LeaveOneOut\(\)"):
+    with pytest.raises(ValueError, match=r"learned with weighting=LeaveOneOut\(\)"):
         found.set_params(weighting="alignf").refit()
     stream = regressor(weighting="loo")
     for part in (slice(0, 300), slice(300, 600)):

@@ -292,3 +292,19 @@ def test_any_positive_tolerance_is_used_without_overflow(tol):
         warnings.simplefilter("error", RuntimeWarning)
         model = mk.MultiKernelRegressor(bank(), mk.LeaveOneOut(tol=tol)).fit(X, y)
     assert np.isfinite(model.kernel_weights_).all()
+
+
+@pytest.mark.parametrize("size", [0.1, 1e-3, 1e-6])
+def test_weights_far_below_one_are_no_fewer_samples(size):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    y = np.sin(2 * X[:, 0]) * X[:, 1] + X[:, 2] + 0.3 * rng.standard_normal(300)
+    omega = rng.uniform(0.5, 1.0, 300)
+    fits = [
+        mk.MultiKernelRegressor(mk.gaussians([0.03, 0.3, 1.0]), "loo").fit(
+            X[:200], y[:200], sample_weight=factor * omega[:200]
+        )
+        for factor in (1.0, size)
+    ]
+    scores = [model.score(X[200:], y[200:]) for model in fits]
+    assert scores[1] > scores[0] - 0.01 > 0.7

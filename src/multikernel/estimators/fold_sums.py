@@ -173,10 +173,9 @@ class FoldSumsMixin(LargeSampleMixin):
         this: Any = self
         rule: Weighting = this._as_weighting(clone(candidate, safe=False))
         make: Callable[[float], Any] = self._learner_with
-        Y = stream.columns(stream.survey.y)[0]
         if rule.reads_samples:
             found = self._weights_from_sample(
-                stream.exact_plan, stream.survey.X, rule, make(values[0]), Y
+                stream.exact_plan, stream.survey, stream.columns, rule, make(values[0])
             )
             rule = found.on(problem)
         scores = []

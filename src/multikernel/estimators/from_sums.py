@@ -41,6 +41,8 @@ from .progress import ProgressLine
 
 #: Rules that read samples are given at most so many of them.
 MAX_RULE_ROWS = 3000
+#: Ridge constants are chosen by the leave-one-out values of at most so many rows.
+MAX_RIDGE_ROWS = 6000
 #: The means of the kernels' shares are taken over at most so many rows.
 MAX_MEAN_ROWS = 5000
 #: Probabilities are fitted to at most so many rows.
@@ -75,8 +77,8 @@ class Stream:
         If features stand for the sum of kernels that a rule has learned from the survey's rows.
     sample_weights : SampleWeights or None
         The weights of that sum.
-    rule : str
-        The rule that has learned them, printed.
+    choices : tuple of str
+        The rule that has learned them, and how kernels were centred and normalised, printed.
     """
 
     approximation: Approximation
@@ -88,7 +90,7 @@ class Stream:
     learned: list[Learned]
     learned_sum: LearnedSum | None = None
     sample_weights: SampleWeights | None = None
-    rule: str = ""
+    choices: tuple[str, ...] = ()
 
     def problem(
         self, sums: FeatureSums, budget: MemoryBudget, *, center: bool, normalize: str | None,
@@ -145,6 +147,7 @@ class SumLearner:
 
     def _learn_rows(self, stream: Stream, rows: Rows | None) -> None:
         """Kernel weights and predictor from the sums (and further passes), and the attributes."""
+        self._refuse_other_sum(stream)
         problem = self._problem(stream, stream.sums)
         t = problem.target.Y.shape[1]
         if self._weights_per_output(t):
@@ -157,6 +160,28 @@ class SumLearner:
         stream.learned = [learned for learned, _ in each]
         learner = each[0][1]
         self._store_rows(stream, problem, learner)
+
+    def _choices(self) -> tuple[str, ...]:
+        """What a learned sum depends on, in words."""
+        this: Any = self
+        how = f"center={this.center!r}", f"normalize={this.normalize!r}"
+        return (f"weighting={self._rule_for_rows()!r}", *how)
+
+    def _refuse_other_sum(self, stream: Stream) -> None:
+        """Features of a learned sum stand for that sum only."""
+        if stream.sample_weights is None:
+            return
+        wanted = self._choices()
+        changed = [new for new, old in zip(wanted, stream.choices, strict=True) if new != old]
+        t = stream.columns(stream.survey.y[:1])[0].shape[1]
+        if self._weights_per_output(t):
+            changed.append("weights for every class or output")
+        if changed:
+            raise ValueError(
+                f"This model holds the features of one sum of kernels, learned with "
+                f"{', '.join(stream.choices)}, and cannot change to {', '.join(changed)} without "
+                "reading the rows again. Call fit."
+            )
 
     def _problem(self, stream: Stream, sums: FeatureSums) -> FeatureProblem:
         this: Any = self
@@ -178,27 +203,19 @@ class SumLearner:
         this: Any = self
         learner = self._learner_for_rows()
         rule = self._rule_for_rows()
-        held_Y = columns(stream.survey.y)[0]
-        if stream.sample_weights is not None:
-            if repr(rule) != stream.rule:
-                raise ValueError(
-                    f"The features of the last fit stand for the sum of kernels that {stream.rule} "
-                    f"has learned, so refit cannot change the rule to {rule!r}. Call fit."
-                )
-            size = 1.0
-            if rule.includes_ridge and problem.sums.n > min(MAX_RULE_ROWS, len(held_Y)):
+        known = stream.sample_weights
+        if known is not None:
+            size = known.growth(problem.sums.weight)
+            if rule.includes_ridge and problem.sums.n > min(MAX_RULE_ROWS, len(stream.survey.y)):
                 # More samples allow for larger weights: the rule's own criterion, on all rows.
-                few = slice(0, MAX_RULE_ROWS)
-                size /= problem.best_ridge(
-                    np.ones(1), stream.survey.X[few], held_Y[few], learner.fit_intercept
-                )
-            rule = GivenWeights(np.array([size]), tuple(stream.sample_weights.history))
+                size = 1.0 / self._best_ridge(stream, problem, columns, np.ones(1), learner)
+            rule = GivenWeights(np.array([size]), tuple(known.history))
         elif rule.reads_samples:
             found = self._weights_from_sample(
-                stream.exact_plan, stream.survey.X, rule, learner, held_Y
+                stream.exact_plan, stream.survey, columns, rule, learner
             )
             rule = found.on(problem)
-        learner = self._with_constant(stream, problem, rule, learner, held_Y)
+        learner = self._with_constant(stream, problem, columns, rule, learner)
         if isinstance(learner, Ridge):
             solution = this._learn(problem.grams, problem.target, rule, learner)
             return learned_from_sums(problem, solution, rule, learner), learner
@@ -228,31 +245,49 @@ class SumLearner:
         return learned, learner
 
     def _weights_from_sample(
-        self, plan: Plan, X: Any, rule: Weighting, learner: Any, Y: np.ndarray
+        self, plan: Plan, survey: RowSurvey, columns: Any, rule: Weighting, learner: Any
     ) -> SampleWeights:
         """The weights of a rule that reads samples: those of the exact kernels on some rows."""
         this: Any = self
-        few = slice(0, min(MAX_RULE_ROWS, len(Y)))
+        few = survey.some(MAX_RULE_ROWS)
         kind = "classification" if this._is_classification else "regression"
+        Y, omega = self._targets_of(survey, columns, few)
         exact = build(
-            assign(replace(plan, n_samples=few.stop), "cpu"),
-            X[few],
+            assign(replace(plan, n_samples=len(few)), "cpu"),
+            survey.X[few],
             budget=MemoryBudget.of(this.memory_budget),
+            sample_weight=omega,
             n_jobs=count_threads(this.n_jobs),
         )
         corrected = exact.corrected(this.center, this.normalize)
-        return SampleWeights.learn(rule, corrected, Target(Y[few], kind), learner)
+        return SampleWeights.learn(rule, corrected, Target(Y, kind, omega), learner)
+
+    def _targets_of(
+        self, survey: RowSurvey, columns: Any, rows: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray | None]:
+        """Targets of some rows of the survey, and their weights; None if all are one."""
+        Y, factors = columns(survey.y[rows])
+        omega = survey.weights_of(rows)
+        if factors is not None:
+            omega = factors if omega is None else omega * factors
+        return Y, omega
+
+    def _best_ridge(
+        self, stream: Stream, problem: FeatureProblem, columns: Any, theta: np.ndarray, learner: Any
+    ) -> float:
+        rows = stream.survey.some(MAX_RIDGE_ROWS)
+        Y, omega = self._targets_of(stream.survey, columns, rows)
+        return problem.best_ridge(theta, stream.survey.X[rows], Y, learner.fit_intercept, omega)
 
     def _with_constant(
-        self, stream: Stream, problem: FeatureProblem, rule: Weighting, learner: Any, Y: np.ndarray
+        self, stream: Stream, problem: FeatureProblem, columns: Any, rule: Weighting, learner: Any
     ) -> Any:
         """The learner with a number where leave-one-out is to choose its constant."""
         name = "C" if hasattr(learner, "C") else "alpha"
         if not isinstance(getattr(learner, name), str):
             return learner
         theta, _ = rule.weigh(problem.grams, problem.target, learner)
-        few = slice(0, min(MAX_RULE_ROWS, len(Y)))
-        alpha = problem.best_ridge(theta, stream.survey.X[few], Y[few], learner.fit_intercept)
+        alpha = self._best_ridge(stream, problem, columns, theta, learner)
         return learner.set_params(**{name: 1.0 / alpha if name == "C" else alpha})
 
     def _store_rows(self, stream: Stream, problem: FeatureProblem, learner: Any) -> None:
@@ -265,12 +300,13 @@ class SumLearner:
         this._expansion = SeparateExpansions(expansions) if separate else expansions[0]
         if stream.learned_sum is not None and stream.sample_weights is not None:
             known = stream.sample_weights
-            this.kernel_weights_ = float(solution.kernel_weights[0]) * known.kernel_weights
+            growth = known.growth(problem.sums.weight)
+            this.kernel_weights_ = float(solution.kernel_weights[0]) / growth * known.kernel_weights
             this.kernel_alignments_ = known.alignments.copy()
             this.kernel_names_ = list(stream.exact_plan.names)
             whole: Any = expansions[0]
             this._expansion = stream.learned_sum.expand(
-                whole.shift, whole.slopes, stream.survey.X[:MAX_MEAN_ROWS]
+                whole.shift, whole.slopes, stream.survey.X[stream.survey.some(MAX_MEAN_ROWS)]
             )
             this._expansion.release()
         # All samples take part, and none is stored.
@@ -303,7 +339,7 @@ class SumLearner:
         if this._has_own_probabilities(problem.target):
             this._calibration = Calibration.identity()
             return
-        few = slice(0, min(MAX_CALIBRATION_ROWS, len(stream.survey.y)))
+        few = stream.survey.some(MAX_CALIBRATION_ROWS)
         X, Y = stream.survey.X[few], stream.columns(stream.survey.y[few])[0]
         if len(stream.learned) == 1:
             held = values_of_rows_without_them(problem, stream.learned[0], learner, X, Y)

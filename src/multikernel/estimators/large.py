@@ -117,8 +117,9 @@ class LargeSampleMixin(SumLearner):
             )
         if getattr(this, "missing", "error") != "error":
             raise ValueError(
-                "missing='ignore' keeps all kernel matrices in memory and cannot be approximated "
-                "by features. Fill the missing values first, or use approximation=None."
+                f"missing={this.missing!r} keeps all kernel matrices in memory and cannot be "
+                "approximated by features. Fill the missing values first, or use "
+                "approximation=None."
             )
 
     def _open(self, X: Any, y: Any, sample_weight: Any) -> Rows:
@@ -196,7 +197,10 @@ class LargeSampleMixin(SumLearner):
             and not self._weights_per_output(Y.shape[1])
         ):
             kernels_for_landmarks(plan)  # refuses kernels without features before work begins
-            known = self._weights_from_sample(plan, X, rule, self._learner_for_rows(), Y)
+            known = self._weights_from_sample(plan, survey, columns, rule, self._learner_for_rows())
+            if not np.any(known.of_kernels > 0):  # nothing learned: no sum to make features of
+                known = None
+        if known is not None:
             assert isinstance(approximation, Nystroem)
             made = make_learned_sum(
                 plan,
@@ -204,6 +208,7 @@ class LargeSampleMixin(SumLearner):
                 known.of_kernels,
                 approximation,
                 budget,
+                center=this.center,
                 n_samples=survey.n,
                 n_jobs=count_threads(this.n_jobs),
             )
@@ -215,8 +220,9 @@ class LargeSampleMixin(SumLearner):
         this._keep_for_importance(X, None)
         origin = np.zeros(features.n_features)
         empty = FeatureSums(0, 0.0, origin, np.zeros((0, 0)), np.zeros(0), np.zeros(0))
+        choices = () if known is None else self._choices()
         return Stream(
-            approximation, survey, columns, features, plan, empty, [], made, known, repr(rule)
+            approximation, survey, columns, features, plan, empty, [], made, known, choices
         )
 
     def _add_up(self, rows: Rows, stream: Stream) -> FeatureSums:
@@ -266,9 +272,10 @@ class LargeSampleMixin(SumLearner):
             stream.sums = self._add_up(rows, stream)
         else:
             rows = self._open_more(X, y, sample_weight)
-            stream.sums = stream.sums + self._add_up(rows, stream)
-        self._stream, self._streaming = stream, True
+            self._refuse_other_sum(stream)
+            stream = replace(stream, sums=stream.sums + self._add_up(rows, stream))
         self._learn_rows(stream, None)
+        self._stream, self._streaming = stream, True  # the rows count only if they were learned
         return self
 
     def _open_more(self, X: Any, y: Any, sample_weight: Any) -> Rows:
@@ -359,13 +366,8 @@ class LargeSampleMixin(SumLearner):
         problem = self._problem(stream, stream.sums)
         if stream.learned_sum is not None:
             exact = SumOfGrams(exact, stream.learned_sum.weights)
-        learner = self._with_constant(
-            stream,
-            problem,
-            GivenWeights(stream.learned[0].solution.kernel_weights),
-            learner,
-            stream.columns(stream.survey.y)[0],
-        )
+        given = GivenWeights(stream.learned[0].solution.kernel_weights)
+        learner = self._with_constant(stream, problem, stream.columns, given, learner)
         own = len(stream.learned) > 1
         found = [
             certify_with_kernels(

@@ -81,9 +81,9 @@ class SizedKernels:
 
     @property
     def n_counted(self) -> float:
-        """The number of samples, each counted as often as its weight says."""
+        """The number of samples that are left out in turn: those of weight above one repeatedly."""
         weights = self.target.sample_weight
-        return float(self.grams.n if weights is None else weights.sum())
+        return float(self.grams.n if weights is None else np.maximum(weights, 1.0).sum())
 
     def mean_and_spread(self, errors: np.ndarray) -> tuple[float, float]:
         """Mean and standard deviation of a number per sample, each counted by its cost."""

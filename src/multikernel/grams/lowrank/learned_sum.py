@@ -7,6 +7,10 @@ With ``K = sum_k w_k K_k`` and landmarks L,
 All features go to the one kernel that the predictor uses, instead of a few to every kernel of the
 bank. A predictor ``u'phi(x)`` is ``sum_k w_k K_k(x, L) R u``: an expansion at the landmarks, of
 which every kernel has a share.
+
+If kernels are centred, so is K, around the mean of the landmarks in feature space. Centring the
+features on all rows then gives the same problem, and a kernel with a large constant part (columns
+far from zero, a very wide Gaussian) does not drown the others.
 """
 
 from __future__ import annotations
@@ -31,6 +35,8 @@ from .parts import inverse_root
 DEFAULT_RANK = 2000
 #: Landmarks are chosen among at most this many samples for each of them.
 CANDIDATES_PER_LANDMARK = 5
+#: Roundings of a diagonal entry of a centred kernel: differences of three numbers of its size.
+DIAGONAL_ROUNDINGS = 8.0
 #: What the sum is called where kernels are named.
 NAME = "the learned sum of kernels"
 
@@ -49,7 +55,7 @@ class LearnedSumPart(Stateful):
     weights : array of shape (p,)
         Of the kernels as they are, neither centred nor normalised; not negative.
     grams : Grams
-        The kernels at the landmarks, neither centred nor normalised.
+        The kernels at the landmarks, perhaps centred, not normalised.
     root : array of shape (rank, D)
         R.
     """
@@ -64,6 +70,14 @@ class LearnedSumPart(Stateful):
         self.expansion = grams.expand(weights, root)
         self.expansion.release()
         self.widths = [root.shape[1]]
+        #: the mean of K(x, l) over the landmarks, for kernels as they are, and the mean of these
+        self.means: Expansion | None = None
+        self.mean = 0.0
+        if grams.center:
+            raw, ones = grams.corrected(False, None), np.full((grams.n, 1), 1.0 / grams.n)
+            self.means = raw.expand(weights, ones)
+            self.means.release()
+            self.mean = float(raw.combine(weights).matvec(ones).mean())
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> LearnedSumPart:
@@ -76,7 +90,13 @@ class LearnedSumPart(Stateful):
 
     def diagonals(self, X: Any, features: np.ndarray) -> np.ndarray:
         each = [np.asarray(kernel.diag(X), dtype=np.float64) for kernel in self.kernels]
-        return (self.weights @ np.stack(each))[None]
+        raw = self.weights @ np.stack(each)
+        if self.means is None:
+            return np.asarray(raw[None])
+        centred = raw - 2.0 * self.means.values(self.means.encode(X))[:, 0] + self.mean
+        rounding = DIAGONAL_ROUNDINGS * np.finfo(np.float64).eps * np.abs(raw)
+        # Never less than the diagonal of the approximation, whose difference is a proven error.
+        return np.asarray(np.maximum(centred, np.sum(features**2, axis=1)) + rounding)[None]
 
 
 @dataclass
@@ -88,7 +108,7 @@ class LearnedSum:
     features : FeatureMap
         Of one kernel, the sum.
     grams : Grams
-        The kernels of the bank at the landmarks, neither centred nor normalised.
+        The kernels of the bank at the landmarks, perhaps centred, not normalised.
     weights : array of shape (p,)
         Of the kernels as they are.
     root : array of shape (rank, D)
@@ -155,6 +175,7 @@ def make_learned_sum(
     approximation: Nystroem,
     budget: MemoryBudget,
     *,
+    center: bool,
     n_samples: int,
     n_jobs: int = 1,
 ) -> LearnedSum:
@@ -169,6 +190,8 @@ def make_learned_sum(
     weights : array of shape (p,)
         Of the kernels as they are, neither centred nor normalised.
     approximation : Nystroem
+    center : bool
+        Whether kernels are centred, which moves the origin of the features.
     n_samples : int
         The number of training samples, of which X may hold a part.
     """
@@ -182,7 +205,7 @@ def make_learned_sum(
     candidates = np.arange(m)
     if m > most:
         candidates = np.sort(random.choice(m, most, replace=False))
-    pool = _grams(plan, X[candidates], budget, n_jobs).combine(weights)
+    pool = _grams(plan, X[candidates], budget, n_jobs).corrected(center, None).combine(weights)
     found = pivoted_cholesky(
         lambda index: pool.rows(index).T,
         pool.diagonal(),
@@ -191,7 +214,7 @@ def make_learned_sum(
         seed=random,
     )
     rows = X[candidates[found.pivots]]
-    grams = _grams(plan, rows, budget, n_jobs)
+    grams = _grams(plan, rows, budget, n_jobs).corrected(center, None)
     root = inverse_root(grams.combine(weights).dense())
     part = LearnedSumPart(kernels, weights, grams, root)
     return LearnedSum(FeatureMap([part], [np.zeros(1, dtype=np.intp)]), grams, weights, root)

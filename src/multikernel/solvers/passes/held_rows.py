@@ -44,8 +44,11 @@ def best_ridge_of_rows(
     Z: np.ndarray,
     targets: np.ndarray,
     fit_intercept: bool,
+    omega: np.ndarray | None = None,
 ) -> float:
     """The ridge constant with the smallest leave-one-out error at some rows.
+
+    A row of weight omega is left out as a whole or, above one, as one of omega equal rows.
 
     Parameters
     ----------
@@ -54,6 +57,8 @@ def best_ridge_of_rows(
         weights and, with an intercept, centred.
     Z, targets : arrays of shape (m, D), (m, t)
         Those of the rows, centred alike.
+    omega : array of shape (m,) or None
+        The weights of the rows.
     """
     values, vectors = eigh(F.T @ F, check_finite=False)
     values = np.maximum(values, 0.0)
@@ -62,12 +67,16 @@ def best_ridge_of_rows(
     unit = float(values.sum()) / total_weight
     unit = unit if unit > 0 else 1.0
     share = 1.0 / total_weight if fit_intercept else 0.0
+    counts = np.ones(len(Z)) if omega is None else omega
+    left_out = np.minimum(counts, 1.0)
+    squares = P**2
 
     def error(log_ridge: float) -> float:
         inverse = 1.0 / (values + unit * np.exp(log_ridge))
         residuals = targets - (P * inverse) @ right
-        leverage = np.minimum(P**2 @ inverse + share, MAX_LEVERAGE)
-        return float(np.log(np.mean((residuals / (1.0 - leverage)[:, None]) ** 2) + 1e-300))
+        leverage = np.minimum(left_out * (squares @ inverse + share), MAX_LEVERAGE)
+        each = np.sum((residuals / (1.0 - leverage)[:, None]) ** 2, axis=1)
+        return float(np.log(counts @ each / counts.sum() + 1e-300))
 
     bounds = (np.log(SMALLEST_RIDGE), np.log(LARGEST_RIDGE))
     grid = np.linspace(*bounds, 30)

@@ -38,6 +38,8 @@ from .newton import (
 )
 from .smooth import smooth
 
+#: Normalisations whose factors are one over a sum over the sample, or over pairs of samples.
+EXTENSIVE = ("trace", "trace-first", "frobenius")
 #: Maps every chunk and combines the results: a pass over all rows.
 Reduce = Callable[[Callable[[Any], Any]], Any]
 
@@ -99,7 +101,14 @@ class FeatureProblem:
         """Weighted traces of the errors of the normalised kernels, shape (p,)."""
         return np.asarray(self.grams.scale * self.sums.errors)
 
-    def best_ridge(self, theta: np.ndarray, X: Any, Y: np.ndarray, fit_intercept: bool) -> float:
+    def best_ridge(
+        self,
+        theta: np.ndarray,
+        X: Any,
+        Y: np.ndarray,
+        fit_intercept: bool,
+        sample_weight: np.ndarray | None = None,
+    ) -> float:
         """The ridge constant with the smallest leave-one-out error at some of the rows."""
         root = np.sqrt(theta)[self.grams.owner]
         used = np.flatnonzero(root)
@@ -111,7 +120,13 @@ class FeatureProblem:
             F, Z, T, targets = F - mean, Z - mean, T - level, targets - level
         weights = np.sqrt(omega)[:, None]
         return best_ridge_of_rows(
-            weights * F, weights * T, self.sums.weight, Z, targets, fit_intercept
+            weights * F,
+            weights * T,
+            self.sums.weight,
+            Z,
+            targets,
+            fit_intercept,
+            sample_weight,
         )
 
 
@@ -330,30 +345,41 @@ class SampleWeights:
     alignments : array of shape (p,)
         Of the kernels with the target, on these rows.
     history : list of dict
+    total_weight : float
+        Of these rows.
+    extensive : bool
+        Whether the factors fall with the number of rows, as those of traces and norms do.
     """
 
     kernel_weights: np.ndarray
     scales: np.ndarray
     alignments: np.ndarray
     history: list[dict[str, Any]]
+    total_weight: float
+    extensive: bool
 
     @classmethod
     def learn(
         cls, weighting: Weighting, exact: Grams, target: Target, learner: Learner
     ) -> SampleWeights:
+        refuse_constant_kernels(exact)
         kernel_weights, history = weighting.weigh(exact, target, learner)
         alignments = exact.summary(target.Y, products=False).alignments
-        return cls(kernel_weights, exact.scales, alignments, history)
+        extensive = exact.how in EXTENSIVE
+        return cls(kernel_weights, exact.scales, alignments, history, exact.total_weight, extensive)
 
     @property
     def of_kernels(self) -> np.ndarray:
         """The weights of the kernels as they are, neither centred nor normalised."""
         return np.asarray(self.kernel_weights * self.scales)
 
+    def growth(self, total_weight: float) -> float:
+        """The factor of the scales for a sample of this total weight."""
+        return self.total_weight / total_weight if self.extensive else 1.0
+
     def on(self, problem: FeatureProblem) -> GivenWeights:
         """As a rule, for kernels normalised on all rows."""
         scales = problem.grams.scales
-        weights = np.divide(
-            self.of_kernels, scales, out=np.zeros_like(self.kernel_weights), where=scales > 0
-        )
+        raw = self.of_kernels * self.growth(problem.sums.weight)
+        weights = np.divide(raw, scales, out=np.zeros_like(raw), where=scales > 0)
         return GivenWeights(weights, tuple(self.history))

@@ -309,6 +309,8 @@ def model_minimum(
         H = sums.curvature[j, :size, :size].copy()
         if fit_intercept:
             H[-1, -1] += INTERCEPT_RIDGE * (sums.total_up[j] - sums.total_down[j])
+            if H[-1, -1] <= 0.0:  # no row has a coefficient: the intercept stays where it is
+                H[-1, -1] = 1.0
         here = np.append(point.u[:, j], point.b[j])[:size]
         slope = np.append(sums.up[:, j] + sums.down[:, j], sums.total_up[j] + sums.total_down[j])
         rights.append(slope[:size] + H @ here)

@@ -32,7 +32,7 @@ class RowSurvey:
         Their total weights.
     lowest, highest : arrays of shape (t,) or None
         The range of each output; None for classification.
-    X, y, keys : the rows of the sample, their targets, and the keys that chose them
+    X, y, keys, omega : the rows of the sample, their targets, the keys that chose them, weights
     columns_seen : int or None
         Number of outputs; None if y is a vector.
     size : int
@@ -47,7 +47,31 @@ class RowSurvey:
     X: Any
     y: np.ndarray
     keys: np.ndarray
+    omega: np.ndarray
     size: int
+
+    def some(self, count: int) -> np.ndarray:
+        """Positions of at most so many rows: those with the largest keys, which are a sample.
+
+        The first rows may be alike, as in files that are sorted by time or by a column.
+        """
+        return _largest(self.keys, count)
+
+    def weights_of(self, rows: np.ndarray) -> np.ndarray | None:
+        """Weights of these rows, with the mean of those of all rows; None if all are one.
+
+        A row is among those with keys above a threshold T < 0 with the probability
+        ``1 - exp(omega T)``, by which its weight is divided (Horvitz & Thompson 1952): rows that
+        are certain to be chosen keep their weight, others are chosen in proportion to it.
+        """
+        if np.all(self.omega == 1.0):
+            return None
+        omega = self.omega[rows]
+        others = np.delete(self.keys, rows)
+        if len(others) or self.n > len(self.keys):
+            threshold = float(others.max() if len(others) else self.keys[rows].min())
+            omega = omega / -np.expm1(omega * threshold) * (len(rows) / self.n)
+        return np.asarray(omega)
 
     def __add__(self, other: RowSurvey) -> RowSurvey:
         keys = np.concatenate([self.keys, other.keys])
@@ -75,6 +99,7 @@ class RowSurvey:
             stack_rows(self.X[first], other.X[second]),
             np.concatenate([self.y[first], other.y[second]]),
             keys[kept],
+            np.concatenate([self.omega, other.omega])[kept],
             self.size,
         )
 
@@ -116,9 +141,8 @@ class SurveyOfChunk:
             lowest = Y.min(axis=0, initial=np.inf)
             highest = Y.max(axis=0, initial=-np.inf)
         n = int(np.count_nonzero(counted))
-        return RowSurvey(
-            n, classes, weights, lowest, highest, X[kept], y[kept], keys[kept], self.size
-        )
+        sample = (X[kept], y[kept], keys[kept], omega[kept])
+        return RowSurvey(n, classes, weights, lowest, highest, *sample, self.size)
 
 
 def _largest(keys: np.ndarray, size: int) -> np.ndarray:
