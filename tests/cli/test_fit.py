@@ -441,7 +441,7 @@ def test_a_report_on_other_rows_judges_their_predictions(n, tmp_path):
     new = write_csv(tmp_path / "new.csv", make_columns(n, seed=1))
     succeed("report", model, new, "-o", page)
     text = page.read_text(encoding="utf-8")
-    assert f"{n} samples, none of them was used to fit the model" in text
+    assert f"{n} samples, which are not the training sample" in text
     assert "not the samples that the model was fitted to" in text
     succeed("report", model, train, "-o", page, "--force")
     assert "held out" in page.read_text(encoding="utf-8")

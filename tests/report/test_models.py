@@ -115,7 +115,7 @@ def test_other_samples_are_new_ones(name, n, tmp_path):
     assert "Not shown: these are not the samples" in section(raw, "stability")
     if target is not None:
         text = section(raw, "predictions")
-        assert f"{n} samples, none of them was used to fit the model" in text
+        assert f"{n} samples, which are not the training sample" in text
         assert "folds" not in raw.split("<dl")[1].split("</dl>")[0]
         assert f"{model.score(new, y):.4f}" in raw.split("<dl")[1].split("</dl>")[0]
     assert " on 60 samples" in raw

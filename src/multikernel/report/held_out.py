@@ -146,7 +146,10 @@ def _of_new_samples(estimator: Any, X: Any, y: np.ndarray) -> HeldOut:
     answers = np.asarray(estimator.predict(X))
     value = estimator.decision_function(X) if hasattr(estimator, "classes_") else answers
     outputs = np.asarray(value, dtype=np.float64).reshape(len(y), -1)
-    how = "none of them was used to fit the model"
+    how = (
+        "which are not the training sample; if some of them were used to fit the model, the "
+        "predictions look better than they are"
+    )
     return _held_out(estimator, np.arange(len(y)), y, outputs, answers, how)
 
 

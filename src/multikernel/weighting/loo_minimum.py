@@ -73,7 +73,9 @@ class SizedKernels:
         means = self.grams.quadratic_forms(omega) / total**2
         size = np.where(self.usable, diagonals - means, 1.0)
         # An indefinite kernel may have a negative trace.
-        self.unit = np.where(size > 0, size, np.maximum(np.abs(diagonals), 1e-300))
+        size = np.where(size > 0, size, np.maximum(np.abs(diagonals), 1e-300))
+        # Small sample weights ask for large kernels: sizes are those for weights of mean one.
+        self.unit = size * min(1.0, float(total) / self.grams.n)
 
     @property
     def p(self) -> int:

@@ -24,7 +24,11 @@ from ...weighting.given import GivenWeights
 from ...weighting.joint import JointWeighting, regulariser_of
 from ...weighting.lp_norm import LpNorm
 from ..certificate import Found, Report
-from ..joint.learn import combined_alignment, refuse_constant_kernels
+from ..joint.learn import (
+    MAX_ONE_THREAD_SAMPLES,
+    combined_alignment,
+    refuse_constant_kernels,
+)
 from .errors import DualValue
 from .held_rows import best_ridge_of_rows, values_without
 from .newton import (
@@ -363,8 +367,9 @@ class SampleWeights:
         cls, weighting: Weighting, exact: Grams, target: Target, learner: Learner
     ) -> SampleWeights:
         refuse_constant_kernels(exact)
-        kernel_weights, history = weighting.weigh(exact, target, learner)
-        alignments = exact.summary(target.Y, products=False).alignments
+        with one_blas_thread(exact.n, MAX_ONE_THREAD_SAMPLES):
+            kernel_weights, history = weighting.weigh(exact, target, learner)
+            alignments = exact.summary(target.Y, products=False).alignments
         extensive = exact.how in EXTENSIVE
         return cls(kernel_weights, exact.scales, alignments, history, exact.total_weight, extensive)
 
