@@ -1,5 +1,7 @@
 """``multikernel fit`` in chunks: folders of files, views, categories, and what cannot be done."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
@@ -80,7 +82,11 @@ def test_a_file_in_chunks_with_views(folder, tmp_path):
             "--categories kernel cannot be used with --chunks",
         ),
         (("-y", "price", "--approximation", "Nystrom(5)"), "'Nystrom' is not known. Did you mean"),
-        (("-y", "price", "--scheduler", "tcp://127.0.0.1:9"), "No scheduler answers at"),
+        pytest.param(
+            ("-y", "price", "--scheduler", "tcp://127.0.0.1:9"),
+            "No scheduler answers at",
+            marks=pytest.mark.skipif(find_spec("distributed") is None, reason="no distributed"),
+        ),
     ],
 )
 def test_what_cannot_be_done_is_told(options, message, folder, tmp_path, monkeypatch):

@@ -195,3 +195,15 @@ def test_counts_are_never_made_negative_and_wide_models_are_saved_without_differ
     assert set(np.argsort(importance)[-2:]) == {3, 4}
     mk.save(model, tmp_path / "after.skops")
     np.testing.assert_array_equal(mk.load(tmp_path / "after.skops").column_importance_, importance)
+
+
+def test_columns_of_zeros_and_ones_are_exchanged():
+    """The function may do anything between 0 and 1, where derivatives would be taken."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((300, 3))
+    X[:, 1] = rng.random(300) < 0.4
+    y = np.where((X[:, 0] > 0) ^ (X[:, 1] > 0), 1, 0)
+    model = mk.MultiKernelClassifier().fit(X, y)
+    importance = model.column_importance_
+    assert importance[1] > 0.25 and importance[2] < 0.15
+    assert importance.sum() == pytest.approx(1.0)

@@ -186,6 +186,37 @@ CONTACTS = {
         ["'lab' holds numbers except in 1 of 60 rows, such as 'low'"],
         False,
     ),
+    "one word among numbers that repeat": Contact(
+        with_column("age", ["unknown" if i == 4 else 20 + i % 20 for i in range(N)]),
+        "fit {data} --target kind",
+        ["'age' holds numbers except in 1 of 60 rows, such as 'unknown'", "--categorical age"],
+        False,
+    ),
+    "percentages": Contact(
+        with_column("share", [f"{20 + i % 25}%" for i in range(N)]),
+        "fit {data} --target kind",
+        ["'share' holds percentages, such as '20%'"],
+        False,
+    ),
+    "too few rows to tell": Contact(
+        noise(20), "fit {data} --target y -w uniform --C 1 --folds 3",
+        ["no sign of learning, but 20 samples may be too few to show it"],
+    ),
+    "a typing error among the labels": Contact(
+        {**BASE, "kind": ["appe", *BASE["kind"][1:]]},
+        "fit {data} --target kind -w uniform --C 1",
+        ["Class 'appe' has 1 row, so there are 2 folds instead of 5", "typing error"],
+        unsaid=["n_splits", "--folds 10"],
+    ),
+    "few numbers to predict": Contact(
+        {"size": [1.5, 2.5, 3.1, 4.2, 5.9, 6.1, 7.3, 8.8],
+         "y": [1.1, 2.3, 2.9, 4.4, 5.7, 6.3, 7.1, 9.2]},
+        "fit {data} --target y -w uniform --alpha 1", ["R² "],
+    ),
+    "text among the numbers of the target": Contact(
+        {"size": BASE["size"], "y": ["none yet" if i == 3 else f"{i}.25" for i in range(N)]},
+        "fit {data} --target y", ["It holds text, such as 'none yet'"], False,
+    ),
     "Latin-1": Contact(
         latin, "fit {data} --target kind",
         ["it is not UTF-8 text", "in line 3", "add --encoding latin1"], False,

@@ -10,7 +10,7 @@ from typing import Any
 from ..rows import Rows, open_rows, sample_rows
 from ..rows.files import find_files, first_frame
 from ..tables import DataError, Frame, TableEncoder
-from .common import Out
+from .common import Out, counted
 from .views import View, build_bank, read_views
 
 #: Rows from which widths of kernels are chosen, for banks that ask for the default ones of a view.
@@ -88,8 +88,8 @@ def load_chunks(
 def _describe(out: Out, data: Path, rows: Rows, target: str, n_files: int) -> None:
     files = f"{n_files} files, " if n_files > 1 else ""
     out.note(
-        f"{data.name}: {files}{rows.n_rows} rows in {len(rows.pieces)} pieces, {rows.n_columns} "
-        "columns to learn from."
+        f"{data.name}: {files}{counted(rows.n_rows or 0, 'row')} in "
+        f"{counted(len(rows.pieces), 'piece')}, {counted(rows.n_columns, 'column')} to learn from."
     )
     said = str(rows.task).capitalize()
     facts = rows.reader.facts  # type: ignore[attr-defined]

@@ -245,9 +245,12 @@ def _show_warning(
     out: Out, said: set[str], message: Any, category: type[Warning], *rest: Any
 ) -> None:
     # Python's own "once" repeats a warning whenever the filters have changed.
-    if issubclass(category, UserWarning) and str(message) not in said:
-        said.add(str(message))  # other categories are for programmers
-        out.note(f"Note: {message}")
+    text = str(message)
+    if text.startswith("The least populated class"):  # of scikit-learn, about its parameters
+        text = "A class has fewer rows than there are folds, so some training parts lack it."
+    if issubclass(category, UserWarning) and text not in said:
+        said.add(text)  # other categories are for programmers
+        out.note(f"Note: {text}")
 
 
 class WouldReplaceError(FileExistsError):
@@ -305,3 +308,8 @@ def write_report(
         if about is not None:
             options["about"] = about()
         return Path(write(estimator, X, y, path, **options))
+
+
+def counted(count: int, what: str) -> str:
+    """A number of things in words."""
+    return f"{count} {what}{'' if count == 1 else 's'}"

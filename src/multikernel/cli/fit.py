@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options as o
-from .common import Out, check_places, command, command_of, write_report
+from .common import Out, check_places, command, command_of, counted, write_report
 from .resuming import checkpoint_beside, telling_of
 
 if TYPE_CHECKING:
@@ -157,6 +157,10 @@ def fit(
         seed=seed,
     )
     assert problem.target is not None
+    if problem.target.task == "classification" and problem.groups is None:
+        small = note_of_small_classes(problem.y, folds)
+        if small:
+            say.note(f"Note: {small}")
     encoder = problem.encoder(problem.frame)
     X, y = encoder(problem.frame), problem.y
     bank = problem.bank(encoder, X)
@@ -402,9 +406,24 @@ def folds_for(y: Any, classifies: bool, folds: int, seed: int, groups: Any = Non
         # Explicit splits: model files hold numbers, and no splitters for groups.
         return list(splitter.split(np.zeros((len(y), 1)), y, groups))
     if not classifies:
-        return KFold(min(folds, len(y)), shuffle=True, random_state=seed)
+        # R² needs two rows in every part.
+        return KFold(max(2, min(folds, len(y) // 2)), shuffle=True, random_state=seed)
     smallest = int(np.unique(y, return_counts=True)[1].min())
     return StratifiedKFold(max(2, min(folds, smallest)), shuffle=True, random_state=seed)
+
+
+def note_of_small_classes(y: Any, folds: int) -> str:
+    """A sentence about the smallest class, if it has fewer rows than there should be folds."""
+    import numpy as np
+
+    labels, counts = np.unique(y, return_counts=True)
+    small, k = labels[np.argmin(counts)].item(), int(counts.min())
+    if k >= folds:
+        return ""
+    return (
+        f"Class {small!r} has {counted(k, 'row')}, so there are {max(2, min(folds, k))} folds "
+        f"instead of {folds}. Is it a typing error for another class, or can it be left out?"
+    )
 
 
 def register(app: typer.Typer) -> None:

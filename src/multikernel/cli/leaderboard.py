@@ -20,6 +20,7 @@ from .problem import TableProblem
 
 #: Levels of the one-sided paired t-test.
 LEVELS = (0.05, 0.1)
+CLEARLY_BETTER = f"better (p < {LEVELS[0]:g}"
 #: The test behind verdicts: corrected for training parts that overlap, or as in the papers.
 TESTS = {"corrected": "t-test corrected for overlapping training sets", "paper": "paired t-test"}
 #: The references that every method is compared with.
@@ -114,7 +115,7 @@ class Leaderboard:
         if not mine:
             return None
         plain = self.row(REFERENCE)
-        if plain is None or self.verdict(mine[0]).startswith("better (p < 0.05"):
+        if plain is None or self.verdict(mine[0]).startswith(CLEARLY_BETTER):
             return mine[0]
         return plain
 
@@ -135,15 +136,20 @@ class Leaderboard:
                 f"significantly from {chosen.name} (p = {p:.2f}): {chosen.name} is as good a "
                 "choice."
             )
-        elif self.verdict(best).startswith("better"):
+        elif self.verdict(best).startswith(CLEARLY_BETTER):
             said.append(f"{best.name} is better than {REFERENCE}.")
         if others:
             rival = others[0]
-            verdict = self.verdict(rival, chosen.name).partition(" ")[0]
-            if verdict == "better":
-                said.append(f"{rival.name} is better than {chosen.name} on these data.")
-            elif verdict == "worse":
-                said.append(f"{chosen.name} is better than {rival.name}, the best other model.")
+            verdict = self.verdict(rival, chosen.name)
+            clear = verdict.endswith(f"{LEVELS[0]:g})")
+            word = "is" if clear else "may be"
+            level = "" if clear else f" (p < {LEVELS[1]:g})"
+            if verdict.startswith("better"):
+                said.append(f"{rival.name} {word} better than {chosen.name} on these data{level}.")
+            elif verdict.startswith("worse"):
+                said.append(
+                    f"{chosen.name} {word} better than {rival.name}, the best other model{level}."
+                )
             else:
                 said.append(
                     f"{chosen.name} does not differ significantly from {rival.name}, the best "

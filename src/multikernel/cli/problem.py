@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,7 +23,7 @@ from ..tables import (
 from ..tables.complaints import Complaint, UnusableData, counts_rows, examine
 from ..tables.frame import is_text, missing
 from ..tables.reading import file_format
-from .common import Out
+from .common import Out, counted
 from .views import View, build_bank, choose_views
 
 
@@ -146,8 +147,8 @@ def load_problem(
         problem = _with_category_kernels(problem, tuple(kernels or ("default",)))
     notes += what_was_filled(frame, impute)
     notes += [
-        f"{name!r} numbers the rows (1, 2, 3, ...). If it is an identifier, leave it out: --drop "
-        f"{name}."
+        f"{name!r} numbers the rows ({values[0]:g}, {values[1]:g}, {values[2]:g}, ...). If it is "
+        f"an identifier, leave it out: --drop {shlex.quote(name)}."
         for name, values in frame.columns.items()
         if counts_rows(values)
     ]
@@ -232,7 +233,7 @@ def _with_category_kernels(problem: TableProblem, expressions: tuple[str, ...]) 
 def _describe(out: Out, data: Path, problem: TableProblem, notes: Sequence[str]) -> None:
     frame, target = problem.frame, problem.target
     d = len(frame.names) if frame.sparse is None else frame.sparse.shape[1]
-    out.note(f"{data.name}: {len(frame)} rows, {d} columns to learn from.")
+    out.note(f"{data.name}: {counted(len(frame), 'row')}, {counted(d, 'column')} to learn from.")
     if target is not None:
         said = target.task.capitalize()
         if target.task == "classification":

@@ -17,6 +17,8 @@ from .paired_tests import paired_t
 LEVEL = 0.05
 #: Classes are unequal if the largest has more than this multiple of an equal share.
 UNEQUAL = 1.5
+#: With fewer samples, a test that finds nothing says little.
+FEW_SAMPLES = 50
 #: What scorings of scikit-learn are called.
 NAMES = {
     "accuracy": "accuracy",
@@ -88,6 +90,9 @@ class Assessment:
     never : tuple of str
         Classes that were never predicted for a held-out sample.
     n_splits : int
+    n_samples : int
+    class_weights_may_help : bool
+        Whether a class that is never predicted is rare, and classes have no weights.
     """
 
     measured: tuple[Measured, ...]
@@ -95,6 +100,8 @@ class Assessment:
     verdict: str
     never: tuple[str, ...]
     n_splits: int
+    n_samples: int
+    class_weights_may_help: bool = False
 
     @property
     def headline(self) -> str:
@@ -105,10 +112,14 @@ class Assessment:
 
     @property
     def meaning(self) -> str:
+        if self.verdict == "nothing" and self.n_samples < FEW_SAMPLES:
+            return f"no sign of learning, but {self.n_samples} samples may be too few to show it."
         if self.verdict == "nothing":
             return "nothing was learned."
         if self.verdict == "unclear":
-            return "not clearly better than the baseline. More data, or --folds 10, may settle it."
+            # Two folds are all that a class with few samples allows.
+            more = "More data, or --folds 10," if 2 < self.n_splits < 10 else "More data"
+            return f"not clearly better than the baseline. {more} may settle it."
         first = self.measured[0]
         if first.p_value >= LEVEL and len(self.measured) > 1:
             other = min(self.measured[1:], key=lambda one: one.p_value)
@@ -127,9 +138,12 @@ class Assessment:
         if self.never:
             listed = ", ".join(map(repr, self.never[:5]))
             more = f" and {len(self.never) - 5} more" if len(self.never) > 5 else ""
+            advice = ", which the model does not separate from the others."
+            if self.class_weights_may_help:
+                advice = "; --class-weight balanced gives rare classes more weight."
             said.append(
                 f"{listed}{more} {'is' if len(self.never) == 1 else 'are'} never predicted for a "
-                "held-out sample; --class-weight balanced gives rare classes more weight."
+                f"held-out sample{advice}"
             )
         return said
 
@@ -178,18 +192,29 @@ def assess(estimator: Any, y: Any) -> Assessment | None:
         *_least_variances(estimator, y, splits),
     )
     if classes is None:
-        return Assessment((first,), "always answering the mean", _verdict([first]), (), len(splits))
-    return _assess_classes(first, y, estimator.cv_predictions_, np.asarray(classes), splits)
+        baseline = "always answering the mean"
+        return Assessment((first,), baseline, _verdict([first]), (), len(splits), len(y))
+    weighted = getattr(estimator, "class_weight", None) is not None
+    outputs = estimator.cv_predictions_
+    return _assess_classes(first, y, outputs, np.asarray(classes), splits, weighted)
 
 
 def _assess_classes(
-    first: Measured, y: np.ndarray, decisions: np.ndarray, classes: np.ndarray, splits: Splits
+    first: Measured,
+    y: np.ndarray,
+    decisions: np.ndarray,
+    classes: np.ndarray,
+    splits: Splits,
+    weighted: bool,
 ) -> Assessment:
     labels, counts = np.unique(y, return_counts=True)
     most = labels[int(np.argmax(counts))]
     held = ~np.isnan(decisions.reshape(len(y), -1)).any(axis=1)
     answers = classes[class_index(decisions[held])]
-    never = tuple(str(c) for c in classes if not np.any(answers == c))
+    absent = [c for c in classes if not np.any(answers == c)]
+    never = tuple(map(str, absent))
+    fair = counts.sum() / len(counts) / UNEQUAL
+    rare = any(np.count_nonzero(y == c) < fair for c in absent)
     measured = [first]
     if counts.max() > UNEQUAL * counts.sum() / len(counts):
         one_per_class = 1.0 / len(classes)
@@ -212,7 +237,13 @@ def _assess_classes(
     tests = measured[1:] or measured
     shown = most.item() if hasattr(most, "item") else most
     return Assessment(
-        tuple(measured), f"always answering {str(shown)!r}", _verdict(tests), never, len(splits)
+        tuple(measured),
+        f"always answering {str(shown)!r}",
+        _verdict(tests),
+        never,
+        len(splits),
+        len(y),
+        rare and not weighted,
     )
 
 

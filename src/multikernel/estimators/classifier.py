@@ -109,7 +109,8 @@ class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):
         if len(classes) < 2:
             raise ValueError(
                 f"{type(self).__name__} needs samples of at least 2 classes; y has only one class: "
-                f"{classes[0]!r}."
+                f"{classes[:1].tolist()[0]!r}. In a first batch, name all of them: "
+                "partial_fit(X, y, classes=[...])."
             )
         costs = None
         if isinstance(self.class_weight, str):

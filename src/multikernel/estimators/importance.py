@@ -48,7 +48,8 @@ class ColumnImportance:
         is constant. The average is over at most 1,000 evenly spaced training samples. It is
         computed on first access.
 
-        If a kernel reads category codes (:class:`Overlap`), which have no derivatives, the
+        If a kernel reads category codes (:class:`Overlap`), which have no derivatives, or a column
+        has two values (a category as 0 and 1, between which the function may do anything), the
         importance of every column is half the mean squared change of the function when a sample
         gets the value of another sample in that column: the same number for a linear function. The
         average is over at most 500 evenly spaced samples.
@@ -81,7 +82,7 @@ class ColumnImportance:
                 "column_importance_ before saving the model to include it in the file."
             )
         X, sample_weight = kept
-        if self._reads_codes():
+        if self._reads_codes() or (X.shape[1] <= MAX_MOVED_COLUMNS and has_two_values(X)):
             rows = np.linspace(0, X.shape[0] - 1, MAX_EXCHANGED_SAMPLES).astype(int)
             rows = np.unique(rows)
             weights = None if sample_weight is None else sample_weight[rows]
@@ -130,6 +131,15 @@ def as_shares(values: np.ndarray) -> np.ndarray:
     """Values as parts of their sum; zeros stay zeros."""
     total = values.sum()
     return values / total if total > 0 else values
+
+
+def has_two_values(X: Any) -> bool:
+    """Whether a column of a dense table has exactly two values."""
+    if sp.issparse(X) or len(X) < 3:
+        return False
+    low, high = X.min(axis=0), X.max(axis=0)
+    both = np.all((low == X) | (high == X), axis=0)
+    return bool(np.any(both & (low < high)))
 
 
 def sees_columns(kernel: Kernel) -> bool:

@@ -46,7 +46,8 @@ def checked(estimator: Any) -> Any:
     if not isinstance(estimator, (MultiKernelEstimator, TableCodes)):
         raise TypeError(
             f"mk.save stores fitted estimators of multikernel; got {type(estimator).__name__}. For "
-            "a pipeline or a search, save the fitted estimator inside it."
+            "a search, save its best_estimator_. The last step of a pipeline needs inputs that "
+            "went through the steps before it: kernels with scaling='standard' need no scaler."
         )
     check_is_fitted(estimator)
     return estimator

@@ -131,7 +131,11 @@ def _roc(found: HeldOut, classes: np.ndarray, shown: np.ndarray) -> str:
         title = f"{name}: area {area:.3f}"
         chart.line(fpr[keep], tpr[keep], svg.colour(c), key=f"y{c}", title=title)
         entries.append((f"y{c}", svg.colour(c), "", f"{name}, AUC {area:.3f}"))
-    return figure(chart.close(), "<b>ROC curve</b>", svg.legend(entries, "Classes"))
+    return figure(
+        chart.close(),
+        "<b>ROC curve</b> of all predictions together; a score of folds is a mean over folds.",
+        svg.legend(entries, "Classes"),
+    )
 
 
 def _precision_recall(found: HeldOut, classes: np.ndarray, shown: np.ndarray) -> str:

@@ -9,11 +9,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from .frame import DataError, Frame, is_text, missing
-from .numbers import as_days, looks_like_dates
+from .numbers import as_days, is_number, looks_like_dates
 
 #: More different texts than this, or one in two rows, is no category.
 MAX_LEVELS = 200
+#: Texts that are nearly all numbers are categories if there are few different ones, such as 1, 2
+#: and "3 or more".
+MAX_NUMBER_LEVELS = 12
 _NAME_OF_ID = re.compile(r"(^|[_ .-])(id|ids|uuid|guid|key|code|name|no|nr|number|index)$", re.I)
+_PERCENTAGE = re.compile(r"[+-]?\d+([.,]\d+)?\s*%")
 _CODE = re.compile(r"[A-Za-z]{0,8}[-_ .]?\d+([-_.]\d+)*|[0-9a-fA-F]{8}-[0-9a-fA-F-]{20,}")
 
 
@@ -55,7 +59,8 @@ def examine(
             continue
         if not is_text(values) and np.isinf(values).any():
             count = int(np.isinf(values).sum())
-            text = f"{name!r} holds {count} infinite values. Repair them, or leave it out: "
+            what = "infinite value" if count == 1 else "infinite values"
+            text = f"{name!r} holds {count} {what}. Repair them, or leave it out: "
             found.append(Complaint(f"{text}--drop {name}.", _drop(name)))
             continue
         if is_text(values) and name not in texts:
@@ -108,16 +113,25 @@ def _about_texts(name: str, values: np.ndarray, categorical: bool, dates: bool) 
             f"or leave it out: --drop {name}.",
             ("--dates",),
         )
-    if not is_no_category(values):
-        return None
     levels = len(set(words))
-    strange = [word for word in words if not _is_number(word)]
-    if len(strange) <= 0.1 * len(words):
-        return Complaint(
-            f"{name!r} holds numbers except in {len(strange)} of {len(values)} rows, such as "
-            f"{str(strange[0])[:40]!r}. Repair them, or leave it out: --drop {name}.",
-            _drop(name),
-        )
+    many = is_no_category(values)
+    if many or (not categorical and levels > MAX_NUMBER_LEVELS):
+        strange = [word for word in words if not is_number(word)]
+        if 0 < len(strange) <= 0.1 * len(words):
+            return Complaint(
+                f"{name!r} holds numbers except in {len(strange)} of {len(values)} rows, such as "
+                f"{str(strange[0])[:40]!r}. Repair them, leave it out with --drop {name}, or treat "
+                f"all its values as categories with --categorical {name}.",
+                _drop(name),
+            )
+        if all(_PERCENTAGE.fullmatch(word.strip()) for word in words):
+            return Complaint(
+                f"{name!r} holds percentages, such as {first!r}, which are read as text. Remove "
+                f"the % signs, or leave it out: --drop {name}.",
+                _drop(name),
+            )
+    if not many:
+        return None
     if levels > 0.9 * len(words):
         codes = sum(1 for word in words if _CODE.fullmatch(word))
         if _NAME_OF_ID.search(name) or codes > 0.9 * len(words):
@@ -140,11 +154,3 @@ def _bad_dates(name: str, values: np.ndarray) -> Complaint | None:
     except ValueError as error:
         return Complaint(f"{name!r}: {error} Or leave it out: --drop {name}.", _drop(name))
     return None
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True

@@ -109,3 +109,12 @@ def _day(value: str | None, month_first: bool) -> float:
     moment = datetime.fromisoformat(value.replace("Z", "+00:00"))
     start = datetime(1970, 1, 1, tzinfo=moment.tzinfo)
     return (moment - start).total_seconds() / 86400.0
+
+
+def is_number(word: str) -> bool:
+    """Whether a text is a number as Python writes it."""
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .frame import DataError, Frame, is_text, missing
+from .numbers import is_number
 
 #: Whole numbers with at most so many different values, ten rows each on average, are classes.
 MOST_CLASSES = 20
@@ -102,7 +103,10 @@ class TargetFacts:
             reason = "as requested"
         if task == "regression":
             if self.text:
-                raise DataError(f"The target {name!r} holds text, but regression needs numbers.")
+                raise DataError(
+                    f"The target {name!r} holds text, such as {self._first_text()!r}, but "
+                    "regression needs numbers."
+                )
             if not self.finite:
                 raise DataError(f"The target {name!r} holds infinite values.")
             return task, reason
@@ -115,9 +119,19 @@ class TargetFacts:
         if distinct > self.n_rows / 2:
             raise DataError(
                 f"The target {name!r} has {distinct} classes in {self.n_rows} rows. Is it the "
-                "right column? Numbers can be predicted with --task regression."
+                f"right column? {self._advice()}"
             )
         return task, reason
+
+    def _first_text(self) -> str:
+        """A value that is no number, as text."""
+        return next((str(v)[:40] for v in self.levels if not is_number(str(v))), "")
+
+    def _advice(self) -> str:
+        if not self.text:
+            return "Numbers can be predicted with --task regression."
+        found = self._first_text()
+        return f"It holds text, such as {found!r}: to predict numbers, repair it first."
 
     def labels(self, values: np.ndarray) -> np.ndarray:
         """Classes as integers where they are whole numbers, else as texts."""
