@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
-import re
 
 # Several workers with a full set of BLAS threads each would fight over the cores. The variables
 # are read when a library is loaded, so they are set before numpy is imported.
@@ -70,32 +68,6 @@ def same_free_memory_everywhere() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(memory, "psutil", machine)
         yield
-
-
-#: Packages of optional extras, by the names that are imported.
-OPTIONAL = (
-    *("matplotlib", "rapidfuzz", "clarabel", "pyarrow", "openpyxl", "dask", "distributed"),
-    *("torch", "triton", "pandas"),
-)
-ABSENT = [name for name in OPTIONAL if importlib.util.find_spec(name) is None]
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
-    """A test that needs an optional package is skipped where that package is not installed.
-
-    It needs it if it fails with an import error that names the package; any other failure counts.
-    """
-    report = yield
-    if ABSENT and report.failed:
-        errors = re.findall(r"(?:ModuleNotFoundError|ImportError)[:(].*", str(report.longrepr))
-        for name in ABSENT:
-            if any(re.search(rf"\b{name}\b", line) for line in errors):
-                path, line, _ = item.location
-                report.outcome = "skipped"
-                report.longrepr = (path, line or 0, f"Skipped: {name} is not installed")
-                break
-    return report
 
 
 @pytest.fixture

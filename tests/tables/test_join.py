@@ -128,6 +128,13 @@ def test_tables_without_index_are_joined_by_order():
         mk.join_views({"rna": RNA, "clinic": CLINIC, "scan": np.ones((4, 2))})
 
 
+def test_a_table_without_index_beside_one_with_an_index_is_named():
+    named = pd.DataFrame({"a": [1.0, 2.0]}, index=["ann", "bob"])
+    with pytest.warns(UserWarning, match="View 'plain' has no index .* order of those of view 'n"):
+        X, _ = mk.join_views({"named": named, "plain": np.ones((2, 1))})
+    assert list(X.index) == ["ann", "bob"]
+
+
 def test_numbers_as_sample_names_are_matched_when_some_table_is_shuffled():
     counted = RNA.reset_index(drop=True)
     X, _ = mk.join_views({"rna": counted, "again": counted.iloc[[2, 0, 3, 1]]})

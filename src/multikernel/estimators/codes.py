@@ -180,9 +180,9 @@ class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         strange = [name for name in by_name if name not in set(expected)]
         if absent or strange:
             raise ValueError(
-                "TableCodes: X must have the columns of the training sample. "
-                + (f"It lacks {_listed(absent)}. " if absent else "")
-                + (f"It also has {_listed(strange)}; leave them out." if strange else "")
+                "TableCodes: X must have the columns of the training sample."
+                + (f" It lacks {_listed(absent)}." if absent else "")
+                + (f" It also has {_listed(strange)}; leave them out." if strange else "")
             )
         return [by_name[name] for name in expected]
 

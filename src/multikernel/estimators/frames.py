@@ -105,7 +105,9 @@ def check_kernels(kernels: Any, codes: TableCodes) -> None:
                 raise ValueError(
                     f"X has category columns ({_named(codes, sorted(read))}), which {leaf!r} would "
                     "treat as numbers. Select the numeric columns with columns=..., use "
-                    "mk.Overlap for the others, or use kernels=None, which has kernels for both."
+                    "mk.Overlap for the others, or use kernels=None, which has kernels for both. "
+                    "In per_view, make them a view of their own: {'categories': (mk.Overlap(), "
+                    "[...])} with their names."
                 )
 
 

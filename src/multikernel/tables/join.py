@@ -203,6 +203,14 @@ def _common_samples(tables: list[OneView], *, keep: bool) -> Any:
                     "have their samples in different orders. Give every table an index of sample "
                     "names, or put the rows into the same order."
                 )
+        if named:
+            warnings.warn(
+                f"View {by_order[0].name!r} has no index of samples, so its rows are taken to be "
+                f"in the order of those of view {named[0].name!r}. Give every table an index of "
+                "sample names to have them matched.",
+                UserWarning,
+                stacklevel=3,
+            )
         return named[0].index if named else None
     samples = named[0].index
     if keep and not any(sp.issparse(view.data) for view in named):

@@ -142,7 +142,7 @@ def _frames(
     rows: Iterator[Any] = ((reader.line_num, row) for row in reader if row)
     header = next(rows, None)
     if header is None:
-        raise DataError("it is empty.")
+        raise DataError("it is empty. The first line must name the columns.")
     names = [name.strip() for name in header[1]]
     check_header(names)
     found = False
@@ -185,7 +185,10 @@ def check_header(header: Sequence[str]) -> None:
         )
     twice = sorted(name for name, times in Counter(header).items() if times > 1)
     if twice:
-        raise DataError(f"the column name {twice[0]!r} appears more than once.")
+        raise DataError(
+            f"the column name {twice[0]!r} appears more than once (spaces around names do not "
+            "count). Rename one of the columns."
+        )
 
 
 def frame_of_cells(
