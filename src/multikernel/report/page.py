@@ -211,7 +211,7 @@ def _score_tiles(model: ReportedModel) -> list[tuple[str, str, str]]:
     if not hasattr(fits, "score") or model.y is None:
         return []
     what = "accuracy" if classifies else "R²"
-    which = "the training sample, not new ones" if model.is_own else "not used to fit the model"
+    which = "the training sample, not new ones" if model.is_own else "not the training sample"
     return [(f"{what} on these samples", f"{_score(model):.4f}", which)]
 
 

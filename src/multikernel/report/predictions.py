@@ -131,11 +131,9 @@ def _roc(found: HeldOut, classes: np.ndarray, shown: np.ndarray) -> str:
         title = f"{name}: area {area:.3f}"
         chart.line(fpr[keep], tpr[keep], svg.colour(c), key=f"y{c}", title=title)
         entries.append((f"y{c}", svg.colour(c), "", f"{name}, AUC {area:.3f}"))
-    return figure(
-        chart.close(),
-        "<b>ROC curve</b> of all predictions together; a score of folds is a mean over folds.",
-        svg.legend(entries, "Classes"),
-    )
+    together = " of all folds together; scores above are means over folds"
+    caption = f"<b>ROC curve</b>{together if 'cross-validation' in found.how else ''}"
+    return figure(chart.close(), caption, svg.legend(entries, "Classes"))
 
 
 def _precision_recall(found: HeldOut, classes: np.ndarray, shown: np.ndarray) -> str:
