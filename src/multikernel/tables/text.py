@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 
 from .frame import DataError, Frame, as_texts
-from .numbers import MISSING, as_numbers
+from .numbers import MISSING, as_numbers, is_number
 
 OPENERS: dict[str, Callable[..., IO[Any]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
@@ -170,14 +170,6 @@ def find_delimiter(first_line: str) -> str:
 
 def check_header(header: Sequence[str]) -> None:
     """Refuse a first line that names no columns, or one twice."""
-
-    def is_number(text: str) -> bool:
-        try:
-            float(text)
-        except ValueError:
-            return False
-        return True
-
     if all(is_number(name) for name in header):
         raise DataError(
             f"its first line must name the columns; it holds numbers ({', '.join(header[:4])}, "
