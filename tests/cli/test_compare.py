@@ -9,8 +9,9 @@ import pytest
 from scipy import stats
 
 import multikernel.report.about as about_module
-from multikernel.cli import leaderboard
-from multikernel.cli.leaderboard import Leaderboard, LeaderboardRow, Method, paired_t
+from multikernel.cli import leaderboard, methods
+from multikernel.cli.leaderboard import Leaderboard, LeaderboardRow, paired_t
+from multikernel.cli.methods import Method
 from multikernel.cli.problem import TableProblem
 from multikernel.cli.views import View
 from multikernel.tables import Frame, find_target, read_frame
@@ -93,10 +94,9 @@ def test_compare_ranks_all_methods(target, animals):
                   "--folds", 2, "--repeats", 1, "-k", "gaussians([0.1, 1])")  # fmt: skip
     rows = said["rows"]
     names = {row["name"] for row in rows}
-    assert set(leaderboard.RULES) <= names
-    assert {"random forest", "gradient boosting"} <= names and len(names) == len(
-        leaderboard.RULES
-    ) + 4
+    assert set(methods.RULES) <= names
+    assert {"random forest", "gradient boosting", "constant prediction"} <= names
+    assert len(names) == len(methods.RULES) + 5
     assert not [row for row in rows if "error" in row]
     means = [row["mean"] for row in rows]
     best_first = sorted(means, reverse=said["greater_is_better"])
@@ -147,7 +147,7 @@ def test_everything_is_learned_from_the_training_part():
     a = np.arange(20.0) ** 2
     a[3] = -1.0  # marks the row whose second entry is missing
     b = np.where(a < 0, np.nan, a)
-    spy = Method("spy", "weighting", lambda bank, X: Spy())
+    spy = Method("spy", "weighting", lambda bank, X, cv: Spy())
     data = problem(b=b, y=np.arange(20) % 2)
     leaderboard.run(data, [spy], folds=4, repeats=1, seed=0, advance=lambda name: None)
     fills = set()
@@ -173,9 +173,9 @@ def test_a_method_that_fails_does_not_stop_the_others():
         def predict(self, X):
             return np.ones(len(X), dtype=int)
 
-    methods = [Method("broken", "weighting", lambda b, X: Broken()),
-               Method("uniform", "weighting", lambda b, X: Constant())]  # fmt: skip
-    found = leaderboard.run(problem(a=np.arange(20.0), y=np.arange(20) % 2), methods, folds=2,
+    compared = [Method("broken", "weighting", lambda b, X, cv: Broken()),
+               Method("uniform", "weighting", lambda b, X, cv: Constant())]  # fmt: skip
+    found = leaderboard.run(problem(a=np.arange(20.0), y=np.arange(20) % 2), compared, folds=2,
                             repeats=1, seed=0, advance=lambda name: None)  # fmt: skip
     assert [row.name for row in found.rows] == ["uniform", "broken"]
     assert found.rows[1].error == "no good" and found.row("broken") is None
@@ -183,6 +183,96 @@ def test_a_method_that_fails_does_not_stop_the_others():
     entries = found.to_dict()["rows"]
     assert entries[1]["error"] == "no good" and json.dumps(entries)
     found.table()
+
+
+def with_constant(uniform, constant, **others):
+    rows = [LeaderboardRow("uniform", "weighting", uniform, 0.1)]
+    rows += [LeaderboardRow(name, "scikit-learn", values, 0.1) for name, values in others.items()]
+    rows.append(LeaderboardRow(methods.CONSTANT, "constant", constant, 0.1))
+    return Leaderboard("accuracy", True, 5, 1, tuple(sorted(rows, key=lambda row: -row.mean)))
+
+
+def test_a_constant_prediction_is_the_least_to_beat():
+    base = np.array([0.6, 0.62, 0.58, 0.61, 0.59])
+    noise = np.array([0.02, -0.02, 0.0, 0.02, -0.02])
+    nothing = "No method is clearly better than a constant prediction: nothing was learned."
+    assert with_constant(base + noise, base).conclusions() == [nothing]
+    assert with_constant(base - 0.1, base, forest=base - noise).conclusions() == [nothing]
+    one = with_constant(base + noise, base, forest=base + 0.2 + noise / 2).conclusions()
+    assert one == [
+        "uniform is not clearly better than a constant prediction.",
+        "forest is better than uniform on these data.",
+    ]
+    both = with_constant(base + 0.2 + noise, base, forest=base + 0.2).conclusions()
+    assert both == ["uniform does not differ significantly from forest, the best other model."]
+
+
+def test_noise_is_not_learned(tmp_path):
+    rng = np.random.default_rng(3)
+    data = tmp_path / "noise.csv"
+    rows = [f"{a:.3f},{b:.3f},{'yn'[int(c > 0.6)]}" for a, b, c in rng.random((60, 3))]
+    data.write_text("\n".join(["a,b,y", *rows]))
+    done = succeed("compare", data, "-y", "y", "-w", "uniform", "--folds", 4, "--repeats", 2)
+    assert "nothing was learned" in done.stdout and "constant prediction" in done.stdout
+
+
+@pytest.mark.parametrize("scoring", ["balanced_accuracy", "roc_auc_ovr", "neg_log_loss"])
+def test_compare_by_another_score(scoring, animals):
+    from sklearn.metrics import get_scorer
+    from sklearn.model_selection import RepeatedStratifiedKFold, cross_val_score
+
+    said = answer("compare", animals, "-y", "kind", "--drop", "price", "-w", "uniform",
+                  "--folds", 3, "--repeats", 1, "--scoring", scoring)  # fmt: skip
+    rows = {row["name"]: row for row in said["rows"]}
+    assert said["greater_is_better"] and said["metric"] != "accuracy"
+    assert rows["uniform"]["mean"] > rows["constant prediction"]["mean"]
+    failed = {name for name, row in rows.items() if "error" in row}
+    # SVC has no probabilities; others do not lose their lines.
+    assert failed == (set() if scoring == "balanced_accuracy" else {"SVC, tuned RBF"})
+    frame = read_frame(animals)
+    target = find_target(frame, "kind")
+    forest = methods.baselines(problem_of(frame, target), 0, 1)[2].make(None, None, None)
+    X = problem_of(frame, target).encoder(frame.without(["kind", "price"]))(
+        frame.without(["kind", "price"])
+    )
+    splits = RepeatedStratifiedKFold(n_splits=3, n_repeats=1, random_state=0)
+    expected = cross_val_score(forest, X, target.values, cv=splits, scoring=get_scorer(scoring))
+    np.testing.assert_allclose(rows["random forest"]["scores"], expected)
+
+
+def problem_of(frame, target):
+    return TableProblem(
+        frame.without(["kind", "price"]), target, [View("", None, ("default",))], (), None
+    )
+
+
+def test_unknown_scores_are_refused_before_anything_is_read(animals):
+    said = fail("compare", animals, "-y", "kind", "--scoring", "balanced_acuracy")
+    assert "Did you mean balanced_accuracy" in said
+
+
+def test_rows_of_a_group_stay_together(tmp_path):
+    rng = np.random.default_rng(5)
+    patients = np.repeat(np.arange(12), 6)
+    place = rng.standard_normal((12, 8))[patients] + 0.01 * rng.standard_normal((72, 8))
+    ill = rng.permutation(np.arange(12) % 2)[patients]  # nothing but the patient tells
+    data = tmp_path / "visits.csv"
+    rows = [f"p{p},{','.join(map(str, values))},{'ny'[y]}"
+            for p, values, y in zip(patients, place, ill, strict=True)]  # fmt: skip
+    data.write_text("\n".join(["patient,a,b,c,d,e,f,g,h,ill", *rows]))
+    command = ["compare", data, "-y", "ill", "-w", "uniform", "--folds", 3, "--repeats", 2]
+    apart = answer(*command, "--drop", "patient")
+    together = answer(*command, "--groups", "patient")
+    means = [{row["name"]: row["mean"] for row in one["rows"]} for one in (apart, together)]
+    assert means[0]["uniform"] > 0.95 > 0.8 > means[1]["uniform"]
+    assert len(together["rows"][0]["scores"]) == 6
+    assert "at least as many groups" in fail(*command[:-4], "--folds", 13, "--groups", "patient")
+
+
+def test_a_large_class_is_mentioned(tmp_path):
+    assert leaderboard.remark_on_classes(np.array(["a"] * 9 + ["b"]), None).startswith("90% of")
+    assert leaderboard.remark_on_classes(np.array(["a"] * 9 + ["b"]), "roc_auc") == ""
+    assert leaderboard.remark_on_classes(np.arange(10) % 2, None) == ""
 
 
 # -- reports --------------------------------------------------------------------------------------
@@ -231,8 +321,8 @@ def test_a_report_that_cannot_be_written_is_an_error_where_it_was_asked_for(
 
 
 def test_the_demo_runs_alone_and_names_its_report(tmp_path, reports, monkeypatch):
-    monkeypatch.setattr(leaderboard, "baselines", lambda *args: [])
-    monkeypatch.setattr(leaderboard, "weightings", _one_weighting(leaderboard.weightings))
+    monkeypatch.setattr(methods, "baselines", lambda *args: [])
+    monkeypatch.setattr(methods, "weightings", _one_weighting(methods.weightings))
     page = tmp_path / "demo.html"
     done = succeed("demo", "--out", page)
     *_, named, following = done.stderr.replace("\n", " ").partition("Next, with your own data: ")
@@ -245,8 +335,8 @@ def test_the_demo_runs_alone_and_names_its_report(tmp_path, reports, monkeypatch
 
 def test_the_demo_does_without_the_report(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "multikernel.report", None)
-    monkeypatch.setattr(leaderboard, "baselines", lambda *args: [])
-    monkeypatch.setattr(leaderboard, "weightings", _one_weighting(leaderboard.weightings))
+    monkeypatch.setattr(methods, "baselines", lambda *args: [])
+    monkeypatch.setattr(methods, "weightings", _one_weighting(methods.weightings))
     said = answer("demo", "--out", tmp_path / "demo.html")
     assert said["report"] is None and len(said["kernels"]) == 39
     assert said["leaderboard"]["rows"][0]["mean"] > 0.95
@@ -255,7 +345,7 @@ def test_the_demo_does_without_the_report(tmp_path, monkeypatch):
 @pytest.mark.slow
 def test_the_whole_demo(tmp_path):
     said = answer("demo", "--out", tmp_path / "demo.html")
-    assert len(said["leaderboard"]["rows"]) == 6
+    assert len(said["leaderboard"]["rows"]) == 7
     assert not [row for row in said["leaderboard"]["rows"] if "error" in row]
 
 

@@ -141,7 +141,7 @@ def test_texts_are_read_by_sequence_kernels(tmp_path):
     assert answer("predict", model, data)["score"] == {"name": "accuracy", "value": 1.0}
     table = answer("compare", data, "-y", "kind", "--views", views, "-w", "uniform",
                    "--repeats", 1, "--folds", 2)  # fmt: skip
-    assert [row["name"] for row in table["rows"]] == ["uniform"]
+    assert [row["name"] for row in table["rows"]] == ["uniform", "constant prediction"]
 
 
 def test_kernels_per_column_are_named_after_it(animals, tmp_path):

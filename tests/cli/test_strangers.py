@@ -114,7 +114,7 @@ def test_a_comparison_that_nothing_survives_is_an_error(tmp_path):
 def test_libraries_get_as_many_threads_as_jobs():
     from threadpoolctl import threadpool_info
 
-    from multikernel.cli import leaderboard
+    from multikernel.cli import leaderboard, methods
     from multikernel.cli.problem import TableProblem
     from multikernel.cli.views import View
     from multikernel.tables import Frame, TargetColumn
@@ -133,7 +133,7 @@ def test_libraries_get_as_many_threads_as_jobs():
     problem = TableProblem(
         Frame.of({"x": X[:, 0]}), target, [View("", None, ("default",))], (), None
     )
-    spy = leaderboard.Method("spy", "weighting", lambda bank, X: Spy())
+    spy = methods.Method("spy", "weighting", lambda bank, X, cv: Spy())
     leaderboard.run(problem, [spy], folds=2, repeats=1, seed=0, advance=lambda name: None)
     assert seen and all(threads == {1} for threads in seen)
 

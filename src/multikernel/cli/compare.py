@@ -36,7 +36,17 @@ def compare(
     dates: o.Dates = False,
     drop: o.Drop = None,
     sample: o.Sample = None,
+    scoring: Annotated[
+        str | None,
+        typer.Option(
+            "--scoring",
+            help="Score to choose parameters and to compare by, by its scikit-learn name: "
+            "balanced_accuracy, roc_auc, r2, ... \\[default: accuracy or RMSE]",
+            show_default=False,
+        ),
+    ] = None,
     folds: o.Folds = 5,
+    groups: o.Groups = None,
     repeats: Annotated[
         int,
         typer.Option(
@@ -71,20 +81,26 @@ def compare(
 
     Runs repeated (stratified) cross-validation on the same splits; parameters are chosen on the
     training sets only. Differences from the uniform combination and from the best single kernel are
-    tested at p = 0.05 and 0.1, with a t-test corrected for overlapping training sets.
+    tested at p = 0.05 and 0.1, with a t-test corrected for overlapping training sets. A constant
+    prediction shows what can be reached without learning.
 
     [bold]Examples[/]
 
     multikernel compare wine.csv --target quality
 
     multikernel compare wine.csv -y kind -w uniform -w alignf --repeats 10 --out scores.csv
+
+    multikernel compare visits.csv -y outcome --groups patient --scoring balanced_accuracy
     """
     from .._checkpoint import journal_in
-    from . import leaderboard
+    from . import leaderboard, methods
     from .expressions import evaluate_weighting
+    from .fit import check_scoring_name
     from .problem import load_problem
+    from .sizes import note_duplicates
 
     say = Out(quiet, as_json)
+    check_scoring_name(scoring)
     check_places(report, tables=out, force=force)
     checkpoint = checkpoint_beside(say, out or report, resume, force)
     problem = load_problem(
@@ -101,35 +117,42 @@ def compare(
         categorical=categorical,
         dates=dates,
         drop=drop,
+        groups=groups,
         sample=sample,
+        seed=seed,
     )
-    rules: list[Any] = [evaluate_weighting(rule) for rule in weighting or leaderboard.RULES]
-    methods = leaderboard.weightings(problem, rules, seed, jobs)
+    rules: list[Any] = [evaluate_weighting(rule) for rule in weighting or methods.RULES]
+    compared = methods.weightings(problem, rules, seed, jobs, scoring)
+    compared.append(methods.constant(problem))
     if baselines and any(view.reads_text for view in problem.views):
         say.note("Some columns hold text, so the scikit-learn models are left out.")
     elif baselines:
-        methods += leaderboard.baselines(problem, seed, jobs)
+        compared += methods.baselines(problem, seed, jobs, scoring)
+    encoded = problem.encoder(problem.frame)(problem.frame)
+    note_duplicates(say, encoded, problem.y, problem.groups)
     parts = {
-        "methods": [method.name for method in methods],
+        "methods": [method.name for method in compared],
         "kernels": kernels,
         "views": None if views is None else views.read_bytes(),
         **{"folds": folds, "repeats": repeats, "seed": seed, "y": problem.y},
-        "data": problem.encoder(problem.frame)(problem.frame),
+        **{"scoring": scoring, "groups": problem.groups},
+        "data": encoded,
     }
     with (
         telling_of(say, checkpoint),
         journal_in(checkpoint, parts) as journal,
-        say.progress("Comparing", len(methods) * folds * repeats) as advance,
+        say.progress("Comparing", len(compared) * folds * repeats) as advance,
     ):
         board = leaderboard.run(
             problem,
-            methods,
+            compared,
             folds=folds,
             repeats=repeats,
             seed=seed,
             advance=advance,
             n_jobs=jobs,
             test=test.value,
+            scoring=scoring,
             journal=journal,
         )
     winner = board.recommended
@@ -138,6 +161,10 @@ def compare(
     say.show(board.table())
     for line in board.conclusions():
         say.show(line)
+    if problem.target is not None and problem.target.task == "classification":
+        remark = leaderboard.remark_on_classes(problem.y, scoring)
+        if remark:
+            say.note(f"Note: {remark}")
     if out is not None:
         from ..tables import write_columns
 
@@ -145,22 +172,33 @@ def compare(
         say.note(f"Scores: {out}")
     if report is not None:
         rule = next(rule for rule in rules if str(rule) == winner.name)
-        _report(say, problem, rule, board, report, data.name, seed, jobs)
+        _report(say, problem, rule, board, report, data.name, seed, jobs, scoring)
     say.result({"report": report, "out": out, **board.to_dict()})
 
 
 def _report(
-    say: Out, problem: Any, rule: Any, board: Any, path: Path, name: str, seed: int, jobs: int
+    say: Out,
+    problem: Any,
+    rule: Any,
+    board: Any,
+    path: Path,
+    name: str,
+    seed: int,
+    jobs: int,
+    scoring: str | None,
 ) -> None:
     """A page about the recommended weighting, fitted to all rows, with the leaderboard in it."""
     from .fit import summary_of
-    from .leaderboard import weightings
+    from .folds import inner_folds
+    from .methods import weightings
 
     encoder = problem.encoder(problem.frame)
     X = encoder(problem.frame)
     with say.progress(f"Fitting {rule}"):
-        (method,) = weightings(problem, [rule], seed, jobs)
-        estimator = method.make(problem.bank(encoder, X), X).fit(X, problem.y)
+        (method,) = weightings(problem, [rule], seed, jobs, scoring)
+        classifies = problem.target.task == "classification"
+        cv = inner_folds(problem.y, classifies, seed, problem.groups)
+        estimator = method.make(problem.bank(encoder, X), X, cv).fit(X, problem.y)
     title = f"{name}: {problem.target.name}"
     about = partial(summary_of, problem, encoder, name, "")
     write_report(

@@ -37,6 +37,7 @@ def demo(
     from ..tables import Frame, TargetColumn
     from . import leaderboard
     from .fit import summary_of
+    from .methods import baselines, constant, weightings
     from .problem import TableProblem
     from .telling import facts, show_model
     from .views import View
@@ -67,8 +68,8 @@ def demo(
     if say.chatty:
         show_model(say, model, seconds, assess(model, y))
 
-    methods = leaderboard.weightings(problem, ["alignf", "uniform"], 0, 1)
-    methods += leaderboard.baselines(problem, 0, 1)
+    methods = weightings(problem, ["alignf", "uniform"], 0, 1)
+    methods += [constant(problem), *baselines(problem, 0, 1)]
     with say.progress("Comparing with other methods", 5 * len(methods)) as advance:
         board = leaderboard.run(problem, methods, folds=5, repeats=1, seed=0, advance=advance)
     if say.chatty:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from . import options as o
-from .common import Out, check_places, command, command_of, counted, write_report
+from .common import Out, check_places, command, command_of, write_report
 from .resuming import checkpoint_beside, telling_of
 
 if TYPE_CHECKING:
@@ -97,6 +97,7 @@ def fit(
     from ..estimators.assessment import assess
     from ..files import save
     from ..tables import TableModel
+    from .folds import note_of_small_classes
     from .problem import load_problem
     from .sizes import announce, note_duplicates
     from .telling import tell
@@ -202,7 +203,9 @@ def fit(
         "duplicates": copies,
         "notes": problem.notes,
     }
-    steps = next_steps(found, data, words, out, report)
+    judged = [] if groups is None else ["--groups", groups]
+    judged += [] if scoring is None else ["--scoring", scoring]
+    steps = next_steps(found, data, words, judged, out, report)
     tell(say, estimator, out, report, seconds, made, found, steps)
 
 
@@ -260,11 +263,16 @@ def data_words(
 
 
 def next_steps(
-    found: Any, data: Path, words: list[Any], out: Path, report: Path | None
+    found: Any,
+    data: Path,
+    words: list[Any],
+    judged: list[Any],
+    out: Path,
+    report: Path | None,
 ) -> list[str]:
-    """What to run next, by what was found."""
+    """What to run next; ``words`` are the options of reading, ``judged`` those of scoring."""
     if found is not None and found.verdict == "nothing":
-        line = command_of("compare", data, *words)
+        line = command_of("compare", data, *words, *judged)
         return [f"Next, check whether another method predicts better: {line}"]
     steps = [command_of("predict", out, "new.csv", "--out", "predictions.csv")]
     if report is None:
@@ -330,6 +338,7 @@ def make_estimator(
     """The search that the options ask for; one candidate is cross-validated for its score."""
     from .. import estimators
     from .expressions import evaluate_weighting
+    from .folds import folds_for
 
     assert problem.target is not None
     classifies = problem.target.task == "classification"
@@ -386,44 +395,6 @@ def fit_with_progress(
     with redirect_stdout(sys.stderr):  # what it says are remarks
         estimator.fit(X, y)
     estimator.set_params(verbose=0)
-
-
-def folds_for(y: Any, classifies: bool, folds: int, seed: int, groups: Any = None) -> Any:
-    """Shuffled folds, no more than the smallest class has samples (but two)."""
-    import numpy as np
-    from sklearn.model_selection import GroupKFold, KFold, StratifiedGroupKFold, StratifiedKFold
-
-    if groups is not None:
-        n_groups = len(np.unique(groups))
-        if n_groups < folds:
-            raise ValueError(
-                f"--groups: {folds} folds need at least as many groups; there are {n_groups}. "
-                f"Choose fewer with --folds."
-            )
-        splitter = GroupKFold(folds)
-        if classifies:
-            splitter = StratifiedGroupKFold(folds, shuffle=True, random_state=seed)
-        # Explicit splits: model files hold numbers, and no splitters for groups.
-        return list(splitter.split(np.zeros((len(y), 1)), y, groups))
-    if not classifies:
-        # R² needs two rows in every part.
-        return KFold(max(2, min(folds, len(y) // 2)), shuffle=True, random_state=seed)
-    smallest = int(np.unique(y, return_counts=True)[1].min())
-    return StratifiedKFold(max(2, min(folds, smallest)), shuffle=True, random_state=seed)
-
-
-def note_of_small_classes(y: Any, folds: int) -> str:
-    """A sentence about the smallest class, if it has fewer rows than there should be folds."""
-    import numpy as np
-
-    labels, counts = np.unique(y, return_counts=True)
-    small, k = labels[np.argmin(counts)].item(), int(counts.min())
-    if k >= folds:
-        return ""
-    return (
-        f"Class {small!r} has {counted(k, 'row')}, so there are {max(2, min(folds, k))} folds "
-        f"instead of {folds}. Is it a typing error for another class, or can it be left out?"
-    )
 
 
 def register(app: typer.Typer) -> None:

@@ -5,17 +5,19 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+from sklearn.metrics import get_scorer
 from threadpoolctl import threadpool_limits
 
 from .._journal import Answers, Journal
+from ..estimators.assessment import UNEQUAL, scoring_name
 from ..estimators.paired_tests import paired_t
-from ..weighting import NAMED
+from .folds import Splits, inner_folds, repeated_splits
+from .methods import CONSTANT, Method
 from .problem import TableProblem
 
 #: Levels of the one-sided paired t-test.
@@ -23,20 +25,9 @@ LEVELS = (0.05, 0.1)
 CLEARLY_BETTER = f"better (p < {LEVELS[0]:g}"
 #: The test behind verdicts: corrected for training parts that overlap, or as in the papers.
 TESTS = {"corrected": "t-test corrected for overlapping training sets", "paper": "paired t-test"}
-#: The references that every method is compared with.
+#: The weighting that every method is compared with.
 REFERENCE = "uniform"
-
-COSTS = (0.1, 1.0, 10.0, 100.0)
-RIDGES = (1e-5, 1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0)
-
-
-@dataclass(frozen=True)
-class Method:
-    """One way to learn: ``make(bank, X)`` gives an estimator for a training part."""
-
-    name: str
-    kind: str  # "weighting" or "scikit-learn"
-    make: Callable[[Any, Any], Any]
+Score = Callable[[Any, Any, np.ndarray], float]
 
 
 @dataclass(frozen=True)
@@ -123,12 +114,17 @@ class Leaderboard:
         """What the table says about weightings, and about other models, in sentences."""
         fine = [row for row in self.rows if not row.error]
         mine = [row for row in fine if row.kind == "weighting"]
-        others = [row for row in fine if row.kind != "weighting"]
+        others = [row for row in fine if row.kind == "scikit-learn"]
         chosen = self.recommended
         said: list[str] = []
         if chosen is None:
             return said
         best = mine[0]
+        rivals = [row for row in fine if row.kind != "constant"]
+        if self.row(CONSTANT) and not any(
+            self.verdict(row, CONSTANT).startswith(CLEARLY_BETTER) for row in rivals
+        ):
+            return [f"No method is clearly better than a {CONSTANT}: nothing was learned."]
         if best is not chosen:
             p = self.p_value(best, chosen, corrected=self.test == "corrected")
             said.append(
@@ -138,6 +134,8 @@ class Leaderboard:
             )
         elif self.verdict(best).startswith(CLEARLY_BETTER):
             said.append(f"{best.name} is better than {REFERENCE}.")
+        if self.row(CONSTANT) and not self.verdict(chosen, CONSTANT).startswith(CLEARLY_BETTER):
+            said.append(f"{chosen.name} is not clearly better than a {CONSTANT}.")
         if others:
             rival = others[0]
             verdict = self.verdict(rival, chosen.name)
@@ -244,12 +242,13 @@ def run(
     advance: Callable[[str], None],
     n_jobs: int = 1,
     test: str = "corrected",
+    scoring: str | None = None,
     journal: Journal | None = None,
 ) -> Leaderboard:
-    """Fit every method on every training part, and score it on the test part.
+    """Fit every method on every training set, and score it on the test set.
 
     Everything that is learned from data (fillings, categories, widths, weights, parameters) is
-    learned from the training part. All methods are limited to ``n_jobs`` threads.
+    learned from the training set. All methods are limited to ``n_jobs`` threads.
     """
     assert problem.target is not None
     if len(problem.y) < folds:
@@ -257,150 +256,109 @@ def run(
             f"{folds} folds need at least as many rows; there are {len(problem.y)}. Choose "
             "fewer with --folds."
         )
+    classifies = problem.target.task == "classification"
+    splits = repeated_splits(problem.y, classifies, folds, repeats, seed, problem.groups)
+    score, metric, greater = find_score(scoring, classifies)
     with threadpool_limits(None if n_jobs < 0 else n_jobs):
-        board = _run(problem, methods, folds, repeats, seed, advance, journal or Journal())
-    return replace(board, test=test)
+        rows = _run(problem, methods, splits, score, seed, advance, journal or Journal())
+    sign = -1.0 if greater else 1.0
+    rows.sort(key=lambda row: (bool(row.error), 0.0 if row.error else sign * row.mean))
+    return Leaderboard(metric, greater, folds, repeats, tuple(rows), test)
+
+
+def remark_on_classes(y: np.ndarray, scoring: str | None) -> str:
+    """What accuracy hides if one class is much larger than the others; else empty."""
+    classes, sizes = np.unique(y, return_counts=True)
+    if scoring is not None or sizes.max() <= UNEQUAL * sizes.mean():
+        return ""
+    largest = str(classes[sizes.argmax()])
+    return (
+        f"{sizes.max() / sizes.sum():.0%} of the rows are of class {largest!r}; "
+        "--scoring balanced_accuracy counts all classes equally."
+    )
+
+
+def find_score(scoring: str | None, classifies: bool) -> tuple[Score, str, bool]:
+    """How a fitted model is scored, what that is called, and whether more is better."""
+    if scoring is not None:
+        return get_scorer(scoring), scoring_name(scoring, classifies), True
+    if classifies:
+        return _accuracy, "accuracy", True
+    return _root_mean_squared_error, "RMSE", False
+
+
+def _accuracy(model: Any, X: Any, y: np.ndarray) -> float:
+    return float(np.mean(model.predict(X) == y))
+
+
+def _root_mean_squared_error(model: Any, X: Any, y: np.ndarray) -> float:
+    return math.sqrt(np.mean((model.predict(X) - y) ** 2))
 
 
 def _run(
     problem: TableProblem,
     methods: Sequence[Method],
-    folds: int,
-    repeats: int,
+    splits: Splits,
+    score: Score,
     seed: int,
     advance: Callable[[str], None],
     journal: Journal,
-) -> Leaderboard:
-    assert problem.target is not None
-    classifies = problem.target.task == "classification"
-    cv: Any = RepeatedStratifiedKFold if classifies else RepeatedKFold
-    splitter = cv(n_splits=folds, n_repeats=repeats, random_state=seed)
-    y, n_splits = problem.y, folds * repeats
-    scores = np.full((len(methods), n_splits), np.nan)
+) -> list[LeaderboardRow]:
+    scores = np.full((len(methods), len(splits)), np.nan)
     seconds = np.zeros(len(methods))
     errors = [""] * len(methods)
-    for s, (train, test) in enumerate(splitter.split(np.zeros((len(y), 1)), y)):
+    for s, (train, test) in enumerate(splits):
         # Made when the first method that is not in the journal needs it.
-        parts = lru_cache(maxsize=1)(partial(encoded_parts, problem, train, test))
+        parts = lru_cache(maxsize=1)(partial(encoded_parts, problem, train, test, seed))
         for m, method in enumerate(methods):
             advance(method.name)
             if errors[m]:
                 continue
-            cell = partial(score_method, method, parts, y[train], y[test], classifies)
+            cell = partial(score_method, method, parts, score)
             done = journal.recall("split", (s, m), cell)
             errors[m], scores[m, s] = done["error"], done["score"]
             seconds[m] += done["seconds"]
-    rows = [
-        LeaderboardRow(method.name, method.kind, scores[m], float(seconds[m]) / n_splits, errors[m])
+    return [
+        LeaderboardRow(
+            method.name, method.kind, scores[m], float(seconds[m]) / len(splits), errors[m]
+        )
         for m, method in enumerate(methods)
     ]
-    sign = -1.0 if classifies else 1.0
-    rows.sort(key=lambda row: (bool(row.error), sign * row.mean if not row.error else 0.0))
-    metric = "accuracy" if classifies else "RMSE"
-    return Leaderboard(metric, classifies, folds, repeats, tuple(rows))
 
 
-def encoded_parts(problem: TableProblem, train: np.ndarray, test: np.ndarray) -> tuple[Any, ...]:
-    """X of the training part and of the rest, encoded by the former, and its bank."""
+@dataclass(frozen=True)
+class Parts:
+    """A training set, its bank and its folds, and the test set encoded in the same way."""
+
+    X: Any
+    y: np.ndarray
+    bank: Any
+    cv: Any
+    X_new: Any
+    y_new: np.ndarray
+
+
+def encoded_parts(problem: TableProblem, train: np.ndarray, test: np.ndarray, seed: int) -> Parts:
+    """A split of the rows; encoding and bank are learned from the training set."""
+    assert problem.target is not None
     part = problem.frame.take(train)
     encoder = problem.encoder(part)
-    X = encoder(part)
-    return X, encoder(problem.frame.take(test)), problem.bank(encoder, X)
+    X, y = encoder(part), problem.y[train]
+    groups = None if problem.groups is None else problem.groups[train]
+    cv = inner_folds(y, problem.target.task == "classification", seed, groups)
+    X_new = encoder(problem.frame.take(test))
+    return Parts(X, y, problem.bank(encoder, X), cv, X_new, problem.y[test])
 
 
-def score_method(
-    method: Method,
-    parts: Callable[[], tuple[Any, ...]],
-    y: np.ndarray,
-    y_new: np.ndarray,
-    classifies: bool,
-) -> Answers:
+def score_method(method: Method, parts: Callable[[], Parts], score: Score) -> Answers:
     """The score of a method on one split, and the time it took; or its error."""
-    X, X_new, bank = parts()
+    part = parts()
     started = time.perf_counter()
     try:
-        predicted = method.make(bank, X).fit(X, y).predict(X_new)
-    except (ValueError, TypeError, MemoryError) as error:
+        model = method.make(part.bank, part.X, part.cv).fit(part.X, part.y)
+        found = float(score(model, part.X_new, part.y_new))
+    except (ValueError, TypeError, AttributeError, MemoryError) as error:
         return {"error": str(error).partition("\n")[0], "score": math.nan, "seconds": 0.0}
-    seconds = time.perf_counter() - started
-    if classifies:
-        score = float(np.mean(predicted == y_new))
-    else:
-        score = math.sqrt(np.mean((predicted - y_new) ** 2))
-    return {"error": "", "score": score, "seconds": seconds}
-
-
-# -- methods --------------------------------------------------------------------------------------
-
-
-def weightings(problem: TableProblem, rules: Sequence[Any], seed: int, n_jobs: int) -> list[Method]:
-    """Our estimators, one per weighting, with C or alpha chosen on the training part."""
-    from .. import estimators
-
-    assert problem.target is not None
-    classifies = problem.target.task == "classification"
-
-    def maker(rule: Any) -> Callable[[Any, Any], Any]:
-        def make(bank: Any, X: Any) -> Any:
-            shared: dict[str, Any] = {"cv": 3, "random_state": seed, "n_jobs": n_jobs}
-            if classifies:
-                return estimators.MultiKernelClassifierCV(bank, rule, COSTS, **shared)
-            return estimators.MultiKernelRegressorCV(bank, rule, RIDGES, **shared)
-
-        return make
-
-    return [Method(str(rule), "weighting", maker(rule)) for rule in rules]
-
-
-def baselines(problem: TableProblem, seed: int, n_jobs: int) -> list[Method]:
-    """Common alternatives from scikit-learn, tuned on the training part."""
-    from sklearn import ensemble, linear_model, svm
-    from sklearn.model_selection import GridSearchCV
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    assert problem.target is not None
-    classifies = problem.target.task == "classification"
-    sparse = problem.frame.sparse is not None
-
-    def tuned(model: Any, X: Any, **grid: Any) -> Any:
-        step = type(model).__name__.lower()
-        pipeline = make_pipeline(StandardScaler(with_mean=not sparse), model)
-        named = {f"{step}__{key}": values for key, values in grid.items()}
-        return GridSearchCV(pipeline, named, cv=3, n_jobs=n_jobs)
-
-    def support_vectors(bank: Any, X: Any) -> Any:
-        gammas = [factor / X.shape[1] for factor in (0.1, 1.0, 10.0)]
-        return tuned(svm.SVC() if classifies else svm.SVR(), X, C=COSTS, gamma=gammas)
-
-    def linear(bank: Any, X: Any) -> Any:
-        if classifies:
-            return tuned(linear_model.LogisticRegression(max_iter=5000), X, C=(0.01, *COSTS))
-        return tuned(linear_model.Ridge(), X, alpha=[0.01, 0.1, 1.0, 10.0, 100.0, 1000.0])
-
-    def forest(bank: Any, X: Any) -> Any:
-        cls = ensemble.RandomForestClassifier if classifies else ensemble.RandomForestRegressor
-        return cls(300, random_state=seed, n_jobs=n_jobs)
-
-    def boosting(bank: Any, X: Any) -> Any:
-        if classifies:
-            return ensemble.HistGradientBoostingClassifier(random_state=seed)
-        return ensemble.HistGradientBoostingRegressor(random_state=seed)
-
-    methods = {
-        "SVC, tuned RBF" if classifies else "SVR, tuned RBF": support_vectors,
-        "logistic regression" if classifies else "ridge regression": linear,
-        "random forest": forest,
-    }
-    if not sparse:
-        methods["gradient boosting"] = boosting
-    return [Method(name, "scikit-learn", make) for name, make in methods.items()]
-
-
-#: The weightings compared by default: those that work with any kernels and use the target, and the
-#: uniform one.
-RULES = tuple(
-    name
-    for name, rule in NAMED.items()
-    if not rule.needs_features and (rule.needs_target or name == "uniform")
-)
+    if math.isnan(found):
+        return {"error": "the score is not defined on a test set", "score": found, "seconds": 0.0}
+    return {"error": "", "score": found, "seconds": time.perf_counter() - started}
