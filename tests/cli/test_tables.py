@@ -15,6 +15,8 @@ from multikernel.tables import (
     read_frame,
     write_columns,
 )
+from multikernel.tables.complaints import tells_target
+from multikernel.tables.numbers import leading_zeros
 from tests.cli.helpers import write_csv
 
 
@@ -273,3 +275,28 @@ def test_frames_are_made_from_pandas(tmp_path):
     assert Frame.of(path).names == Frame.of(str(path)).names == ["a"]
     with pytest.raises(TypeError, match="Data must be"):
         Frame.of([1, 2])
+
+
+def test_a_column_that_is_the_target_in_other_words():
+    rng = np.random.default_rng(0)
+    y, z = np.arange(40) % 3, rng.standard_normal(40)
+    words = np.array(["p", "q", "r", None], dtype=object)
+
+    def classes(values):
+        return tells_target(np.asarray(values), np.asarray(["c", "a", "b"])[y], True)
+
+    assert classes(2.0 - y) and classes(words[y]) and classes(np.where(z > 1, np.nan, 1.0 * y))
+    assert not classes(z) and not classes(y % 2 * 1.0) and not classes(np.where(z > 1, 0.0, y))
+    assert not classes(np.where(np.arange(40) < 25, np.nan, y))  # fifteen rows say little
+
+    def line(values):
+        return tells_target(np.asarray(values), z, False)
+
+    assert line(5.0 - 3.0 * z) and line(1e300 * z) and line(1e-300 * z)
+    assert not line(z + 1e-5 * rng.standard_normal(40)) and not line(np.full(40, 2.0))
+    assert not line(z**3) and not line(words[y])
+
+
+def test_leading_zeros_are_noticed():
+    assert leading_zeros(["1", "0", "0.5", "-0.1", "", "10"]) == ""
+    assert leading_zeros(["12", "007"]).startswith("leading zeros: '007' is read as 7;")

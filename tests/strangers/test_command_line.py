@@ -180,6 +180,21 @@ CONTACTS = {
         with_column("row", range(1, N + 1)), f"fit {{data}} --target kind {QUICK}",
         ["'row' numbers the rows (1, 2, 3, ...)", "--drop row"],
     ),
+    "codes with leading zeros": Contact(
+        with_column("zip", [f"{1000 + 37 * i:05d}" for i in range(N)]),
+        f"fit {{data}} --target kind {QUICK}",
+        ["'zip' has leading zeros ('01000' is read as 1000; for codes, use --categorical)"],
+    ),
+    "the target in other words": Contact(
+        with_column("grp", [{"ape": "x", "bee": "z", "cat": "y"}[k] for k in BASE["kind"]]),
+        f"fit {{data}} --target kind {QUICK}",
+        ["'grp' gives 'kind' away", "leave it out: --drop grp"],
+    ),
+    "the target in another unit": Contact(
+        with_column("grams", [1000.0 * w + 3.0 for w in BASE["weight"]]),
+        f"fit {{data}} --target weight --alpha 1",
+        ["'grams' gives 'weight' away"],
+    ),
     "some words among numbers": Contact(
         with_column("lab", ["low" if i == 4 else f"{i}.5" for i in range(N)]),
         "fit {data} --target kind",

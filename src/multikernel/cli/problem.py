@@ -20,7 +20,7 @@ from ..tables import (
     find_target,
     read_frame,
 )
-from ..tables.complaints import Complaint, UnusableData, counts_rows, examine
+from ..tables.complaints import Complaint, UnusableData, counts_rows, examine, tells_target
 from ..tables.frame import is_text, missing
 from ..tables.reading import file_format
 from .common import Out, counted
@@ -152,6 +152,14 @@ def load_problem(
         for name, values in frame.columns.items()
         if counts_rows(values)
     ]
+    if found is not None:
+        notes += [
+            f"{name!r} gives {found.name!r} away: either value follows from the other in every "
+            f"row. If it is not known before {found.name!r} is, leave it out: "
+            f"--drop {shlex.quote(name)}."
+            for name, values in frame.columns.items()
+            if tells_target(values, found.values, found.task == "classification")
+        ]
     everything = len(rows) == given and np.array_equal(rows, np.arange(given))
     problem = replace(problem, rows=None if everything else rows + 1, notes=tuple(notes))
     _describe(out, data, problem, notes)

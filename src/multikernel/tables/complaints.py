@@ -16,6 +16,8 @@ MAX_LEVELS = 200
 #: Texts that are nearly all numbers are categories if there are few different ones, such as 1, 2
 #: and "3 or more".
 MAX_NUMBER_LEVELS = 12
+#: In fewer rows, a column may equal the target by chance.
+MIN_ROWS_TO_SUSPECT = 20
 _NAME_OF_ID = re.compile(r"(^|[_ .-])(id|ids|uuid|guid|key|code|name|no|nr|number|index)$", re.I)
 _PERCENTAGE = re.compile(r"[+-]?\d+([.,]\d+)?\s*%")
 _CODE = re.compile(r"[A-Za-z]{0,8}[-_ .]?\d+([-_.]\d+)*|[0-9a-fA-F]{8}-[0-9a-fA-F-]{20,}")
@@ -86,6 +88,29 @@ def examine(
 def counts_rows(values: np.ndarray) -> bool:
     """Whether a column of numbers is 1, 2, 3, ... (or from any other number on)."""
     return len(values) >= 10 and not is_text(values) and bool(np.all(np.diff(values) == 1))
+
+
+def tells_target(values: np.ndarray, target: np.ndarray, classifies: bool) -> bool:
+    """Whether a column is the target in other words: a level for every class, or a line through it.
+
+    Of few rows, or few that have a value, nothing is said.
+    """
+    there = ~missing(values)
+    values, target = values[there], target[there]
+    if len(values) < MIN_ROWS_TO_SUSPECT:
+        return False
+    if not classifies:
+        if is_text(values) or not np.isfinite(values).all():
+            return False
+        a, b = (v / (np.abs(v).max() or 1.0) for v in (values, target))
+        a, b = a - a.mean(), b - b.mean()
+        both = float(np.linalg.norm(a) * np.linalg.norm(b))
+        return both > 0 and abs(float(a @ b)) > (1 - 1e-12) * both
+    levels, i = np.unique(values.astype(str) if is_text(values) else values, return_inverse=True)
+    classes, j = np.unique(target, return_inverse=True)
+    if not len(levels) == len(classes) >= 2:
+        return False
+    return len(np.unique(i.astype(np.int64) * len(classes) + j)) == len(classes)
 
 
 def is_no_category(values: np.ndarray) -> bool:

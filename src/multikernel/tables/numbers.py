@@ -65,6 +65,17 @@ def as_numbers(cells: Sequence[str], delimiter: str) -> tuple[np.ndarray | None,
     return None, ""
 
 
+def leading_zeros(cells: Sequence[str]) -> str:
+    """What is lost by reading codes such as 01234 as numbers; empty if nothing is."""
+    for cell in cells:
+        if cell[:1] == "0" and cell[1:].isdigit():
+            return (
+                f"leading zeros: {cell!r} is read as {float(cell):.15g}; for codes, use "
+                "--categorical"
+            )
+    return ""
+
+
 def _table(convert: dict[str, str]) -> dict[int, str]:
     return {ord(mark): text for mark, text in convert.items()}
 

@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 
 from .frame import DataError, Frame, as_texts
-from .numbers import MISSING, as_numbers, is_number
+from .numbers import MISSING, as_numbers, is_number, leading_zeros
 
 OPENERS: dict[str, Callable[..., IO[Any]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
@@ -192,6 +192,8 @@ def frame_of_cells(
     for name, column in zip(header, cells, strict=True):
         stripped = [cell.strip() for cell in column]
         values, written = (None, "") if name in texts else as_numbers(stripped, delimiter)
+        if values is not None and not written:
+            written = leading_zeros(stripped)
         if values is None:
             values = as_texts([None if cell.lower() in MISSING else cell for cell in stripped])
         columns[name] = values
