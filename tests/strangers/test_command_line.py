@@ -192,7 +192,7 @@ CONTACTS = {
     ),
     "the target in another unit": Contact(
         with_column("grams", [1000.0 * w + 3.0 for w in BASE["weight"]]),
-        f"fit {{data}} --target weight --alpha 1",
+        "fit {data} --target weight --alpha 1",
         ["'grams' gives 'weight' away"],
     ),
     "some words among numbers": Contact(
