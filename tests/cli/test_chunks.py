@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 
 import multikernel as mk
+from multikernel.cli.chunks import SEED, rows_to_hold_out
 from multikernel.rows import chunk as chunks
+from multikernel.rows import hold_out, open_rows, sample_rows
 from multikernel.tables import read_frame, write_columns
 from tests.cli.helpers import answer, fail, make_columns, succeed
 
@@ -96,9 +98,82 @@ def test_what_cannot_be_done_is_told(options, message, folder, tmp_path, monkeyp
     assert message in fail("fit", folder, *options, "-o", tmp_path / "m.skops")
 
 
+def test_some_rows_are_kept_out_to_score_the_model(folder, tmp_path):
+    model, page = tmp_path / "m.skops", tmp_path / "m.html"
+    fit = ("fit", folder, "-y", "kind", "--drop", "price", *BANK, *RANK, "-o", model, "--force")
+    said = succeed(*fit, "--holdout", 90, "--report", page)
+    assert "90 rows drawn at random are kept out" in said.stderr and "Accuracy 0." in said.stdout
+    assert "better than the baseline" in said.stdout and "multikernel predict" in said.stderr
+    found = answer(*fit, "--holdout", 90)
+    assert found["held_out"] == 90 and found["assessment"]["verdict"] == "learned"
+    rows = open_rows(folder, "kind", drop=["price"])
+    _, test = hold_out(rows, 90, seed=SEED)
+    right = mk.load(model).estimator.predict(test.X) == test.y
+    assert found["assessment"]["scores"]["accuracy"]["score"] == pytest.approx(right.mean())
+    assert mk.load(model).estimator.plan_.n_samples == 210
+    # Few rows are all used, unless it is asked for.
+    assert answer(*fit)["held_out"] == 0 and answer(*fit)["assessment"] is None
+    assert rows_to_hold_out(5000, None) == 500 and rows_to_hold_out(10**6, None) == 5000
+    assert "at least 50 rows; got 20" in fail(*fit, "--holdout", 20)
+    assert "leaves no rows to learn from; there are 300" in fail(*fit, "--holdout", 300)
+
+
+def test_noise_in_chunks_is_called_noise(folder, tmp_path):
+    rng = np.random.default_rng(1)
+    data = tmp_path / "noise.csv"
+    write_columns({"a": rng.random(600), "y": rng.permutation(np.arange(600) % 2)}, data)
+    said = succeed("fit", data, "--chunks", "-y", "y", *BANK, *RANK, "-o", tmp_path / "m.skops")
+    assert "nothing was learned" in said.stdout and "multikernel predict" not in said.stderr
+
+
+def test_a_class_that_is_held_out_is_named(tmp_path):
+    data, model = tmp_path / "rare.csv", tmp_path / "m.skops"
+    rng = np.random.default_rng(1)
+    X, _ = sample_rows(open_rows(np.arange(600.0)[:, None]), 60, seed=SEED)
+    kinds = np.array(["a", "b"])[np.arange(600) % 2].astype(object)
+    kinds[int(X.X[0, 0])] = "c"  # the rows that will be drawn have known places
+    write_columns({"x": rng.random(600), "kind": kinds}, data)
+    said = succeed("fit", data, "--chunks", "-y", "kind", *BANK, *RANK, "-o", model)
+    assert "All rows of 'c' are held out" in said.stderr and "--holdout 0" in said.stderr
+    said = succeed("fit", data, "--chunks", "-y", "kind", *BANK, *RANK, "-o", model, "--force",
+                   "--holdout", 0)  # fmt: skip
+    assert "held out" not in said.stderr and "c" in mk.load(model).estimator.classes_
+
+
+def test_class_weights_reach_the_fit(folder, tmp_path):
+    fit = ("fit", folder, "-y", "kind", "--drop", "price", *BANK, *RANK, "--force")
+    bees = []
+    for words, value in (([], None), (["balanced"], "balanced"), (["bee=50"], {"bee": 50.0})):
+        weights = ["--class-weight", *words] if words else []
+        answer(*fit, *weights, "-o", tmp_path / "m.skops")
+        model = mk.load(tmp_path / "m.skops").estimator
+        assert model.class_weight == value
+        found = answer("predict", tmp_path / "m.skops", folder, "-o", tmp_path / "p.csv", "--force")
+        assert found["rows"] == 300
+        bees.append(np.sum(read_frame(tmp_path / "p.csv").columns["prediction"] == "bee"))
+    assert bees[0] == bees[1] < bees[2]  # the classes are of equal size
+    assert "one of the classes ape, bee, cat" in fail(*fit, "--class-weight", "dog=2")
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--scoring", "roc_auc"),
+        ("--groups", "size"),
+        ("--dates",),
+        ("--encoding", "latin1"),
+        ("--sample", "100"),
+        ("--device", "cuda"),
+    ],
+)
+def test_options_without_effect_are_refused(option, folder, tmp_path):
+    said = fail("fit", folder, "-y", "kind", *option, "-o", tmp_path / "m.skops")
+    assert f"{option[0]} cannot be used with --chunks." in said
+
+
 def test_options_of_chunks_need_chunks(folder, tmp_path):
     path = folder / "part-0.csv"
-    for option in (RANK, ("--loss", "squared")):
+    for option in (RANK, ("--loss", "squared"), ("--holdout", "60")):
         said = fail("fit", path, "-y", "price", *option, "-o", tmp_path / "m.skops")
         assert f"{option[0]} needs --chunks" in said
 

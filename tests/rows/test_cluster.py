@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from multikernel.rows import cluster, open_rows, reduce_rows, sample_rows
+from multikernel.rows import cluster, hold_out, open_rows, reduce_rows, sample_rows
 from multikernel.tables import DataError
 
 distributed = pytest.importorskip("distributed")
@@ -112,6 +112,10 @@ def test_any_number_of_workers_gives_the_same_bits(n, rng, tmp_path):
         rows = open_rows(X, y, chunk_rows=50)
         expected = sample_rows(rows, 30)[1]
         assert np.array_equal(sample_rows(rows, 30, client=client)[1], expected)
+        rest, held = hold_out(rows, 30, client=client)
+        assert np.array_equal(held.row_numbers(), expected)
+        here, there = (reduce_rows(rest, moments, add, client=c) for c in (None, client))
+        assert np.array_equal(here, there)
 
 
 @pytest.mark.slow

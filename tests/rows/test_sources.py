@@ -7,7 +7,8 @@ import gzip
 import numpy as np
 import pytest
 
-from multikernel.rows import open_rows, reduce_rows, sample_rows
+import multikernel as mk
+from multikernel.rows import hold_out, open_rows, reduce_rows, sample_rows
 from multikernel.tables import DataError, Frame, TableEncoder, find_target, write_columns
 
 pa = pytest.importorskip("pyarrow")
@@ -351,6 +352,51 @@ def test_a_sample_does_not_depend_on_the_cut(numbers, tmp_path):
     rows = open_rows([tmp_path / "a.csv"] * 2, "y", chunk_rows=64)
     assert np.array_equal(sample_rows(rows, 4000)[1], np.arange(2000))
     assert not np.array_equal(sample_rows(open_rows(X), 40, seed=6)[1], places)
+
+
+def test_held_out_rows_are_not_read_by_later_passes(numbers):
+    X, y, w = numbers
+    n, made = len(X), []
+    for chunk_rows, jobs in ((1000, 1), (7, 2), (64, 1)):
+        rows = open_rows(X, y, sample_weight=w, chunk_rows=chunk_rows)
+        rest, test = hold_out(rows, 40, seed=5, n_jobs=jobs)
+        assert np.array_equal(test.row_numbers(), sample_rows(rows, 40, seed=5)[1])
+        left = np.setdiff1d(np.arange(n), test.row_numbers())
+        for _ in range(2):  # pieces are compared with the first pass
+            parts = list(rest)
+            assert np.array_equal(np.concatenate([part.X for part in parts]), X[left])
+            assert np.array_equal(np.concatenate([part.sample_weight for part in parts]), w[left])
+            assert np.array_equal(np.concatenate([p.row_numbers() for p in parts]), left)
+        assert reduce_rows(rest, len, int.__add__, n_jobs=jobs, numbered=False) == n - 40
+        # Samples of the rest are samples: the same, whatever the cut.
+        other, again = hold_out(rest, 30, seed=5)
+        assert not set(again.row_numbers()) & set(test.row_numbers())
+        assert sum(map(len, other)) == n - 70
+        made.append(again.row_numbers())
+        assert rows.n_rows == n and sum(map(len, rows)) == n
+    assert all(np.array_equal(made[0], one) for one in made)
+
+
+def test_pieces_without_rows_that_count(numbers):
+    X, y, _ = numbers
+    rows = open_rows(X[:60], y[:60], chunk_rows=1)
+    rest, test = hold_out(rows, 58, seed=1)
+    assert reduce_rows(rest, lambda chunk: chunk.X.sum(), float.__add__) == pytest.approx(
+        X[:60].sum() - test.X.sum()
+    )
+    with pytest.raises(DataError, match="There are no rows"):
+        reduce_rows(hold_out(rows, 60)[0], len, int.__add__)
+
+
+def test_a_fit_to_the_rest_is_that_of_these_rows(numbers):
+    X, y, _ = numbers
+    options = {"weighting": "alignf", "approximation": mk.RandomFeatures(30)}
+    rest, test = hold_out(open_rows(X, y, chunk_rows=100), 50, seed=2)
+    left = np.setdiff1d(np.arange(len(X)), test.row_numbers())
+    bank = mk.gaussians([0.1, 1.0])
+    one = mk.MultiKernelRegressor(bank, **options).fit(rest)
+    two = mk.MultiKernelRegressor(bank, **options).fit(X[left], y[left])
+    np.testing.assert_allclose(one.predict(test.X), two.predict(test.X), rtol=1e-8, atol=1e-10)
 
 
 def test_every_row_is_drawn_equally_often(rng):

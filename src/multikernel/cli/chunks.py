@@ -2,32 +2,123 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from collections.abc import Collection, Sequence
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..rows import Rows, open_rows, sample_rows
+import numpy as np
+
+from ..estimators.assessment import FEW_SAMPLES, assess_held_out
+from ..files import save
+from ..rows import Chunk, Rows, open_rows, sample_rows
 from ..rows.files import find_files, first_frame
-from ..tables import DataError, Frame, TableEncoder
-from .common import Out, counted
+from ..rows.sampling import draw_rows, rest_of
+from ..tables import DataError, Frame, TableEncoder, TableModel
+from .common import Out, command_of, counted, write_report
+from .telling import tell
 from .views import View, build_bank, read_views
 
 #: Rows from which widths of kernels are chosen, for banks that ask for the default ones of a view.
 SAMPLE_ROWS = 3000
-#: Rows that a report is written on.
-REPORT_ROWS = 3000
+#: Rows that are kept out of the fit, by default: this share of all, but not more than so many.
+HELD_OUT_SHARE, MAX_HELD_OUT = 0.1, 5000
+#: Seed of the sample that is drawn before the fit.
+SEED = 1
+
+
+#: Options that need all rows in memory, and what to do instead.
+NEED_ALL_ROWS = {
+    "--categories kernel": "Use --views instead.",
+    "--resume": "No checkpoint is written with --chunks.",
+    "--device": "In Python, device= of an estimator with approximation= multiplies features on the "
+    "device.",
+    "--scoring": "Parameters are chosen by leave-one-out.",
+    "--groups": "Parameters are chosen by leave-one-out over single rows.",
+    "--dates": "Convert dates to numbers first.",
+    "--encoding": "Convert the files to UTF-8 first.",
+    "--sample": "A sample fits into memory: leave out --chunks.",
+}
 
 
 @dataclass(frozen=True)
 class ChunkedProblem:
-    """Rows in chunks that are ready to learn from, and the kernels on them."""
+    """Rows in chunks that are ready to learn from, and the kernels on them.
+
+    Attributes
+    ----------
+    rows : Rows
+        Without those that are held out.
+    held_out : Chunk or None
+        Rows to score the model on.
+    encoder : TableEncoder
+    bank : KernelBank or None
+    target : str
+    sample_kernels : bool
+    """
 
     rows: Rows
+    held_out: Chunk | None
     encoder: TableEncoder
     bank: Any
     target: str
     sample_kernels: bool
+
+
+def refuse_with_chunks(given: dict[str, bool]) -> None:
+    """Refuse options that would have no effect."""
+    for name, used in given.items():
+        if used:
+            raise ValueError(f"{name} cannot be used with --chunks. {NEED_ALL_ROWS[name]}")
+
+
+def fit_chunks(
+    say: Out,
+    data: Path,
+    out: Path,
+    report: Path | None,
+    choices: dict[str, Any],
+    options: dict[str, Any],
+    **reading: Any,
+) -> None:
+    """Fit from rows that are read in chunks."""
+    problem = load_chunks(say, data, **reading)
+    rows = problem.rows
+    estimator = make_chunked_estimator(problem, **choices, **options)
+    started = time.perf_counter()
+    estimator.set_params(verbose=int(say.shows_progress))
+    with redirect_stdout(sys.stderr):  # what it says are remarks
+        estimator.fit(rows)
+    estimator.set_params(verbose=0)
+    # The encoder knows the names; the estimator is given arrays without them from now on.
+    estimator.__dict__.pop("feature_names_in_", None)
+    seconds = time.perf_counter() - started
+    table = TableModel(
+        estimator, problem.encoder, problem.target, str(rows.task), problem.sample_kernels
+    )
+    save(table, out)
+    some = problem.held_out
+    found = None if some is None else assess_held_out(estimator, some.X, some.y)
+    lost = lost_classes(problem, estimator)
+    if lost:
+        say.note(f"Note: {lost}")
+    if report is not None:
+        if some is None:
+            some, _ = sample_rows(rows, SAMPLE_ROWS, n_jobs=reading["jobs"])
+        write_report(say, estimator, some.X, some.y, report, title=f"{data.name}: {problem.target}")
+    made = {
+        "rows": rows.n_rows or 0,
+        "held_out": 0 if problem.held_out is None else len(problem.held_out),
+        "task": str(rows.task),
+        "reason": str(rows.reason),
+    }
+    steps = []
+    if found is None or found.verdict != "nothing":
+        steps = ["Next: " + command_of("predict", out, "new.csv", "--out", "predictions.csv")]
+    tell(say, estimator, out, report, seconds, made, found, steps)
 
 
 def load_chunks(
@@ -44,8 +135,12 @@ def load_chunks(
     drop: Collection[str] | None,
     scheduler: str | None,
     jobs: int,
+    holdout: int | None,
 ) -> ChunkedProblem:
-    """Open the data and say what they are; this takes a pass, for classes and categories."""
+    """Open the data and say what they are; this takes a pass, for classes and categories.
+
+    Another pass draws the rows that are held out, and those that widths are chosen from.
+    """
     files = find_files(data, format)
     head = first_frame(files[0], format)
     if target is None:
@@ -77,12 +172,49 @@ def load_chunks(
         )
         encoder: TableEncoder = rows.reader.encoder  # type: ignore[attr-defined]
         default = any(view.uses_default for view in chosen)
-        X = sample_rows(rows, SAMPLE_ROWS, n_jobs=jobs)[0].X if default else None
+        size = rows_to_hold_out(rows.count(n_jobs=jobs), holdout)
+        held_out, X = None, None
+        if size or default:
+            drawn = draw_rows(rows, size + SAMPLE_ROWS * default, SEED, n_jobs=jobs)
+            order = np.argsort(drawn.draws, kind="stable")
+            if default:
+                X = drawn.take(np.sort(order[size:])).chunk.X
+            if size:
+                held = drawn.take(np.sort(order[:size]))
+                held_out, rows = held.chunk, rest_of(rows, held, SEED)
         bank = build_bank(chosen, encoder, X)
         if bank is not None and X is not None:
             bank = bank.adapt(X)  # widths and scales of a sample stand for those of all rows
     _describe(out, data, rows, target, len(files))
-    return ChunkedProblem(rows, encoder, bank, target, impute is not None or default)
+    if held_out is not None:
+        out.note(f"{counted(size, 'row')} drawn at random are kept out of the fit to score it.")
+    return ChunkedProblem(rows, held_out, encoder, bank, target, impute is not None or default)
+
+
+def rows_to_hold_out(n: int, wanted: int | None) -> int:
+    """How many of n rows are kept out of the fit."""
+    if wanted is None:
+        size = min(int(HELD_OUT_SHARE * n), MAX_HELD_OUT)
+        return size if size >= FEW_SAMPLES else 0
+    if 0 < wanted < FEW_SAMPLES:
+        raise DataError(f"--holdout must be 0 or at least {FEW_SAMPLES} rows; got {wanted}.")
+    if wanted >= n:
+        raise DataError(f"--holdout {wanted} leaves no rows to learn from; there are {n:,}.")
+    return wanted
+
+
+def lost_classes(problem: ChunkedProblem, estimator: Any) -> str:
+    """A sentence about classes all of whose rows are held out; empty if there are none."""
+    if problem.rows.task != "classification":
+        return ""
+    levels: Any = problem.rows.reader.facts.levels  # type: ignore[attr-defined]
+    lost = sorted(set(map(str, levels)) - set(map(str, estimator.classes_.tolist())))
+    if not lost:
+        return ""
+    return (
+        f"All rows of {', '.join(map(repr, lost[:5]))} are held out, and the model cannot predict "
+        f"{'this class' if len(lost) == 1 else 'these classes'}. --holdout 0 uses all rows."
+    )
 
 
 def _describe(out: Out, data: Path, rows: Rows, target: str, n_files: int) -> None:
@@ -106,6 +238,7 @@ def make_chunked_estimator(
     rules: list[str],
     cost: float | None,
     alpha: float | None,
+    class_weight: list[str] | None,
     approximation: str | None,
     loss: str | None,
     *,
@@ -114,12 +247,14 @@ def make_chunked_estimator(
 ) -> Any:
     """The estimator that the options ask for; leave-one-out chooses what is left open."""
     from .. import estimators
-    from .expressions import evaluate_approximation, evaluate_weighting
+    from .expressions import class_weights, evaluate_approximation, evaluate_weighting
 
     classifies = problem.rows.task == "classification"
     unused, name = (alpha, "--alpha") if classifies else (cost, "--C")
     if unused is not None:
         raise ValueError(f"{name} does not apply to {problem.rows.task}.")
+    if class_weight and not classifies:
+        raise ValueError("--class-weight does not apply to regression.")
     if len(rules) > 1:
         raise ValueError(
             "--chunks takes one --weighting: cross-validation between several needs all rows in "
@@ -136,5 +271,9 @@ def make_chunked_estimator(
         "n_jobs": n_jobs,
         "C" if classifies else "alpha": constant if given is None else given,
     }
-    cls = estimators.MultiKernelClassifier if classifies else estimators.MultiKernelRegressor
-    return cls(problem.bank, rule, **options)
+    if not classifies:
+        return estimators.MultiKernelRegressor(problem.bank, rule, **options)
+    facts = problem.rows.reader.facts  # type: ignore[attr-defined]
+    labels = facts.labels(np.array(list(facts.levels), dtype=object if facts.text else float))
+    weights = class_weights(class_weight, labels.tolist())
+    return estimators.MultiKernelClassifier(problem.bank, rule, class_weight=weights, **options)

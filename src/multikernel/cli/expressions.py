@@ -17,7 +17,7 @@ import ast
 import difflib
 import inspect
 import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from ..kernels.bank import KernelBank
@@ -179,3 +179,31 @@ def _parse(expression: str) -> ast.Expression:
             f"{expression!r} is not a valid expression. Write it like 'Gaussian(gamma=0.5)' or "
             "'gaussians([0.1, 1, 10])'."
         ) from None
+
+
+def class_weights(given: list[str] | None, labels: Iterable[Any]) -> Any:
+    """What ``--class-weight`` asks for: None, "balanced", or a weight for each named class.
+
+    ``labels`` are the classes, as often as you like.
+    """
+    if not given:
+        return None
+    if given == ["balanced"]:
+        return "balanced"
+    classes = {str(c): c for c in set(labels)}
+    found: dict[Any, float] = {}
+    for word in given:
+        name, equals, value = word.rpartition("=")
+        if not equals or name not in classes:
+            known = ", ".join(sorted(classes)[:12])
+            raise ValueError(
+                f"--class-weight takes 'balanced', or class=weight with one of the classes "
+                f"{known}; got {word!r}."
+            )
+        try:
+            found[classes[name]] = float(value)
+        except ValueError:
+            raise ValueError(f"--class-weight {word}: {value!r} is not a number.") from None
+        if not found[classes[name]] > 0:
+            raise ValueError(f"--class-weight {word}: weights must be positive.")
+    return found

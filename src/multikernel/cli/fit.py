@@ -72,6 +72,7 @@ def fit(
     device: o.Device = None,
     chunks: o.Chunks = False,
     scheduler: o.Scheduler = None,
+    holdout: o.Holdout = None,
     approximation: o.Approximation = None,
     loss: o.Loss = None,
     report: o.Report = None,
@@ -106,23 +107,31 @@ def fit(
     check_places(out, report, force=force)
     checkpoint = checkpoint_beside(say, out, resume, force)
     if chunks or scheduler is not None or data.is_dir():
-        if categories != o.CategoriesName.onehot:
-            raise ValueError(
-                "--categories kernel cannot be used with --chunks; use --views instead."
-            )
-        if resume:
-            raise ValueError("--resume cannot be used with --chunks, which writes no checkpoint.")
-        if device is not None:
-            raise ValueError(
-                "--device cannot be used with --chunks. In Python, device= of an estimator with "
-                "approximation= multiplies features on the device."
-            )
+        from .chunks import fit_chunks, refuse_with_chunks
+
+        refuse_with_chunks(
+            {
+                "--categories kernel": categories != o.CategoriesName.onehot,
+                "--resume": resume,
+                "--device": device is not None,
+                "--scoring": scoring is not None,
+                "--groups": groups is not None,
+                "--dates": dates,
+                "--encoding": encoding is not None,
+                "--sample": sample is not None,
+            }
+        )
         fit_chunks(
             say,
             data,
             out,
             report,
-            {"rules": weighting or ["loo"], "cost": cost, "alpha": alpha},
+            {
+                "rules": weighting or ["loo"],
+                "cost": cost,
+                "alpha": alpha,
+                "class_weight": class_weight,
+            },
             {"approximation": approximation, "loss": loss, "random_state": seed, "n_jobs": jobs},
             format=format,
             target=target,
@@ -134,11 +143,16 @@ def fit(
             drop=drop,
             scheduler=scheduler,
             jobs=jobs,
+            holdout=holdout,
         )
         return
-    for value, name in ((approximation, "--approximation"), (loss, "--loss")):
+    for value, name in (
+        (approximation, "--approximation"),
+        (loss, "--loss"),
+        (holdout, "--holdout"),
+    ):
         if value is not None:
-            raise ValueError(f"{name} needs --chunks. Without --chunks, kernels are exact.")
+            raise ValueError(f"{name} needs --chunks.")
     problem = load_problem(
         say,
         data,
@@ -209,44 +223,6 @@ def fit(
     tell(say, estimator, out, report, seconds, made, found, steps)
 
 
-def fit_chunks(
-    say: Out,
-    data: Path,
-    out: Path,
-    report: Path | None,
-    choices: dict[str, Any],
-    options: dict[str, Any],
-    **reading: Any,
-) -> None:
-    """Fit from rows that are read in chunks."""
-    from ..files import save
-    from ..rows import sample_rows
-    from ..tables import TableModel
-    from .chunks import REPORT_ROWS, load_chunks, make_chunked_estimator
-    from .telling import tell
-
-    problem = load_chunks(say, data, **reading)
-    rows = problem.rows
-    estimator = make_chunked_estimator(problem, **choices, **options)
-    started = time.perf_counter()
-    estimator.set_params(verbose=int(say.shows_progress))
-    with redirect_stdout(sys.stderr):  # what it says are remarks
-        estimator.fit(rows)
-    estimator.set_params(verbose=0)
-    # The encoder knows the names; the estimator is given arrays without them from now on.
-    estimator.__dict__.pop("feature_names_in_", None)
-    seconds = time.perf_counter() - started
-    table = TableModel(
-        estimator, problem.encoder, problem.target, str(rows.task), problem.sample_kernels
-    )
-    save(table, out)
-    if report is not None:
-        some, _ = sample_rows(rows, REPORT_ROWS, n_jobs=reading["jobs"])
-        write_report(say, estimator, some.X, some.y, report, title=f"{data.name}: {problem.target}")
-    made = {"rows": rows.n_rows or 0, "task": str(rows.task), "reason": str(rows.reason)}
-    tell(say, estimator, out, report, seconds, made)
-
-
 def data_words(
     views: Path | None,
     impute: str | None,
@@ -296,31 +272,6 @@ def summary_of(problem: TableProblem, encoder: Any, source: str, model: Path | s
     )
 
 
-def class_weights(given: list[str] | None, problem: TableProblem) -> Any:
-    """What ``--class-weight`` asks for: None, "balanced", or a weight for each named class."""
-    if not given:
-        return None
-    if given == ["balanced"]:
-        return "balanced"
-    classes = {str(c): c for c in set(problem.y.tolist())}
-    found: dict[Any, float] = {}
-    for word in given:
-        name, equals, value = word.rpartition("=")
-        if not equals or name not in classes:
-            known = ", ".join(sorted(classes)[:12])
-            raise ValueError(
-                f"--class-weight takes 'balanced', or class=weight with one of the classes "
-                f"{known}; got {word!r}."
-            )
-        try:
-            found[classes[name]] = float(value)
-        except ValueError:
-            raise ValueError(f"--class-weight {word}: {value!r} is not a number.") from None
-        if not found[classes[name]] > 0:
-            raise ValueError(f"--class-weight {word}: weights must be positive.")
-    return found
-
-
 def make_estimator(
     problem: TableProblem,
     bank: Any,
@@ -337,7 +288,7 @@ def make_estimator(
 ) -> Any:
     """The search that the options ask for; one candidate is cross-validated for its score."""
     from .. import estimators
-    from .expressions import evaluate_weighting
+    from .expressions import class_weights, evaluate_weighting
     from .folds import folds_for
 
     assert problem.target is not None
@@ -362,7 +313,7 @@ def make_estimator(
         options["Cs" if classifies else "alphas"] = [value]
     rule = chosen if len(chosen) > 1 else chosen[0]
     if classifies:
-        weights = class_weights(class_weight, problem)
+        weights = class_weights(class_weight, problem.y.tolist())
         return estimators.MultiKernelClassifierCV(bank, rule, class_weight=weights, **options)
     return estimators.MultiKernelRegressorCV(bank, rule, **options)
 

@@ -165,6 +165,16 @@ Chunks = Annotated[
         "rows in bounded memory. DATA may be a folder of files.",
     ),
 ]
+Holdout = Annotated[
+    int | None,
+    typer.Option(
+        "--holdout",
+        min=0,
+        help="With --chunks: number of rows, drawn at random, that are kept out of the fit to "
+        "score the model. \\[default: a tenth of the rows, at most 5000]",
+        show_default=False,
+    ),
+]
 Scheduler = Annotated[
     str | None,
     typer.Option(

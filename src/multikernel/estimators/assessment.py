@@ -1,4 +1,4 @@
-"""Cross-validated scores of a model, next to those of a constant prediction."""
+"""Scores of a model on samples it has not seen, next to those of a constant prediction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.metrics import balanced_accuracy_score, check_scoring, roc_auc_score
+from sklearn.metrics import balanced_accuracy_score, check_scoring, r2_score, roc_auc_score
+from sklearn.model_selection import KFold
 
 from .classifier import class_index
 from .paired_tests import paired_t
@@ -17,6 +18,8 @@ from .paired_tests import paired_t
 LEVEL = 0.05
 #: Classes are unequal if the largest has more than this multiple of an equal share.
 UNEQUAL = 1.5
+#: Held-out rows are scored in so many parts.
+PARTS = 10
 #: With fewer samples, a test that finds nothing says little.
 FEW_SAMPLES = 50
 #: What scorings of scikit-learn are called.
@@ -184,19 +187,62 @@ def assess(estimator: Any, y: Any) -> Assessment | None:
         nothing = np.zeros((len(y), 1))
         return float(scorer(dummy.fit(nothing[train], y[train]), nothing[test], y[test]))
 
+    outputs = estimator.cv_predictions_
+    least = (0.0, 0.0)
+    if scoring in (None, "accuracy", "r2"):
+        least = _least_variances(y, outputs, classes, splits)
+    overlap = float(np.mean([len(test) / len(train) for train, test in splits]))
     first = _measure(
         scoring_name(scoring, classes is not None),
         scores,
         np.array([constant(train, test) for train, test in splits]),
-        splits,
-        *_least_variances(estimator, y, splits),
+        overlap,
+        *least,
     )
     if classes is None:
-        baseline = "always answering the mean"
-        return Assessment((first,), baseline, _verdict([first]), (), len(splits), len(y))
+        return _assess_numbers(first, y, splits)
     weighted = getattr(estimator, "class_weight", None) is not None
-    outputs = estimator.cv_predictions_
-    return _assess_classes(first, y, outputs, np.asarray(classes), splits, weighted)
+    return _assess_classes(first, y, outputs, np.asarray(classes), splits, overlap, weighted)
+
+
+def assess_held_out(estimator: Any, X: Any, y: Any) -> Assessment | None:
+    """Assess a fitted classifier or regressor on rows that it has not seen; None for few rows.
+
+    The rows are cut into parts that are scored one by one. The baseline of a part answers the mean
+    or the most frequent class of the other parts.
+    """
+    y = np.asarray(y)
+    if len(y) < FEW_SAMPLES:
+        return None
+    splits = list(KFold(PARTS, shuffle=True, random_state=0).split(y))
+    classes = getattr(estimator, "classes_", None)
+    if classes is None:
+        outputs = np.asarray(estimator.predict(X))
+        scores = np.array([r2_score(y[test], outputs[test]) for _, test in splits])
+        constant = [r2_score(y[i], np.full(len(i), y[train].mean())) for train, i in splits]
+    else:
+        outputs = np.asarray(estimator.decision_function(X))
+        right = classes[class_index(outputs)] == y
+        scores = np.array([right[test].mean() for _, test in splits])
+        constant = [np.mean(y[test] == most_frequent(y[train])) for train, test in splits]
+    least = _least_variances(y, outputs, classes, splits)
+    name = scoring_name(None, classes is not None)
+    first = _measure(name, scores, np.array(constant), 0.0, *least)
+    if classes is None:
+        return _assess_numbers(first, y, splits)
+    weighted = getattr(estimator, "class_weight", None) is not None
+    return _assess_classes(first, y, outputs, np.asarray(classes), splits, 0.0, weighted)
+
+
+def most_frequent(y: np.ndarray) -> Any:
+    """The label that occurs most often."""
+    labels, counts = np.unique(y, return_counts=True)
+    return labels[int(np.argmax(counts))]
+
+
+def _assess_numbers(first: Measured, y: np.ndarray, splits: Splits) -> Assessment:
+    baseline = "always answering the mean"
+    return Assessment((first,), baseline, _verdict([first]), (), len(splits), len(y))
 
 
 def _assess_classes(
@@ -205,6 +251,7 @@ def _assess_classes(
     decisions: np.ndarray,
     classes: np.ndarray,
     splits: Splits,
+    overlap: float,
     weighted: bool,
 ) -> Assessment:
     labels, counts = np.unique(y, return_counts=True)
@@ -231,9 +278,8 @@ def _assess_classes(
             if kept.sum() < 2:
                 continue
             values = np.array(found)[kept]
-            some = [split for split, good in zip(splits, kept, strict=True) if good]
             constant = np.full(len(values), baseline)
-            measured.append(_measure(name, values, constant, some, least, least))
+            measured.append(_measure(name, values, constant, overlap, least, least))
     tests = measured[1:] or measured
     shown = most.item() if hasattr(most, "item") else most
     return Assessment(
@@ -265,22 +311,19 @@ def area_under_curve(y: np.ndarray, decisions: np.ndarray, classes: np.ndarray) 
     return float(np.mean(areas)) if areas else float("nan")
 
 
-def _least_variances(estimator: Any, y: np.ndarray, splits: Splits) -> tuple[float, float]:
+def _least_variances(
+    y: np.ndarray, outputs: np.ndarray, classes: Any, splits: Splits
+) -> tuple[float, float]:
     """The variances, due to its size alone, of the default score on one test part and of its gain.
 
     Accuracy is the mean over the samples of "predicted correctly", R² of one minus the squared
-    error divided by the variance of y; the gain is the difference to the baseline. Other scores
-    are not means over samples: their variances are 0 here.
+    error divided by the variance of y; the gain is the difference to the baseline.
     """
-    classes, outputs = getattr(estimator, "classes_", None), estimator.cv_predictions_
-    if estimator.scoring not in (None, "accuracy", "r2"):
-        return 0.0, 0.0
     values, gains = [], []
     spread = max(float(np.var(y)), 1e-300) if classes is None else 1.0
     for train, test in splits:
         if classes is not None:
-            labels, counts = np.unique(y[train], return_counts=True)
-            same = y[test] == labels[int(np.argmax(counts))]
+            same = y[test] == most_frequent(y[train])
             right = np.asarray(classes)[class_index(outputs[test])] == y[test]
             values.append(right.astype(float))
             gains.append(right.astype(float) - same)
@@ -324,12 +367,11 @@ def _measure(
     name: str,
     scores: np.ndarray,
     baseline: np.ndarray,
-    splits: Splits,
+    overlap: float,
     least: float,
     least_of_gain: float,
 ) -> Measured:
     """The mean of the scores; their variance and that of the gains are at least as given."""
-    overlap = float(np.mean([len(test) / len(train) for train, test in splits]))
     return Measured(
         name,
         float(scores.mean()),

@@ -13,6 +13,6 @@ from .base import Rows
 from .chunk import Chunk
 from .opening import open_rows
 from .reduction import reduce_rows
-from .sampling import sample_rows
+from .sampling import hold_out, sample_rows
 
-__all__ = ["Chunk", "Rows", "open_rows", "reduce_rows", "sample_rows"]
+__all__ = ["Chunk", "Rows", "hold_out", "open_rows", "reduce_rows", "sample_rows"]

@@ -72,6 +72,8 @@ class Rows:
         Where passes run, unless they are told otherwise.
     task, reason : str or None
         Of tables: "classification" or "regression", and why; None where nobody asked.
+    part : function of a Chunk, or None
+        Gives the rows of a chunk that count (:func:`hold_out`); None where all do.
     """
 
     pieces: Sequence[Piece]
@@ -80,6 +82,7 @@ class Rows:
     client: Any = None
     task: str | None = None
     reason: str | None = None
+    part: Callable[[Chunk], Chunk] | None = None
     #: marks of the first pass, by piece
     seen: dict[int, Mark] = field(default_factory=dict, repr=False)
 
@@ -94,7 +97,7 @@ class Rows:
 
     @property
     def n_rows(self) -> int | None:
-        """Number of all rows; None if only a pass over them can tell (see :meth:`count`)."""
+        """Number of rows that are read; None if only a pass can tell (see :meth:`count`)."""
         lengths = [self._length(i) for i in range(len(self.pieces))]
         known = [length for length in lengths if length is not None]
         return sum(known) if len(known) == len(lengths) else None
@@ -122,7 +125,7 @@ class Rows:
         return starts
 
     def __iter__(self) -> Iterator[Chunk]:
-        """All chunks in order; those without rows are left out."""
+        """All chunks in order; those without rows that count are left out."""
         first_row = 0
         for i, piece in enumerate(self.pieces):
             for chunk in read_piece(
@@ -134,7 +137,9 @@ class Rows:
                 self.seen.get(i),
                 lambda mark, i=i: self.seen.setdefault(i, mark),  # type: ignore[misc]
             ):
-                yield chunk
+                some = chunk if self.part is None else self.part(chunk)
+                if len(some):
+                    yield some
                 first_row += len(chunk)
 
 

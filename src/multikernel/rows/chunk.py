@@ -25,7 +25,7 @@ def default_rows(n_columns: int) -> int:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Some consecutive rows; it unpacks as ``X, y, sample_weight = chunk``.
+    """Some rows, in order; it unpacks as ``X, y, sample_weight = chunk``.
 
     Attributes
     ----------
@@ -34,18 +34,30 @@ class Chunk:
     sample_weight : array of shape (n,) or None
     first_row : int
         Where its first row stands among all rows.
+    places : array of shape (n,) or None
+        Where each row stands; None if the rows are consecutive.
     """
 
     X: Any
     y: Any = None
     sample_weight: Any = None
     first_row: int = 0
+    places: np.ndarray | None = None
 
     def __len__(self) -> int:
         return int(self.X.shape[0])
 
     def __iter__(self) -> Iterator[Any]:
         return iter((self.X, self.y, self.sample_weight))
+
+    def take(self, index: np.ndarray) -> Chunk:
+        """Some of the rows, by their places in the chunk or by a mask."""
+        X, y, w = (None if part is None else part[index] for part in self)
+        return Chunk(X, y, w, self.first_row, self.row_numbers()[index])
+
+    def row_numbers(self) -> np.ndarray:
+        """Where each row stands among all rows."""
+        return self.first_row + np.arange(len(self)) if self.places is None else self.places
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from .._threads import one_blas_thread
@@ -90,6 +91,8 @@ def reduce_rows(
     The combined value. A `DataError` says that there are no rows.
     """
     client = rows.client if client is None else client
+    if rows.part is not None:
+        map_chunk, numbered = OfPart(map_chunk, rows.part), True
     if numbered and rows.n_rows is None:
         rows.count(client=client, n_jobs=n_jobs)
     if client is not None:
@@ -101,6 +104,18 @@ def reduce_rows(
     if total is None:
         raise DataError("There are no rows: every chunk is empty.")
     return total  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True)
+class OfPart:
+    """A function of the rows of a chunk that count; None where there are none."""
+
+    map_chunk: Callable[[Chunk], Any]
+    part: Callable[[Chunk], Chunk]
+
+    def __call__(self, chunk: Chunk) -> Any:
+        some = self.part(chunk)
+        return self.map_chunk(some) if len(some) else None
 
 
 def _reduce_here(

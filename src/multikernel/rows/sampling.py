@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -16,15 +17,24 @@ from .reduction import Report, reduce_rows
 
 @dataclass(frozen=True)
 class Drawn:
-    """Rows with the smallest random numbers so far, those numbers, and where the rows stand."""
+    """Rows with the smallest random numbers so far, and those numbers."""
 
     chunk: Chunk
     draws: np.ndarray
-    places: np.ndarray
 
     def take(self, index: np.ndarray) -> Drawn:
-        X, y, w = (None if part is None else part[index] for part in self.chunk)
-        return Drawn(Chunk(X, y, w), self.draws[index], self.places[index])
+        return Drawn(self.chunk.take(index), self.draws[index])
+
+
+def random_numbers(seed: int, chunk: Chunk) -> np.ndarray:
+    """The numbers of a random stream that belong to the rows of a chunk."""
+    places = chunk.row_numbers()
+    if not len(places):
+        return np.empty(0, dtype=np.uint64)
+    stream, first = np.random.Philox(key=seed), int(places[0]) // 4
+    stream.advance(first)  # it gives four numbers a step
+    numbers: np.ndarray = stream.random_raw(int(places[-1]) + 1 - 4 * first)
+    return numbers[places - 4 * first]
 
 
 @dataclass(frozen=True)
@@ -35,10 +45,7 @@ class Draw:
     seed: int
 
     def __call__(self, chunk: Chunk) -> Drawn:
-        stream, first = np.random.Philox(key=self.seed), chunk.first_row
-        stream.advance(first // 4)  # it gives four numbers a step
-        draws = stream.random_raw(first % 4 + len(chunk))[first % 4 :]
-        return self.smallest(Drawn(chunk, draws, first + np.arange(len(chunk))))
+        return self.smallest(Drawn(chunk, random_numbers(self.seed, chunk)))
 
     def smallest(self, drawn: Drawn) -> Drawn:
         if len(drawn.draws) <= self.size:
@@ -46,10 +53,11 @@ class Draw:
         return drawn.take(np.sort(np.argsort(drawn.draws, kind="stable")[: self.size]))
 
     def combine(self, left: Drawn, right: Drawn) -> Drawn:
-        parts = [_stack(a, b) for a, b in zip(left.chunk, right.chunk, strict=True)]
+        one, two = left.chunk, right.chunk
+        X, y, w = (_stack(a, b) for a, b in zip(one, two, strict=True))
+        places = np.concatenate([one.row_numbers(), two.row_numbers()])
         draws = np.concatenate([left.draws, right.draws])
-        places = np.concatenate([left.places, right.places])
-        return self.smallest(Drawn(Chunk(*parts), draws, places))
+        return self.smallest(Drawn(Chunk(X, y, w, one.first_row, places), draws))
 
 
 def _stack(a: Any, b: Any) -> Any:
@@ -92,6 +100,65 @@ def sample_rows(
     places : array of shape (size,)
         Numbers of the rows.
     """
+    drawn = draw_rows(rows, size, seed, report=report, client=client, n_jobs=n_jobs)
+    return drawn.chunk, drawn.chunk.row_numbers()
+
+
+def hold_out(
+    rows: Rows,
+    size: int,
+    seed: int = 0,
+    *,
+    report: Report | None = None,
+    client: Any = None,
+    n_jobs: int | None = None,
+) -> tuple[Rows, Chunk]:
+    """Keep randomly drawn rows out of a fit, to score the model on them.
+
+    Parameters
+    ----------
+    rows : Rows
+    size, seed, report, client, n_jobs
+        As in :func:`sample_rows`.
+
+    Returns
+    -------
+    rest : Rows
+        The same rows without those that were drawn; they are skipped when they are read.
+    held_out : Chunk
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from multikernel.rows import hold_out, open_rows
+    >>> rest, test = hold_out(open_rows(np.arange(50_000.0)[:, None]), 1000)
+    >>> len(test), sum(len(chunk) for chunk in rest)
+    (1000, 49000)
+    """
+    drawn = draw_rows(rows, size, seed, report=report, client=client, n_jobs=n_jobs)
+    return rest_of(rows, drawn, seed), drawn.chunk
+
+
+def draw_rows(rows: Rows, size: int, seed: int, **options: Any) -> Drawn:
+    """The rows of :func:`sample_rows` with their random numbers."""
     draw = Draw(size, seed)
-    drawn = reduce_rows(rows, draw, draw.combine, report=report, client=client, n_jobs=n_jobs)
-    return drawn.chunk, drawn.places
+    drawn: Drawn = reduce_rows(rows, draw, draw.combine, **options)
+    return drawn
+
+
+def rest_of(rows: Rows, drawn: Drawn, seed: int) -> Rows:
+    """The rows whose random numbers are larger than those of all rows that were drawn."""
+    return replace(rows, part=Above(seed, int(drawn.draws.max()), rows.part))
+
+
+@dataclass(frozen=True)
+class Above:
+    """The rows of a chunk whose random numbers exceed ``last``."""
+
+    seed: int
+    last: int
+    before: Callable[[Chunk], Chunk] | None = None
+
+    def __call__(self, chunk: Chunk) -> Chunk:
+        chunk = chunk if self.before is None else self.before(chunk)
+        return chunk.take(random_numbers(self.seed, chunk) > self.last)

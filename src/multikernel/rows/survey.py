@@ -224,4 +224,5 @@ def facts_from(survey: Survey, name: str) -> TargetFacts:
             "these rows first; multikernel never fills in a target."
         )
     levels = {level: seen.levels[level] for level in sorted(seen.levels)}
-    return TargetFacts(name, levels, survey.n_rows, text, text or not seen.infinite)
+    complete = len(levels) <= MOST_TARGETS
+    return TargetFacts(name, levels, survey.n_rows, text, text or not seen.infinite, complete)

@@ -74,6 +74,8 @@ class TargetFacts:
         Different values and how often each occurs, sorted; those of a survey may stop at many.
     n_rows : int
     text, finite : bool
+    complete : bool
+        Whether these are all values.
     """
 
     name: str
@@ -81,6 +83,7 @@ class TargetFacts:
     n_rows: int
     text: bool
     finite: bool
+    complete: bool = True
 
     @property
     def whole(self) -> bool:
@@ -90,15 +93,16 @@ class TargetFacts:
     def decide(self, task: str) -> tuple[str, str]:
         """The kind of problem and the reason; an error if the target does not suit it."""
         distinct, name = len(self.levels), self.name
+        number = distinct if self.complete else f"more than {distinct - 1}"
         if task == "auto":
             few = distinct <= 2 or (distinct <= MOST_CLASSES and distinct <= self.n_rows / 10)
             if self.text or (self.whole and few):
                 task, what = "classification", "text values" if self.text else "whole numbers"
             else:
                 task, what = "regression", "numbers"
-            reason = f"{name!r} has {distinct} distinct {what}"
+            reason = f"{name!r} has {number} distinct {what}"
         elif task == "classification":
-            reason = f"as requested; {name!r} has {distinct} classes"
+            reason = f"as requested; {name!r} has {number} classes"
         else:
             reason = "as requested"
         if task == "regression":
