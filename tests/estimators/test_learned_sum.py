@@ -10,6 +10,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import multikernel as mk
 from multikernel.estimators import from_sums
+from multikernel.grams.lowrank.learned_sum import ColumnsOfSum, make_learned_sum
+from multikernel.grams.memory import MemoryBudget
+from multikernel.grams.planning import make_plan
+from multikernel.kernels.bank import as_bank
 from multikernel.weighting.given import GivenWeights
 
 BANK = mk.gaussians([0.03, 0.3, 1.0])
@@ -195,3 +199,60 @@ def test_separable_classes_with_the_hinge_loss():
             warnings.simplefilter("ignore", ConvergenceWarning)
             model.fit(X[keep], labels)
         assert model.score(X[keep], labels) == 1.0
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_functions_are_evaluated_for_few_pairs(center):
+    X = np.random.default_rng(0).standard_normal((6000, 3))
+    y = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2]
+    pairs = []
+
+    def gaussian(gamma):
+        def function(A, B):
+            pairs.append(len(A) * len(B))
+            return np.exp(-gamma * ((A[:, None] - B[None]) ** 2).sum(axis=2))
+
+        return mk.Callable(function, psd=True)
+
+    way = mk.Nystroem(rank=200)
+    options = {"weighting": "loo", "approximation": way, "center": center}
+    one = mk.MultiKernelRegressor([gaussian(0.3), gaussian(1.0)], **options).fit(X, y)
+    bank = [mk.Gaussian(gamma=0.3), mk.Gaussian(gamma=1.0)]
+    two = mk.MultiKernelRegressor(bank, **options).fit(X, y)
+    assert one.approximation_.n_features == two.approximation_.n_features
+    Z = np.random.default_rng(1).standard_normal((500, 3))
+    f = np.sin(2 * Z[:, 0]) + Z[:, 1] * Z[:, 2]
+    left = [np.sqrt(np.mean((model.predict(Z) - f) ** 2)) for model in (one, two)]
+    assert left[0] < 1.2 * left[1] + 0.01 and left[0] < 0.1 * f.std()
+    # Landmarks: 400 columns of 2,000 candidates, and not all pairs of these.
+    pairs.clear()
+    bank = as_bank([gaussian(0.3)]).adapt(X)
+    plan = make_plan(
+        bank,
+        n_samples=2000,
+        n_features=3,
+        feature_names=None,
+        sparse=False,
+        budget=MemoryBudget.of(None),
+    )
+    make_learned_sum(
+        plan, X[:2000], np.ones(1), mk.Nystroem(400), MemoryBudget.of(None), center=center,
+        n_samples=2000,
+    )  # fmt: skip
+    assert sum(pairs) < 0.5 * 2000**2
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_columns_of_a_sum_are_those_of_its_matrix(center):
+    X = np.random.default_rng(0).standard_normal((250, 3)) + 5.0
+    kernels = [mk.Gaussian(gamma=0.3), mk.Linear(), mk.Gaussian(gamma=1.0)]
+    weights = np.array([0.5, 2.0, 0.0])
+    found = ColumnsOfSum(kernels, weights, X, center, np.random.default_rng(1))
+    K = 0.5 * kernels[0](X, X) + 2.0 * kernels[1](X, X)
+    if center:  # there are fewer samples than the origin takes
+        K = K - K.mean(axis=0) - K.mean(axis=1)[:, None] + K.mean()
+    np.testing.assert_allclose(found.columns(np.arange(250)), K, atol=1e-11)
+    np.testing.assert_allclose(found.diagonal, np.diag(K), atol=1e-11)
+    some = ColumnsOfSum(kernels, weights, np.tile(X, (4, 1)), True, np.random.default_rng(1))
+    whole = some.columns(np.arange(1000))
+    assert np.linalg.eigvalsh(whole).min() > -1e-9 * np.trace(whole)

@@ -15,7 +15,7 @@ far from zero, a very wide Gaussian) does not drown the others.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -35,6 +35,8 @@ from .parts import inverse_root
 DEFAULT_RANK = 2000
 #: Landmarks are chosen among at most this many samples for each of them.
 CANDIDATES_PER_LANDMARK = 5
+#: Samples whose mean is the origin where kernels are evaluated for every pair.
+ORIGIN_SAMPLES = 300
 #: Roundings of a diagonal entry of a centred kernel: differences of three numbers of its size.
 DIAGONAL_ROUNDINGS = 8.0
 #: What the sum is called where kernels are named.
@@ -205,10 +207,16 @@ def make_learned_sum(
     candidates = np.arange(m)
     if m > most:
         candidates = np.sort(random.choice(m, most, replace=False))
-    pool = _grams(plan, X[candidates], budget, n_jobs).corrected(center, None).combine(weights)
+    columns: Callable[[np.ndarray], np.ndarray]
+    if any(part.kind == "dense" for part in plan.parts):
+        some = ColumnsOfSum(kernels, weights, X[candidates], center, random)
+        columns, diagonal = some.columns, some.diagonal
+    else:
+        pool = _grams(plan, X[candidates], budget, n_jobs).corrected(center, None).combine(weights)
+        columns, diagonal = lambda index: pool.rows(index).T, pool.diagonal()
     found = pivoted_cholesky(
-        lambda index: pool.rows(index).T,
-        pool.diagonal(),
+        columns,
+        diagonal,
         min(rank, len(candidates)),
         block=min(MAX_BLOCK, max(rank // 4, 1)),
         seed=random,
@@ -218,6 +226,48 @@ def make_learned_sum(
     root = inverse_root(grams.combine(weights).dense())
     part = LearnedSumPart(kernels, weights, grams, root)
     return LearnedSum(FeatureMap([part], [np.zeros(1, dtype=np.intp)]), grams, weights, root)
+
+
+class ColumnsOfSum:
+    """Columns of a weighted sum of kernels that are evaluated for every pair.
+
+    Landmarks need few columns, and centring around the mean of all samples would need all: the
+    origin is the mean of a few of them. Any origin gives a positive semidefinite matrix.
+    """
+
+    def __init__(
+        self,
+        kernels: Sequence[Kernel],
+        weights: np.ndarray,
+        X: Any,
+        center: bool,
+        random: np.random.Generator,
+    ) -> None:
+        used = np.flatnonzero(weights)
+        self.kernels, self.weights, self.X = [kernels[k] for k in used.tolist()], weights[used], X
+        self.means: np.ndarray | None = None
+        self.mean = 0.0
+        self.diagonal = self._sum(kernel.diag(X) for kernel in self.kernels)
+        if center:
+            n = X.shape[0]
+            origin = np.sort(random.choice(n, min(n, ORIGIN_SAMPLES), replace=False))
+            self.means = self.columns(origin).mean(axis=1)
+            self.mean = float(self.means[origin].mean())
+            self.diagonal = np.maximum(self.diagonal - 2.0 * self.means + self.mean, 0.0)
+
+    def columns(self, index: np.ndarray) -> np.ndarray:
+        """Shape (n, len(index))."""
+        rows = self.X[index]
+        K = self._sum(kernel(self.X, rows) for kernel in self.kernels)
+        if self.means is not None:
+            K += self.mean - self.means[:, None] - self.means[index]
+        return K
+
+    def _sum(self, values: Iterable[Any]) -> np.ndarray:
+        total: Any = 0.0
+        for weight, value in zip(self.weights, values, strict=True):
+            total = total + weight * np.asarray(value, dtype=np.float64)
+        return np.asarray(total)
 
 
 def _grams(plan: Plan, X: Any, budget: MemoryBudget, n_jobs: int) -> Grams:
