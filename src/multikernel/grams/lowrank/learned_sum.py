@@ -208,9 +208,10 @@ def make_learned_sum(
     if m > most:
         candidates = np.sort(random.choice(m, most, replace=False))
     columns: Callable[[np.ndarray], np.ndarray]
+    among = None
     if any(part.kind == "dense" for part in plan.parts):
         some = ColumnsOfSum(kernels, weights, X[candidates], center, random)
-        columns, diagonal = some.columns, some.diagonal
+        columns, among, diagonal = some.columns, some.among, some.diagonal
     else:
         pool = _grams(plan, X[candidates], budget, n_jobs).corrected(center, None).combine(weights)
         columns, diagonal = lambda index: pool.rows(index).T, pool.diagonal()
@@ -220,6 +221,7 @@ def make_learned_sum(
         min(rank, len(candidates)),
         block=min(MAX_BLOCK, max(rank // 4, 1)),
         seed=random,
+        submatrix=among,
     )
     rows = X[candidates[found.pivots]]
     grams = _grams(plan, rows, budget, n_jobs).corrected(center, None)
@@ -257,10 +259,17 @@ class ColumnsOfSum:
 
     def columns(self, index: np.ndarray) -> np.ndarray:
         """Shape (n, len(index))."""
-        rows = self.X[index]
-        K = self._sum(kernel(self.X, rows) for kernel in self.kernels)
+        return self._block(np.arange(self.X.shape[0]), index)
+
+    def among(self, index: np.ndarray) -> np.ndarray:
+        """Shape (len(index), len(index))."""
+        return self._block(index, index)
+
+    def _block(self, index: np.ndarray, other: np.ndarray) -> np.ndarray:
+        one, two = self.X[index], self.X[other]
+        K = self._sum(kernel(one, two) for kernel in self.kernels)
         if self.means is not None:
-            K += self.mean - self.means[:, None] - self.means[index]
+            K += self.mean - self.means[index, None] - self.means[other]
         return K
 
     def _sum(self, values: Iterable[Any]) -> np.ndarray:
