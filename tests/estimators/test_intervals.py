@@ -13,6 +13,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 
 import multikernel as mk
+from multikernel.estimators import intervals
 
 X, Y = make_friedman1(120, noise=1.0, random_state=0)
 NEW, TRUTH = make_friedman1(400, noise=1.0, random_state=1)
@@ -94,6 +95,24 @@ def test_cv_plus_is_that_of_explicit_folds():
     # 0.1 * 121 = 12.1 and 0.9 * 121 = 108.9
     np.testing.assert_allclose(lower, np.sort(np.hstack(low), axis=1)[:, 11], rtol=1e-12)
     np.testing.assert_allclose(upper, np.sort(np.hstack(high), axis=1)[:, 108], rtol=1e-12)
+
+
+def test_large_samples_are_split_once(monkeypatch):
+    monkeypatch.setattr(intervals, "MAX_FOLDS_SAMPLES", 100)
+    monkeypatch.setattr(intervals, "MAX_JACKKNIFE_SAMPLES", 100)
+    monkeypatch.setattr(intervals, "MAX_SPLIT_SAMPLES", 30)
+    model = mk.MultiKernelRegressor(mk.gaussians([0.1, 1.0])).fit(X, Y)
+    lower, upper = model.predict_interval(NEW, 0.9)
+    order = np.random.default_rng(0).permutation(len(X))
+    train, test = np.sort(order[:-30]), order[-30:]
+    again = mk.MultiKernelRegressor(mk.gaussians([0.1, 1.0])).fit(X[train], Y[train])
+    errors = np.abs(Y[test] - again.predict(X[test]))
+    radius = np.sort(errors)[27]  # 0.9 * 31 = 27.9: the 28th smallest
+    np.testing.assert_allclose(lower, again.predict(NEW) - radius, rtol=1e-12)
+    np.testing.assert_allclose(upper, again.predict(NEW) + radius, rtol=1e-12)
+    spread = model.predict(NEW, return_std=True)[1]
+    np.testing.assert_allclose(spread, np.sqrt(np.mean(errors**2)), rtol=1e-12)
+    assert set(model._training.found) == {"split"}  # no ten fits
 
 
 @pytest.mark.parametrize("center", [False, True])

@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from multikernel.learners.jackknife import Jackknife, plus_interval, split_radius
+from multikernel.learners.jackknife import (
+    Jackknife,
+    folds_interval,
+    plus_interval,
+    split_radius,
+)
 from multikernel.learners.leave_one_out import LeaveOneOutProblem, leave_one_out
 from multikernel.learners.ridge import Ridge
 from multikernel.problem import Target
@@ -110,3 +115,20 @@ def test_coverage_of_exchangeable_residuals(coverage):
         errors = np.abs(rng.normal(size=40))
         hits.append(errors[-1] <= split_radius(errors[:-1], coverage))
     assert abs(np.mean(hits) - np.ceil(coverage * 40) / 40) < 3 * np.sqrt(0.25 / 3000)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("scale", [1.0, 1e-6, 1e8])
+def test_folds_in_lists_are_those_in_a_matrix(weighted, scale):
+    rng = np.random.default_rng(3)
+    for n, k in ((9, 3), (40, 10), (301, 7)):
+        fold = rng.permutation(np.arange(n) % k)
+        functions = scale * (rng.standard_normal((k, 25)) + 3.0)
+        residuals = scale * np.round(np.abs(rng.standard_normal(n)), 1)  # many are equal
+        weights = rng.integers(1, 4, n).astype(float) if weighted else None
+        for coverage in (0.01, 0.5, 0.9, 0.95):
+            found = folds_interval(functions, fold, residuals, coverage, weights)
+            expected = plus_interval(functions[fold].T, residuals, coverage, weights)
+            np.testing.assert_allclose(found, expected, rtol=1e-13, atol=1e-13 * scale)
+    same = folds_interval(np.ones((k, 4)), fold, np.zeros(n), 0.9)
+    np.testing.assert_array_equal(same, np.ones((2, 4)))

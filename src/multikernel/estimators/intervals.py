@@ -21,7 +21,7 @@ from ..grams.engines import build
 from ..grams.memory import MemoryBudget
 from ..grams.protocol import Expansion, Grams, require_sizes
 from ..kernels.observed import Observed
-from ..learners.jackknife import Jackknife, plus_interval, split_radius
+from ..learners.jackknife import Jackknife, folds_interval, plus_interval, split_radius
 from ..learners.leave_one_out import LeaveOneOutProblem, best_ridge, leave_one_out
 from ..problem import Target
 from .checks import check_dtype
@@ -30,6 +30,10 @@ METHODS = ("auto", "jackknife+", "cv+", "split")
 #: Up to this many samples the n x n matrix of the jackknife is kept in memory.
 MAX_JACKKNIFE_SAMPLES = 4000
 N_FOLDS = 10
+#: Up to this many samples folds are worth their ten fits; a split of more loses little.
+MAX_FOLDS_SAMPLES = 20_000
+#: Samples that a split keeps out of the fit: half of them, but not more than so many.
+MAX_SPLIT_SAMPLES = 5000
 #: Number of training samples whose values replace missing views in standard deviations.
 N_DONORS = 30
 #: Kernel values at new samples that are held at once.
@@ -76,11 +80,6 @@ class TrainingSample:
     def n(self) -> int:
         """Number of samples that count."""
         return len(self.Y)
-
-    @property
-    def omega(self) -> np.ndarray:
-        """The sample weights; ones without any."""
-        return np.ones(self.n) if self.sample_weight is None else self.sample_weight
 
     @property
     def has_kernel_values(self) -> bool:
@@ -132,10 +131,12 @@ class IntervalMixin:
                 weights. Coverage is at least ``1 - 2 (1 - coverage) - sqrt(2 / n_samples)``, and
                 close to ``coverage`` in practice. The first call fits ten models.
             ``"split"``
-                A function trained on one half of the sample, and its errors on the other. Coverage
-                is at least ``coverage``; intervals are wider. The first call fits one model.
+                A function trained without some of the sample (half of it, but at most 5,000), and
+                its errors there. Coverage is at least ``coverage``; intervals of small samples are
+                wider. The first call fits one model.
 
-            ``"auto"`` is ``"jackknife+"`` where available, and ``"cv+"`` otherwise.
+            ``"auto"`` is ``"jackknife+"`` where available, otherwise ``"cv+"`` for up to 20,000
+            samples and ``"split"`` for more.
 
         Returns
         -------
@@ -150,7 +151,8 @@ class IntervalMixin:
                 f"method must be one of {', '.join(map(repr, METHODS))}; got {method!r}."
             )
         if method == "auto":
-            method = "jackknife+" if self._has_jackknife(sample) else "cv+"
+            method = "cv+" if sample.n <= MAX_FOLDS_SAMPLES else "split"
+            method = "jackknife+" if self._has_jackknife(sample) else method
         if method == "jackknife+":
             lower, upper = self._jackknife_interval(X, coverage, sample)
         elif method == "cv+":
@@ -177,8 +179,11 @@ class IntervalMixin:
                 rows = np.flatnonzero(lacking.any(axis=1))
                 found[rows] = self._deviations_of_unknown(known, X[rows], lacking[rows], sample)
             return found
-        _, residuals = self._folds(sample)
-        spread = np.sqrt(np.average(residuals**2, axis=0, weights=sample.omega))
+        if sample.n <= MAX_FOLDS_SAMPLES:
+            residuals, weights = self._folds(sample)[1], sample.sample_weight
+        else:
+            _, _, residuals, weights = self._split(sample)
+        spread = np.sqrt(np.average(residuals**2, axis=0, weights=weights))
         return np.tile(spread, (X.shape[0], 1))
 
     def _deviations(self, known: ClosedForm, X: Any, sample: TrainingSample) -> np.ndarray:
@@ -362,25 +367,30 @@ class IntervalMixin:
         for f, (train, test, model) in enumerate(models):
             values[f] = self._outputs(model, self._named(sample.seen_from(X, train)))
             fold[test] = f
-        ends = []
-        for rows in blocks_of(X.shape[0], sample.n):
-            for t, own in enumerate(np.abs(residuals.T)):
-                functions = values[:, rows, t][fold].T
-                ends.append(plus_interval(functions, own, coverage, sample.sample_weight))
+        ends = [
+            folds_interval(values[:, :, t], fold, own, coverage, sample.sample_weight)
+            for t, own in enumerate(np.abs(residuals.T))
+        ]
         return in_blocks(ends, sample.Y.shape[1])
 
-    def _split_interval(
-        self, X: Any, coverage: float, sample: TrainingSample
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def _split(self, sample: TrainingSample) -> tuple[np.ndarray, Any, np.ndarray, Any]:
+        """The training part, its model, the errors on the other part and the weights there."""
         if "split" not in sample.found:
             order = np.random.default_rng(0).permutation(sample.n)
-            train, test = np.sort(order[: sample.n // 2]), np.sort(order[sample.n // 2 :])
+            size = max(sample.n // 2, sample.n - MAX_SPLIT_SAMPLES)
+            train, test = np.sort(order[:size]), np.sort(order[size:])
             model = self._trained_on(train, sample)
             inputs = self._held_out_inputs(test, train, sample)
             errors = np.abs(sample.Y[test] - self._outputs(model, inputs))
             weights = None if sample.sample_weight is None else sample.sample_weight[test]
             sample.found["split"] = train, model, errors, weights
-        train, model, errors, weights = sample.found["split"]
+        known: tuple[np.ndarray, Any, np.ndarray, Any] = sample.found["split"]
+        return known
+
+    def _split_interval(
+        self, X: Any, coverage: float, sample: TrainingSample
+    ) -> tuple[np.ndarray, np.ndarray]:
+        train, model, errors, weights = self._split(sample)
         X = self._check_X(X, reset=False)  # type: ignore[attr-defined]
         centre = self._outputs(model, self._named(sample.seen_from(X, train)))
         radius = np.array([split_radius(column, coverage, weights) for column in errors.T])

@@ -31,6 +31,9 @@ import numpy as np
 
 from .leave_one_out import LeaveOneOutFit
 
+#: Halvings of an interval of values until only rounding is left of it.
+BISECTIONS = 64
+
 
 @dataclass(frozen=True)
 class Jackknife:
@@ -126,6 +129,66 @@ def plus_interval(
     return -lower, _smallest(functions + residuals, omega, coverage)
 
 
+def folds_interval(
+    functions: np.ndarray,
+    fold: np.ndarray,
+    residuals: np.ndarray,
+    coverage: float,
+    sample_weight: np.ndarray | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Ends of the CV+ interval, shapes (m,): those of :func:`plus_interval` up to rounding.
+
+    Samples of a fold share a function, so values at a new sample are a few sorted lists, each
+    shifted, in which the position is found by bisection instead of sorting.
+
+    Parameters
+    ----------
+    functions : array of shape (k, m)
+        Values at new samples of the function that was trained without fold k.
+    fold : array of shape (n,)
+        The fold of each sample.
+    residuals : array of shape (n,)
+    coverage : float
+    sample_weight : array of shape (n,), optional
+    """
+    omega = np.ones(len(residuals)) if sample_weight is None else sample_weight
+    lists = []
+    for k in range(len(functions)):
+        own = np.flatnonzero(fold == k)
+        own = own[np.argsort(residuals[own], kind="stable")]
+        lists.append((residuals[own], np.concatenate([[0.0], np.cumsum(omega[own])])))
+    position, least = _position(omega, coverage)
+    if position is None:
+        return np.full(functions.shape[1], -np.inf), np.full(functions.shape[1], np.inf)
+    lower = _smallest_of_lists(-functions, lists, position - least)
+    return -lower, _smallest_of_lists(functions, lists, position - least)
+
+
+def _smallest_of_lists(
+    shifts: np.ndarray, lists: list[tuple[np.ndarray, np.ndarray]], wanted: float
+) -> np.ndarray:
+    """The smallest of all ``shifts[k] + values`` at which so much weight is reached, shape (m,)."""
+    used = [(shift, *pair) for shift, pair in zip(shifts, lists, strict=True) if len(pair[0])]
+    low = np.min([shift + values[0] for shift, values, _ in used], axis=0)
+    high = np.max([shift + values[-1] for shift, values, _ in used], axis=0)
+    low = low - (high - low) - np.abs(low)
+    for _ in range(BISECTIONS):
+        middle = low + 0.5 * (high - low)
+        reached = np.zeros_like(middle)
+        for shift, values, counts in used:
+            reached += counts[np.searchsorted(values, middle - shift, side="right")]
+        enough = reached >= wanted
+        high, low = np.where(enough, middle, high), np.where(enough, low, middle)
+    # `high` is the value up to rounding, which may fall on either side of it: take the nearest.
+    near = []
+    for shift, values, _ in used:
+        place = np.searchsorted(values, high - shift)
+        near += [shift + values[np.clip(place + step, 0, len(values) - 1)] for step in (-1, 0)]
+    candidates = np.array(near)
+    best = np.argmin(np.abs(candidates - high), axis=0)
+    return np.asarray(candidates[best, np.arange(len(high))])
+
+
 def split_radius(
     residuals: np.ndarray, coverage: float, sample_weight: np.ndarray | None = None
 ) -> float:
@@ -142,12 +205,18 @@ def split_radius(
 
 def _smallest(values: np.ndarray, omega: np.ndarray, coverage: float) -> np.ndarray:
     """The ``ceil(coverage (W + 1))``-th smallest of each row; value i counts omega_i times."""
-    total = float(omega.sum())
-    # Rounding must not turn 9.000000000000002 into 10.
-    position = np.ceil(coverage * (total + 1.0) - 1e-9 * (total + 1.0))
-    if position > total * (1.0 + 1e-12):
+    position, rounding = _position(omega, coverage)
+    if position is None:
         return np.full(len(values), np.inf)
     order = np.argsort(values, axis=1, kind="stable")
     counts = np.cumsum(omega[order], axis=1)
-    place = np.argmax(counts >= position - 1e-9 * total, axis=1)
+    place = np.argmax(counts >= position - rounding, axis=1)
     return np.take_along_axis(values, order, axis=1)[np.arange(len(values)), place]
+
+
+def _position(omega: np.ndarray, coverage: float) -> tuple[float | None, float]:
+    """``ceil(coverage (W + 1))`` and its rounding error; None if it exceeds the total weight W."""
+    total = float(omega.sum())
+    # Rounding must not turn 9.000000000000002 into 10.
+    position = float(np.ceil(coverage * (total + 1.0) - 1e-9 * (total + 1.0)))
+    return (None if position > total * (1.0 + 1e-12) else position), 1e-9 * total
