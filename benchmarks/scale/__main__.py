@@ -32,7 +32,7 @@ TASKS = [
     "rows 1000000",
     "exact 20000",
     "exact 20000 casp_rmsd",
-    *(f"ours {name} 0" for name in SETS),
+    *(f"ours {name} {count}" for name in SETS for count in (0, 500)),
     *(
         f"peer {name} {who} {count}"
         for name in SETS
