@@ -171,6 +171,7 @@ def optimum(matrices, y, E, *, loss, C, intercept) -> float:
 @pytest.mark.parametrize("intercept", [True, False])
 @pytest.mark.parametrize("rank_one", [True, False])
 def test_a_conic_solver_finds_the_same_optimum(name, loss, intercept, rank_one):
+    pytest.importorskip("clarabel")
     from tests.weighting.test_hierarchical_oracle import fit, problem
 
     matrices, y, f, _ = problem(1, rank_one)
