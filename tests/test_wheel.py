@@ -149,7 +149,7 @@ def test_the_installed_command_helps_and_shows_its_demo(installed, tmp_path):
     )
     said = json.loads(run(command, "demo", "--json", cwd=tmp_path))
     page = tmp_path / "multikernel-demo.html"
-    assert Path(said["report"]).name == page.name and len(said["leaderboard"]["rows"]) == 6
+    assert Path(said["report"]).name == page.name and len(said["leaderboard"]["rows"]) == 7
     text = page.read_text(encoding="utf-8")
     assert "<style>" in text and "--paper" in text and "Not shown" not in text
 
