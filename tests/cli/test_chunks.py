@@ -104,6 +104,9 @@ def test_some_rows_are_kept_out_to_score_the_model(folder, tmp_path):
     said = succeed(*fit, "--holdout", 90, "--report", page)
     assert "90 rows drawn at random are kept out" in said.stderr and "Accuracy 0." in said.stdout
     assert "better than the baseline" in said.stdout and "multikernel predict" in said.stderr
+    html = page.read_text()
+    assert "Predictions for 90 samples, drawn at random and kept out of the fit" in html
+    assert "support vectors" not in html and "approximate the kernels" in html
     found = answer(*fit, "--holdout", 90)
     assert found["held_out"] == 90 and found["assessment"]["verdict"] == "learned"
     rows = open_rows(folder, "kind", drop=["price"])

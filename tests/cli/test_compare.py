@@ -195,7 +195,7 @@ def with_constant(uniform, constant, **others):
 def test_a_constant_prediction_is_the_least_to_beat():
     base = np.array([0.6, 0.62, 0.58, 0.61, 0.59])
     noise = np.array([0.02, -0.02, 0.0, 0.02, -0.02])
-    nothing = "No method is clearly better than a constant prediction: nothing was learned."
+    nothing = "By accuracy, no method is clearly better than a constant prediction."
     assert with_constant(base + noise, base).conclusions() == [nothing]
     assert with_constant(base - 0.1, base, forest=base - noise).conclusions() == [nothing]
     one = with_constant(base + noise, base, forest=base + 0.2 + noise / 2).conclusions()
@@ -213,7 +213,7 @@ def test_noise_is_not_learned(tmp_path):
     rows = [f"{a:.3f},{b:.3f},{'yn'[int(c > 0.6)]}" for a, b, c in rng.random((60, 3))]
     data.write_text("\n".join(["a,b,y", *rows]))
     done = succeed("compare", data, "-y", "y", "-w", "uniform", "--folds", 4, "--repeats", 2)
-    assert "nothing was learned" in done.stdout and "constant prediction" in done.stdout
+    assert "no method is clearly better than a constant" in " ".join(done.stdout.split())
 
 
 @pytest.mark.parametrize("scoring", ["balanced_accuracy", "roc_auc_ovr", "neg_log_loss"])

@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -108,7 +109,9 @@ def fit_chunks(
     if report is not None:
         if some is None:
             some, _ = sample_rows(rows, SAMPLE_ROWS, n_jobs=reading["jobs"])
-        write_report(say, estimator, some.X, some.y, report, title=f"{data.name}: {problem.target}")
+        title = f"{data.name}: {problem.target}"
+        about = partial(summary_of_chunks, problem, some, out)
+        write_report(say, estimator, some.X, some.y, report, title=title, about=about)
     made = {
         "rows": rows.n_rows or 0,
         "held_out": 0 if problem.held_out is None else len(problem.held_out),
@@ -119,6 +122,20 @@ def fit_chunks(
     if found is None or found.verdict != "nothing":
         steps = ["Next: " + command_of("predict", out, "new.csv", "--out", "predictions.csv")]
     tell(say, estimator, out, report, seconds, made, found, steps)
+
+
+def summary_of_chunks(problem: ChunkedProblem, some: Chunk, model: Path) -> Any:
+    """What the report says about the rows that it shows."""
+    from ..report.about import IMPUTED, DataSummary
+
+    return DataSummary(
+        target=problem.target,
+        columns=tuple(problem.encoder.names),
+        rows=some.row_numbers() + 1,
+        model=str(model),
+        assumptions=(IMPUTED,) if problem.sample_kernels else (),
+        kept_out=problem.held_out is not None,
+    )
 
 
 def load_chunks(

@@ -124,7 +124,7 @@ class Leaderboard:
         if self.row(CONSTANT) and not any(
             self.verdict(row, CONSTANT).startswith(CLEARLY_BETTER) for row in rivals
         ):
-            return [f"No method is clearly better than a {CONSTANT}: nothing was learned."]
+            return [f"By {self.metric}, no method is clearly better than a {CONSTANT}."]
         if best is not chosen:
             p = self.p_value(best, chosen, corrected=self.test == "corrected")
             said.append(

@@ -33,6 +33,8 @@ class DataSummary:
         The file of the model, for the commands of the last section.
     assumptions : tuple of str
         Assumptions of bounds that fail because of how the data were prepared.
+    kept_out : bool
+        Whether the samples are known to have been kept out of the fit.
     """
 
     source: str = ""
@@ -42,6 +44,7 @@ class DataSummary:
     rows: Any = field(default=None, compare=False)
     model: str = ""
     assumptions: tuple[str, ...] = ()
+    kept_out: bool = False
 
     def row(self, i: int) -> int:
         """The row number of sample i in the source, from 1."""

@@ -111,11 +111,13 @@ def find_refits(estimator: Any, X: Any, y: Any, n_folds: int = 5) -> Refits:
     return Refits(rows, np.stack(shares), outputs, answers, n_rows(X))
 
 
-def find_held_out(estimator: Any, X: Any, y: Any, refits: Any) -> HeldOut | None:
+def find_held_out(
+    estimator: Any, X: Any, y: Any, refits: Any, kept_out: bool = False
+) -> HeldOut | None:
     """Held-out predictions of a model: those of its search, else of refits.
 
-    ``refits`` is a function that gives :class:`Refits`. None for models without targets or with
-    several outputs.
+    ``refits`` is a function that gives :class:`Refits`, and ``kept_out`` says that the samples are
+    known to be new to the model. None for models without targets or with several outputs.
     """
     if y is None or hasattr(estimator, "offset_") or np.ndim(y) > 1:
         return None
@@ -123,7 +125,7 @@ def find_held_out(estimator: Any, X: Any, y: Any, refits: Any) -> HeldOut | None
     if unlabelled(estimator, y).any():
         return None
     if not is_own_sample(estimator, X):
-        return _of_new_samples(estimator, X, y)
+        return _of_new_samples(estimator, X, y, kept_out)
     stored = getattr(estimator, "cv_predictions_", None)
     if stored is not None:
         outputs = np.asarray(stored, dtype=np.float64).reshape(len(y), -1)
@@ -142,14 +144,16 @@ def find_held_out(estimator: Any, X: Any, y: Any, refits: Any) -> HeldOut | None
     return _held_out(estimator, rows, y[rows], found.outputs[kept], found.answers[kept], how)
 
 
-def _of_new_samples(estimator: Any, X: Any, y: np.ndarray) -> HeldOut:
+def _of_new_samples(estimator: Any, X: Any, y: np.ndarray, kept_out: bool) -> HeldOut:
     answers = np.asarray(estimator.predict(X))
     value = estimator.decision_function(X) if hasattr(estimator, "classes_") else answers
     outputs = np.asarray(value, dtype=np.float64).reshape(len(y), -1)
-    how = (
-        "which are not the training sample; if some of them were used to fit the model, the "
-        "predictions look better than they are"
-    )
+    how = "drawn at random and kept out of the fit"
+    if not kept_out:
+        how = (
+            "which are not the training sample; if some of them were used to fit the model, the "
+            "predictions look better than they are"
+        )
     return _held_out(estimator, np.arange(len(y)), y, outputs, answers, how)
 
 

@@ -176,7 +176,10 @@ def _tiles(model: ReportedModel) -> str:
         tiles.append(
             ("alignment with target", f"{value:.3f}", f"best single kernel {singles.max():.3f}")
         )
-    if hasattr(fits, "support_"):
+    if getattr(fits, "approximation_", None) is not None:
+        made = fits.approximation_.n_features
+        tiles.append(("features", f"{made:,}", "approximate the kernels"))
+    elif hasattr(fits, "support_"):
         n, support = fits.plan_.n_samples, len(fits.support_)
         part = f"{100 * support / n:.0f} % of {n:,}"
         what = "support vectors" if hasattr(fits, "classes_") else "samples used for predictions"
@@ -212,6 +215,7 @@ def _score_tiles(model: ReportedModel) -> list[tuple[str, str, str]]:
         return []
     what = "accuracy" if classifies else "R²"
     which = "the training sample, not new ones" if model.is_own else "not the training sample"
+    which = "kept out of the fit" if model.about.kept_out else which
     return [(f"{what} on these samples", f"{_score(model):.4f}", which)]
 
 

@@ -79,7 +79,8 @@ class ReportedModel:
     def held_out(self) -> HeldOut | None:
         """Predictions for held-out samples; None where there are none."""
         try:
-            return find_held_out(self.estimator, self.X, self.y, lambda: self.refits)
+            kept_out = self.about.kept_out
+            return find_held_out(self.estimator, self.X, self.y, lambda: self.refits, kept_out)
         except (ValueError, TypeError, NotImplementedError):
             return None
 
