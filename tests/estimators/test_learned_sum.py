@@ -242,6 +242,22 @@ def test_functions_are_evaluated_for_few_pairs(center):
     assert sum(pairs) < 0.5 * 2000**2
 
 
+@pytest.mark.parametrize("offset", [0.0, 5.0])
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize(
+    "kernel",
+    [mk.Linear(), mk.Polynomial(degree=2), mk.Callable(lambda A, B: A @ B.T, psd=True)],
+    ids=["linear", "polynomial", "function"],
+)
+def test_kernels_of_few_features_are_exact(kernel, center, offset):
+    """Landmarks that are centred around their own mean span one dimension less than there are."""
+    X = np.random.default_rng(0).standard_normal((400, 3)) + offset
+    y = X @ [1.0, -2.0, 0.5] + 0.1 * np.random.default_rng(1).standard_normal(400)
+    exact = mk.MultiKernelRegressor([kernel], "best", center=center).fit(X, y)
+    found = regressor([kernel], "best", rank=50, center=center).fit(X, y)
+    np.testing.assert_allclose(found.predict(X), exact.predict(X), atol=1e-6 * y.std())
+
+
 @pytest.mark.parametrize("center", [True, False])
 def test_columns_of_a_sum_are_those_of_its_matrix(center):
     X = np.random.default_rng(0).standard_normal((250, 3)) + 5.0

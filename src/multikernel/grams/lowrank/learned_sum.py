@@ -20,11 +20,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from ...kernels.base import Kernel
 from ..engines import assign, build
 from ..memory import MemoryBudget
-from ..pivoted_cholesky import pivoted_cholesky
+from ..pivoted_cholesky import PivotedCholesky, pivoted_cholesky
 from ..planning import DEFAULT_ENGINE, Plan
 from ..protocol import Expansion, Grams, Stateful, require_sizes
 from .approximations import Nystroem
@@ -223,11 +224,28 @@ def make_learned_sum(
         seed=random,
         submatrix=among,
     )
-    rows = X[candidates[found.pivots]]
+    pivots = with_one_more(found) if center else found.pivots
+    rows = X[candidates[pivots]]
     grams = _grams(plan, rows, budget, n_jobs).corrected(center, None)
     root = inverse_root(grams.combine(weights).dense())
     part = LearnedSumPart(kernels, weights, grams, root)
     return LearnedSum(FeatureMap([part], [np.zeros(1, dtype=np.intp)]), grams, weights, root)
+
+
+def with_one_more(found: PivotedCholesky) -> np.ndarray:
+    """The pivots, and the sample farthest from the plane through them, if there is another one.
+
+    Landmarks are centred around their own mean, and r of them span r - 1 dimensions: without the
+    plane's distance to the origin, which is the mean of all, a linear kernel would lose one of its
+    columns. On the plane, ``f(x) = k(x)'K^-1 1 = 1``; at the origin f is zero.
+    """
+    pivots = found.pivots
+    if not 0 < len(pivots) < len(found.left):
+        return pivots
+    slopes = solve_triangular(found.F[pivots], np.ones(len(pivots)), lower=True)
+    distances = np.abs(found.F @ slopes - 1.0)
+    distances[pivots] = -1.0
+    return np.append(pivots, np.argmax(distances))
 
 
 class ColumnsOfSum:
