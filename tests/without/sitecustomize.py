@@ -2,6 +2,7 @@
 
 With this folder on ``PYTHONPATH``, ``MULTIKERNEL_WITHOUT=plot`` makes an interpreter that has no
 matplotlib: ``make test-without`` runs the suite so, without building environments.
+``MULTIKERNEL_WITHOUT=all`` hides every one of them.
 """
 
 import os
@@ -18,6 +19,8 @@ PACKAGES = {
     "gpu": ("torch", "triton"),
     "pandas": ("pandas", "dask", "distributed"),
 }
+
+PACKAGES["all"] = tuple(sorted({name for names in PACKAGES.values() for name in names}))
 
 HIDDEN = PACKAGES.get(os.environ.get("MULTIKERNEL_WITHOUT", ""), ())
 _find = PathFinder.find_spec
