@@ -21,7 +21,7 @@ help:
 	@echo "make test       the test suite and the doctests"
 	@echo "make test-slow  the tests marked slow"
 	@echo "make test-floors  the test suite with the oldest versions of all dependencies, in $(FLOORS)"
-	@echo "make test-without  the test suite without each optional extra in turn (EXTRAS=plot: one of them)"
+	@echo "make test-without  the test suite without each optional extra in turn (EXTRAS=plot: one of them, EXTRAS=all: all at once)"
 	@echo "make test-pythons  the test suite on every Python from 3.11 to 3.14 that is installed"
 	@echo "make audit      known vulnerabilities of the installed packages (pip-audit)"
 	@echo "make test-gpu   the tests of the engine \"torch\", on a GPU if there is one"
