@@ -51,10 +51,10 @@ KERNELS = {
 }
 
 
-def results(kernels, X, Y):
+def results(kernels, X, Y, weight):
     rng = np.random.default_rng(1)
     plan = mk.KernelBank(kernels).plan(X, engine="torch")
-    grams = plan.grams(X, budget=AMPLE).corrected(True, "trace")
+    grams = plan.grams(X, budget=AMPLE, sample_weight=weight).corrected(True, "trace")
     V, w = rng.normal(size=(len(X), 2)), np.linspace(0.1, 1.0, grams.p)
     summary = grams.summary(Y)
     return {
@@ -69,6 +69,15 @@ def results(kernels, X, Y):
     }
 
 
+def assert_same(kernels, X, Y, weight, request):
+    want = results(kernels, X, Y, weight)
+    request.getfixturevalue("interpreted")
+    found = results(kernels, X, Y, weight)
+    for name, value in want.items():
+        size = np.max(np.abs(value))
+        np.testing.assert_allclose(found[name], value, rtol=0, atol=1e-12 * size, err_msg=name)
+
+
 @pytest.mark.parametrize("targets", ["classes", "numbers"])
 @pytest.mark.parametrize("bank", list(KERNELS))
 def test_programs_agree_with_their_twins(bank, targets, request):
@@ -76,12 +85,15 @@ def test_programs_agree_with_their_twins(bank, targets, request):
     X[5] = X[7] + 1e-5  # close to each other
     Y = np.random.default_rng(0).normal(size=(40, 1))
     Y = np.sign(Y) if targets == "classes" else Y
-    want = results(KERNELS[bank], X, Y)
-    request.getfixturevalue("interpreted")
-    found = results(KERNELS[bank], X, Y)
-    for name, value in want.items():
-        size = np.max(np.abs(value))
-        np.testing.assert_allclose(found[name], value, rtol=0, atol=1e-12 * size, err_msg=name)
+    assert_same(KERNELS[bank], X, Y, None, request)
+
+
+@pytest.mark.parametrize("weight", [np.arange(40) % 3 > 0.0, np.linspace(0.5, 2.0, 40)])
+def test_programs_with_sample_weights(weight, request):
+    """Weights of zero and one leave high degrees to products of polynomials, others do not."""
+    Y = np.sign(np.random.default_rng(0).normal(size=(40, 1)))
+    kernels = KERNELS["gaussians on two levels"]
+    assert_same(kernels, sample(40, d=6), Y, weight.astype(float), request)
 
 
 @pytest.mark.parametrize("columns", [1, 2])

@@ -100,12 +100,13 @@ BANKS = {
 
 @pytest.mark.parametrize("device", DEVICES)
 @pytest.mark.parametrize("targets", ["classes", "numbers"])
+@pytest.mark.parametrize("weights", ["equal", "reals"])
 @pytest.mark.parametrize("bank", list(BANKS))
-def test_statistics_are_those_of_the_processor(bank, targets, device):
+def test_statistics_are_those_of_the_processor(bank, weights, targets, device):
     X, rng = sample(300), np.random.default_rng(0)
     Y = rng.normal(size=(300, 2))
     Y = np.sign(Y[:, :1]) if targets == "classes" else Y
-    omega = rng.uniform(0.5, 2.0, size=300)
+    omega = rng.uniform(0.5, 2.0, size=300) if weights == "reals" else None
     ours = on_device(BANKS[bank], X, device=device, sample_weight=omega).corrected(True, "trace")
     plan = mk.KernelBank(BANKS[bank]).plan(X)
     other = plan.grams(X, budget=AMPLE, sample_weight=omega).corrected(True, "trace")

@@ -79,10 +79,57 @@ def _distances(
 
 
 @triton.jit
+def _sums_by_products(at, x, before, now, n_rows, half, last, degrees, above):
+    """Sums of T_m up to a degree `half`; from there on sums of products of two polynomials.
+
+    ``T_2m = 2 T_m T_m - T_0`` and ``T_(2m + 1) = 2 T_m T_(m + 1) - T_1`` give the host the others.
+    A product and its sum are one operation, a step of the recurrence and its sum are two. Weights
+    must be zeros and ones, which are their own squares. `half`, `last` and `degrees` are multiples
+    of four, and `half` is no more than `degrees`.
+    """
+    products = at + half * n_rows
+    for _ in range(0, half // 2, 2):
+        even = tl.load(at)
+        odd = tl.load(at + n_rows)
+        tl.store(at, even + tl.sum(before, axis=0))
+        tl.store(at + n_rows, odd + tl.sum(now, axis=0))
+        at += 2 * n_rows
+        before = x * now - before
+        now = x * before - now
+    for m in range(half, last, 4):
+        factor = tl.where(m >= degrees, above, 1.0).to(tl.float64)
+        even = tl.load(at)
+        odd = tl.load(at + n_rows)
+        one = tl.load(products)
+        two = tl.load(products + n_rows)
+        three = tl.load(products + 2 * n_rows)
+        four = tl.load(products + 3 * n_rows)
+        tl.store(at, even + tl.sum(before, axis=0))
+        tl.store(at + n_rows, odd + tl.sum(now, axis=0))
+        tl.store(products, one + factor * tl.sum(before * before, axis=0))
+        tl.store(products + n_rows, two + factor * tl.sum(before * now, axis=0))
+        tl.store(products + 2 * n_rows, three + factor * tl.sum(now * now, axis=0))
+        before = x * now - before
+        tl.store(products + 3 * n_rows, four + factor * tl.sum(now * before, axis=0))
+        now = x * before - now
+        at += 2 * n_rows
+        products += 4 * n_rows
+    for _ in range(last // 2, half, 2):
+        even = tl.load(at)
+        odd = tl.load(at + n_rows)
+        tl.store(at, even + tl.sum(before, axis=0))
+        tl.store(at + n_rows, odd + tl.sum(now, axis=0))
+        at += 2 * n_rows
+        before = x * now - before
+        now = x * before - now
+
+
+@triton.jit
 def polynomial_sums(
     points, norms, dots, weights, out, n_points, row_start, n_rows, column_start, n_columns,
-    dot_stride, per_split, width, numbers, degrees, high, KIND: tl.constexpr,
-    DOTS: tl.constexpr, WHOLE: tl.constexpr, Q: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr,
+    dot_stride, per_split, width, numbers, degrees, high, half, KIND: tl.constexpr,
+    DOTS: tl.constexpr, WHOLE: tl.constexpr, PRODUCTS: tl.constexpr, Q: tl.constexpr,
+    BM: tl.constexpr, BN: tl.constexpr,
 ):  # fmt: skip
     """``out[split, q, m, i] += sum_j w[q, j] T_m(1 - scale d_ij)`` over pairs with d < end.
 
@@ -131,10 +178,16 @@ def polynomial_sums(
         last = tl.where(first + BN <= first_row, degrees, high)
         last = tl.where(inside > 0, last, 0)
         at = own + r
+        if PRODUCTS:
+            direct = 0
+            within = tl.where(inside > 0, half, 0)
+            _sums_by_products(at, x, before, now, n_rows, within, last, degrees, above)
+        else:
+            direct = last
         # Sums so far are read one step before they are added to; memory behind them is allocated.
         even = tl.load(at)
         odd = tl.load(at + n_rows)
-        for m in range(0, last, 2):
+        for m in range(0, direct, 2):
             factor = tl.where(m >= degrees, above, 1.0).to(tl.float64)
             next_even = tl.load(at + 2 * n_rows)
             next_odd = tl.load(at + 3 * n_rows)

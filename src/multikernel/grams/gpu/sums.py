@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._levels import DistanceLevel
+from .._simd import REST
 from ..memory import MemoryBudget
 from . import tiles
 from .points import SQUARE, STATISTIC, DevicePoints, statistic
@@ -130,6 +131,9 @@ def _by_programs(
     by_dots = base == SQUARE and coordinates.shape[1] > tiles.MAX_DIFFERENCE_COLUMNS
     height, width = tiles.panel_shape(n, budget)
     W = W.contiguous()
+    # Sums of high degrees from products of two polynomials; weights must be their own squares.
+    half = REST * -(-high // (2 * REST))
+    by_products = len(W) == 1 and high <= 2 * level.degrees and bool((W * W == W).all())
     for start in range(0, n, height):
         rows = min(height, n - start)
         found = device.empty(len(segments), len(W), high, rows)
@@ -160,9 +164,11 @@ def _by_programs(
                     numbers,
                     level.degrees,
                     high,
+                    half,
                     KIND=base,
                     DOTS=by_dots,
                     WHOLE=level.whole,
+                    PRODUCTS=by_products,
                     Q=len(W),
                     BM=tiles.BLOCK_ROWS,
                     BN=tiles.SUM_COLUMNS,
@@ -170,4 +176,8 @@ def _by_programs(
                     num_stages=1,
                 )
             found[s] = out[: tiles.SPLITS].sum(dim=0)
+        if by_products:
+            for parity in (0, 1):
+                found[:, :, half + parity :: 2] *= 2.0
+                found[:, :, half + parity :: 2] -= found[:, :, parity : parity + 1]
         yield RowSums(slice(start, start + rows), found)
