@@ -14,7 +14,10 @@ from sklearn.exceptions import ConvergenceWarning
 
 import multikernel as mk
 from multikernel.estimators import from_sums
+from multikernel.grams import engines
+from multikernel.grams.lowrank.products import weighted_products
 from multikernel.rows import open_rows
+from multikernel.solvers.passes.newton import MAX_PASSES
 
 BANK = mk.KernelBank([mk.Gaussian(0.03), mk.Gaussian(0.3), mk.Linear()])
 WAY = mk.Nystroem(rank=60)
@@ -279,6 +282,78 @@ def test_streams_need_a_squared_loss_and_features(data):
         regressor(approximation=None).fit(X, labels).certify_approximation(X, labels)
     with pytest.raises(ValueError, match="class_weight='balanced'"):
         classifier(loss="squared", class_weight="balanced").partial_fit(X, labels)
+
+
+def test_later_rows_have_the_same_columns_in_the_same_order(data):
+    X, y, _ = (part[:200] for part in data)
+    table = dict(zip("abcy", [*X.T, y], strict=True))
+    stream = regressor().partial_fit(open_rows(table, "y", columns=["a", "b", "c"]))
+    before = stream.predict(X)
+    for columns in (["c", "b", "a"], ["a", "b", "y2"]):
+        others = open_rows({**table, "y2": X[:, 2]}, "y", columns=columns)
+        with pytest.raises(ValueError, match="in the same order: pass columns="):
+            stream.partial_fit(others)
+    with pytest.raises(ValueError, match="have 2 columns, but the first ones had 3"):
+        stream.partial_fit(open_rows(table, "y", columns=["a", "b"]))
+    assert np.array_equal(stream.predict(X), before)
+    stream.partial_fit(open_rows(X, y))  # without names, by position
+    stream.partial_fit(open_rows(table, "y", columns=["a", "b", "c"]))
+
+
+def test_classifiers_refuse_rows_whose_target_is_no_label(data):
+    X, y, _ = data
+    for estimator in (
+        classifier(loss="squared"),
+        mk.MultiKernelClassifierCV(BANK, loss="squared", approximation=WAY),
+    ):
+        with pytest.raises(ValueError, match="the target is continuous"):
+            estimator.fit(open_rows(X, y))
+        with pytest.raises(ValueError, match="one label per row; these rows have 2"):
+            estimator.fit(open_rows(X, np.round(np.c_[y, y])))
+    whole = classifier(loss="squared").fit(open_rows(X, np.round(y).clip(-1.0, 1.0)))
+    assert list(whole.classes_) == [-1.0, 0.0, 1.0]  # whole numbers are labels
+
+
+def test_passes_ask_the_engine_for_products(data, monkeypatch):
+    X, y, _ = data
+    seen = []
+
+    def products(F, omega, device=None):
+        seen.append(len(F))
+        return weighted_products(F, omega)
+
+    monkeypatch.setitem(engines._ENGINES, "counting", engines.Engine("counting"))
+    engines.register("counting", "given", lambda *_: None, falls_back_to="cpu")
+    engines.register_products("counting", products)
+    model = regressor(engine="counting").fit(open_rows(X, y, chunk_rows=200))
+    assert sum(seen) == len(X)
+    plain = regressor().fit(open_rows(X, y, chunk_rows=200))
+    assert np.array_equal(model.predict(X), plain.predict(X))
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_losses_make_at_most_twenty_passes_and_report_the_gap(data, loss, monkeypatch):
+    X, _, labels = data
+    monkeypatch.setattr(from_sums, "MAX_HELD_FEATURES", 1)
+    with pytest.warns(ConvergenceWarning, match=r"20 passes over the rows ended .* gap"):
+        model = classifier(loss=loss, C=1e4).fit(X, labels)
+    assert len(model.history_) == MAX_PASSES == 20
+    assert model.duality_gap_ > model.tol
+
+
+@pytest.mark.parametrize("loss", ["hinge", "logistic"])
+def test_steps_on_some_rows_save_passes_over_all_rows(data, loss, monkeypatch):
+    """The objective is proven to the same gap, whatever part of the rows memory has room for."""
+    X, _, labels = data
+    passes, objectives = [], []
+    for held in (len(X), len(X) // 2, 1):
+        monkeypatch.setattr(from_sums, "MAX_HELD_FEATURES", held * 123)  # features of a row
+        model = classifier(loss=loss).fit(X, labels)
+        assert model.duality_gap_ <= model.tol
+        passes.append(len(model.history_))
+        objectives.append(model.objective_)
+    assert np.ptp(objectives) <= model.tol * max(objectives)
+    assert passes[0] == 1 and passes == sorted(passes) and passes[-1] >= 7
 
 
 def test_intervals_train_on_parts(data):

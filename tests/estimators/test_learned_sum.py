@@ -157,6 +157,17 @@ def test_constant_kernels_say_so():
             regressor(rule=rule, rank=10).fit(np.ones((50, 3)), y)
 
 
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("rule", ["best", "loo"])
+def test_candidates_without_a_difference(rule, center):
+    """The one row that differs is not among the candidates for landmarks of the sum."""
+    X, y = np.zeros((400, 2)), np.random.default_rng(0).normal(size=400)
+    X[7] = 1.0
+    found = regressor([mk.Gaussian(1.0)], rule, rank=50, center=center).fit(X, y)
+    exact = mk.MultiKernelRegressor([mk.Gaussian(1.0)], rule, center=center).fit(X, y)
+    np.testing.assert_allclose(found.predict(X[6:9]), exact.predict(X[6:9]), atol=1e-3)
+
+
 def test_refits_cannot_change_the_sum():
     X, f, y = make(200)
     model = regressor(rule="best", rank=50).fit(X, y)

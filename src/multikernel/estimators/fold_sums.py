@@ -18,13 +18,13 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import clone
 
+from .._checksum import checksum
 from ..grams.engines import find_products
 from ..grams.lowrank.approximations import Approximation
 from ..grams.lowrank.small_sample import FeatureExpansion
 from ..grams.lowrank.sums import FeatureSums, SumsOfChunk
 from ..solvers.joint.find import find
 from ..solvers.passes.learn import FeatureProblem
-from ..solvers.passes.survey import checksum_of_rows
 from ..weighting import Weighting
 from .from_sums import Stream
 from .large import LargeSampleMixin
@@ -61,9 +61,7 @@ class FoldSumsOfChunk:
     def __call__(self, chunk: Any) -> FoldSums:
         X, y, sample_weight = chunk
         n = X.shape[0]
-        fold = np.random.default_rng([checksum_of_rows(X), n, 1]).permutation(
-            np.arange(n) % self.n_folds
-        )
+        fold = np.random.default_rng([checksum(X), n, 1]).permutation(np.arange(n) % self.n_folds)
         parts = []
         for f in range(self.n_folds):
             rows = np.flatnonzero(fold == f)

@@ -16,17 +16,18 @@ from ..grams.engines import assign, build, find_products
 from ..grams.lowrank.approximations import Approximation
 from ..grams.lowrank.features import FeatureMap
 from ..grams.lowrank.learned_sum import NAME, LearnedSum
-from ..grams.lowrank.sums import FeatureSums
+from ..grams.lowrank.sums import FeatureSums, combined_weights
 from ..grams.memory import MemoryBudget
 from ..grams.planning import Plan
 from ..grams.separate import SeparateExpansions
 from ..learners.calibration import Calibration, calibrate
 from ..learners.ridge import Ridge
 from ..problem import Solution, Target
-from ..rows import Rows, reduce_rows
+from ..rows import Rows, open_rows, reduce_rows
 from ..solvers.passes.errors import ApproximationReport
 from ..solvers.passes.learn import (
     FeatureProblem,
+    HeldRows,
     Learned,
     SampleWeights,
     learn_by_passes,
@@ -47,6 +48,8 @@ MAX_RIDGE_ROWS = 6000
 MAX_MEAN_ROWS = 5000
 #: Probabilities are fitted to at most so many rows.
 MAX_CALIBRATION_ROWS = 2000
+#: Rows whose features are held for the first steps on losses other than the squared one: entries.
+MAX_HELD_FEATURES = 2**25
 #: Losses other than the squared one stop at this gap, or at the estimator's if it is larger.
 MIN_PASS_TOLERANCE = 1e-4
 NEEDS_SQUARED = (
@@ -223,6 +226,7 @@ class SumLearner:
             raise ValueError(NEEDS_SQUARED.format(this.loss))
         tol = max(this.tol, MIN_PASS_TOLERANCE)
         with ProgressLine(type(self).__name__, this.verbose) as line:
+            held = self._held_rows(stream, problem, columns, line)
             learned = learn_by_passes(
                 problem,
                 rule,
@@ -230,6 +234,7 @@ class SumLearner:
                 partial(self._reduce, rows, line=line),
                 columns,
                 find_products(this._engine_name),
+                held,
                 tol=tol,
                 report=line.report,
             )
@@ -243,6 +248,19 @@ class SumLearner:
                 stacklevel=5,
             )
         return learned, learner
+
+    def _held_rows(
+        self, stream: Stream, problem: FeatureProblem, columns: Any, line: ProgressLine
+    ) -> HeldRows:
+        """Features of the survey's rows, of as many as memory has room for."""
+        survey = stream.survey
+        some = survey.some(max(MAX_HELD_FEATURES // problem.features.n_features, 1))
+        y, omega = survey.y[some], survey.weights_of(some)
+        weights = combined_weights(omega, columns(y)[1])
+        total = float(len(y)) if weights is None else float(weights.sum())
+        rows = open_rows(problem.features(survey.X[some]), y, sample_weight=omega)
+        reduce = partial(self._reduce, rows, what="step", line=line)
+        return HeldRows(reduce, problem.sums.weight / total, len(y) == problem.sums.n)
 
     def _weights_from_sample(
         self, plan: Plan, survey: RowSurvey, columns: Any, rule: Weighting, learner: Any

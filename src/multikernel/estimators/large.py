@@ -34,6 +34,7 @@ from ..kernels.default_bank import default_bank
 from ..kernels.learned_scales import learns_from_targets
 from ..problem import Target
 from ..rows import Rows, open_rows
+from ..rows.arrays import column_names
 from ..solvers.passes.errors import ApproximationCertificate
 from ..solvers.passes.exact import certify_with_kernels
 from ..solvers.passes.survey import RowSurvey, SurveyOfChunk
@@ -134,7 +135,7 @@ class LargeSampleMixin(SumLearner):
             this.n_features_in_ = X.n_columns
             this.__dict__.pop("codes_", None)  # of an earlier fit
             this.__dict__.pop("feature_names_in_", None)
-            if X.columns != [f"x{j}" for j in range(X.n_columns)]:
+            if X.columns != column_names(X.n_columns):
                 this.feature_names_in_ = np.asarray(X.columns, dtype=object)
             return X
         X, y = this._check_for_fit(X, y)
@@ -212,8 +213,10 @@ class LargeSampleMixin(SumLearner):
                 n_samples=survey.n,
                 n_jobs=count_threads(this.n_jobs),
             )
+        if made is not None:
             features = made.features
         else:
+            known = None
             features = make_features(plan, X, approximation, n_samples=survey.n)
         this.grams_ = low_rank_plan(plan, features)
         this._n_given, this._sample_digest = survey.n, None
@@ -286,6 +289,15 @@ class LargeSampleMixin(SumLearner):
                 raise ValueError(
                     f"These rows have {X.n_columns} columns, but the first ones had "
                     f"{this.n_features_in_}. All chunks need the same columns."
+                )
+            known = list(getattr(this, "feature_names_in_", X.columns))
+            if X.columns not in (known, column_names(X.n_columns)):
+                j = next(j for j in range(X.n_columns) if X.columns[j] != known[j])
+                raise ValueError(
+                    f"Column {j} of these rows is {X.columns[j]!r}, but it was {known[j]!r} in the "
+                    "first ones. Further rows need the same columns in the same order: pass "
+                    "columns=[...] to open_rows (and encoder=rows.reader.encoder of the first rows "
+                    "if there are categories)."
                 )
             return X
         X = this._check_X(X, reset=False)

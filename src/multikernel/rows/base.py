@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from .._checksum import checksum
 from ..tables.frame import DataError
-from .chunk import Chunk, Place, checksum
+from .chunk import Chunk, Place
 
 
 class Piece(ABC):
@@ -160,7 +161,8 @@ def read_piece(
         if not X.shape[0]:
             continue
         chunk = Chunk(X, y, sample_weight, first_row + done)
-        crc = checksum(chunk, crc)
+        for part in chunk:
+            crc = checksum(part, crc)
         done += len(chunk)
         if expected is not None and done > expected.n_rows:
             break

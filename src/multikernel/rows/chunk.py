@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -133,26 +132,3 @@ def check_weights(weights: np.ndarray, place: Place) -> None:
     if weights.size and weights.min() < 0:
         at = int(np.argmin(weights))
         raise DataError(f"The sample weight is negative ({weights[at]:g}) in {place.row(at)}.")
-
-
-def checksum(chunk: Chunk, start: int = 0) -> int:
-    """CRC-32 of all values of a chunk, continued from ``start``."""
-    value = start
-    for part in chunk:
-        for array in _buffers(part):
-            value = zlib.crc32(np.ascontiguousarray(array).data, value)
-    return value
-
-
-def _buffers(part: Any) -> Iterator[np.ndarray]:
-    if part is None:
-        return
-    if sp.issparse(part):
-        yield from (part.indptr, part.indices, part.data)
-    elif hasattr(part, "columns"):  # a Table
-        for column in part.columns:
-            yield from _buffers(column)
-    elif part.dtype.kind in "OUS":
-        yield np.frombuffer("\x1f".join(map(str, part.ravel().tolist())).encode(), dtype=np.uint8)
-    else:
-        yield part

@@ -181,8 +181,10 @@ def make_learned_sum(
     center: bool,
     n_samples: int,
     n_jobs: int = 1,
-) -> LearnedSum:
+) -> LearnedSum | None:
     """Landmarks for the sum of the kernels with these weights, and its features.
+
+    None if the sum is constant on all candidates.
 
     Parameters
     ----------
@@ -224,6 +226,8 @@ def make_learned_sum(
         seed=random,
         submatrix=among,
     )
+    if not found.rank:
+        return None
     pivots = with_one_more(found) if center else found.pivots
     rows = X[candidates[pivots]]
     grams = _grams(plan, rows, budget, n_jobs).corrected(center, None)

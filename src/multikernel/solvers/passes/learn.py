@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,8 @@ from .smooth import smooth
 
 #: Normalisations whose factors are one over a sum over the sample, or over pairs of samples.
 EXTENSIVE = ("trace", "trace-first", "frobenius")
+#: Steps on rows that are held in memory: at most, and the gap at which a sample has told enough.
+MAX_HELD_STEPS, HELD_TOLERANCE = 200, 0.01
 #: Maps every chunk and combines the results: a pass over all rows.
 Reduce = Callable[[Callable[[Any], Any]], Any]
 
@@ -169,6 +172,24 @@ class Learned:
         return max(self.solution.machine.objective - learner.unit * lower, 0.0)
 
 
+@dataclass(frozen=True)
+class HeldRows:
+    """Features of some rows in memory: of a random sample, or of all rows.
+
+    Attributes
+    ----------
+    reduce : callable
+        A pass over them.
+    factor : float
+        By which their weights are multiplied to stand for all rows.
+    all : bool
+    """
+
+    reduce: Reduce
+    factor: float
+    all: bool
+
+
 def rule_of(weighting: Weighting, problem: FeatureProblem, theta: np.ndarray) -> Regulariser:
     """The regulariser of a joint rule, or that of given kernel weights."""
     if isinstance(weighting, JointWeighting):
@@ -201,11 +222,15 @@ def learn_by_passes(
     reduce: Reduce,
     encode: Callable[[Any], tuple[np.ndarray, np.ndarray | None]],
     products: Products,
+    held: HeldRows,
     *,
     tol: float,
     report: Report | None = None,
 ) -> Learned:
-    """Kernel weights and predictor for a loss whose sums depend on the predictor."""
+    """Kernel weights and predictor for a loss whose sums depend on the predictor.
+
+    Steps on rows that are held in memory come first; passes over all rows begin where these end.
+    """
     grams, target = problem.grams, problem.target
     refuse_constant_kernels(grams)
     summary = grams.summary(target.Y, products=weighting.needs_products)
@@ -238,32 +263,47 @@ def learn_by_passes(
     if learner.kind == "regression":  # in the unit of the outputs; all rows weigh the same here
         unit = float(np.sqrt(np.mean(np.var(target.Y, axis=0))))
 
-    def make_pass(point: Point, before: Point, width: float) -> LossSums:
-        found: LossSums = reduce(
-            LossOfChunk(
-                problem.features,
-                grams.shift,
-                problem.root_scale,
-                encode,
-                products,
-                learner.loss,
-                cost,
-                width,
-                point,
-                before,
+    def sums_at(
+        reduce: Reduce, features: FeatureMap | None, factor: float
+    ) -> Callable[[Point, Point, float], LossSums]:
+        def make_pass(point: Point, before: Point, width: float) -> LossSums:
+            found: LossSums = reduce(
+                LossOfChunk(
+                    features,
+                    grams.shift,
+                    problem.root_scale,
+                    encode,
+                    products,
+                    learner.loss,
+                    factor * cost,
+                    width,
+                    point,
+                    before,
+                )
             )
-        )
-        return found
+            return found
 
-    found = find_by_passes(
-        make_pass,
-        rule,
-        start,
-        grams.owner,
-        learner.loss,
+        return make_pass
+
+    find = partial(
+        find_by_passes,
+        rule=rule,
+        owner=grams.owner,
+        loss=learner.loss,
         unit=unit,
-        tol=tol,
         fit_intercept=fit_intercept,
+    )
+    near = find(
+        sums_at(held.reduce, None, held.factor),
+        start=start,
+        tol=tol if held.all else max(tol, HELD_TOLERANCE),
+        max_passes=MAX_HELD_STEPS,
+    )
+    found = find(
+        sums_at(reduce, problem.features, 1.0),
+        start=near.point,
+        tol=tol,
+        width=near.width,
         report=report,
     )
     return _as_learned(problem, found, rule, learner, summary, first, cost)

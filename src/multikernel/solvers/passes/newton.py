@@ -34,7 +34,7 @@ from ..certificate import Report, record, relative_to
 from .smooth import smooth
 
 #: Parts of a Newton step whose objectives a pass compares.
-STEPS = np.array([1.0, 0.7, 0.4, 0.2, 0.05, 0.0])
+STEPS = np.array([1.0, 0.7, 0.4, 0.2, 0.1, 0.05, 0.02, 0.0])
 #: Kinks are rounded over this width at first, relative to the unit of the loss. It shrinks when the
 #: gap is no more than so many times what the rounding alone explains, by a factor between these.
 FIRST_WIDTH, EXPLAINED, WIDTH_FACTORS = 1.0, 3.0, (0.2, 0.5)
@@ -121,9 +121,12 @@ class LossSums:
 
 @dataclass(frozen=True)
 class LossOfChunk:
-    """Maps a chunk to the sums at a point; ``before`` is the point before the last step."""
+    """Maps a chunk to the sums at a point; ``before`` is the point before the last step.
 
-    features: FeatureMap
+    Without a feature map the rows are features already.
+    """
+
+    features: FeatureMap | None
     shift: np.ndarray
     root_scale: np.ndarray
     encode: Callable[[Any], tuple[np.ndarray, np.ndarray | None]]
@@ -139,7 +142,7 @@ class LossOfChunk:
         Y, factors = self.encode(y)
         omega = combined_weights(sample_weight, factors)
         C = self.cost * (np.ones(len(Y)) if omega is None else omega)
-        cut = blocks(X.shape[0], self.features.n_features)
+        cut = blocks(X.shape[0], len(self.shift))
         total = self._block(X[cut[0]], Y[cut[0]], C[cut[0]])
         for rows in cut[1:]:
             total = total + self._block(X[rows], Y[rows], C[rows])
@@ -147,7 +150,8 @@ class LossOfChunk:
 
     def _block(self, X: Any, Y: np.ndarray, C: np.ndarray) -> LossSums:
         Z = np.empty((X.shape[0], len(self.shift) + 1))
-        Z[:, :-1] = (self.features(X) - self.shift) * self.root_scale
+        Phi = X if self.features is None else self.features(X)
+        Z[:, :-1] = (Phi - self.shift) * self.root_scale
         Z[:, -1] = 1.0
         counted = C > 0
         if not np.all(counted):
@@ -204,6 +208,7 @@ def find_by_passes(
     unit: float,
     tol: float,
     fit_intercept: bool,
+    width: float | None = None,
     max_passes: int = MAX_PASSES,
     report: Report | None = None,
 ) -> FoundByPasses:
@@ -221,9 +226,12 @@ def find_by_passes(
         The scale of decision values, of which the widths of rounded kinks are parts.
     tol : float
         Relative duality gap to reach.
+    width : float, optional
+        Of the rounded kinks at first.
     """
     before = point = start
-    width = unit * FIRST_WIDTH
+    kept_width = True  # the last step is that of the model at the present width
+    width = unit * FIRST_WIDTH if width is None else width
     best: Point | None = None
     primal, dual, best_sums, best_width = np.inf, -np.inf, None, width
     history: list[dict[str, Any]] = []
@@ -250,12 +258,15 @@ def find_by_passes(
         rounded = np.array([rule.primal(q.theta, forms(q, owner)) for q in parts]) + sums.values
         gained = rounded[-1] - rounded[0] if point is not before else np.inf
         if gained < 0:
-            point = parts[int(np.argmin(rounded[:-1]))]
+            point = parts[int(np.argmin(rounded[:-1] if kept_width else rounded))]
+            kept_width = True
             continue
+        kept_width = True
         if not smooth_loss and value - own_dual <= EXPLAINED * sums.rounding:
             # What is left comes from the rounding, in proportion to its width.
             aim = 0.5 * tol * abs(primal) / max(sums.rounding, 1e-300)
             width *= float(np.clip(aim, *WIDTH_FACTORS))
+            kept_width = False
         before, point = point, model_minimum(sums, rule, point, owner, fit_intercept)
     assert best is not None and best_sums is not None
     return FoundByPasses(best, primal, dual, history, best_sums, best_width)

@@ -8,13 +8,13 @@ and the choice depends on the rows alone, not on who reads them.
 
 from __future__ import annotations
 
-import zlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from ..._checksum import checksum
 from ...kernels.sequences.table import Table
 
 
@@ -126,7 +126,7 @@ class SurveyOfChunk:
                 "open_rows(source, target=...)."
             )
         omega = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
-        random = np.random.default_rng([checksum_of_rows(X), len(y)])
+        random = np.random.default_rng([checksum(X), len(y)])
         with np.errstate(divide="ignore"):
             # log(u) / omega, the logarithm of u^(1 / omega); rows without weight never win.
             keys = np.where(omega > 0, np.log(random.random(len(y))) / omega, -np.inf)
@@ -134,6 +134,7 @@ class SurveyOfChunk:
         classes = weights = lowest = highest = None
         counted = omega > 0
         if self.classification:
+            check_labels(y)
             classes, where = np.unique(y[counted], return_inverse=True)
             weights = np.bincount(where, omega[counted], minlength=len(classes))
         else:
@@ -145,20 +146,27 @@ class SurveyOfChunk:
         return RowSurvey(n, classes, weights, lowest, highest, *sample, self.size)
 
 
+def check_labels(y: np.ndarray) -> None:
+    """Refuse targets that are no labels: every number would be a class of its own."""
+    if y.ndim > 1 and y.shape[1] > 1:
+        raise ValueError(
+            f"A classifier needs one label per row; these rows have {y.shape[1]} target columns. "
+            "Fit one classifier per column, or use MultiKernelRegressor for numbers."
+        )
+    if y.dtype.kind == "f" and np.any(y != np.floor(y)):
+        value = float(y.ravel()[np.argmax(y != np.floor(y))])
+        raise ValueError(
+            f"Unknown label type: the target is continuous ({value:g}), but a classifier needs "
+            "classes. Use MultiKernelRegressor, or turn the numbers into classes first."
+        )
+
+
 def _largest(keys: np.ndarray, size: int) -> np.ndarray:
     """Positions of the largest finite keys, in rising order."""
     usable = np.flatnonzero(keys > -np.inf)
     if len(usable) > size:
         usable = usable[np.argpartition(-keys[usable], size)[:size]]
     return np.sort(usable)
-
-
-def checksum_of_rows(X: Any) -> int:
-    """A number that depends on the values of the rows, for random numbers that do so."""
-    values = X.data if sp.issparse(X) else X
-    if isinstance(values, np.ndarray):
-        return zlib.crc32(np.ascontiguousarray(values).data)
-    return int(X.shape[0])
 
 
 def stack_rows(first: Any, second: Any) -> Any:

@@ -1,0 +1,36 @@
+"""The random sample of rows that the first pass draws."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from multikernel.kernels.sequences.table import Table
+from multikernel.solvers.passes.survey import SurveyOfChunk
+
+
+def words(rows):
+    return Table([np.array([f"word {i}" for i in rows], dtype=object)])
+
+
+def one_hot(rows):
+    """The same values in every chunk; only their columns differ."""
+    return sp.csr_matrix((np.ones(len(rows)), (np.arange(len(rows)), rows)), (len(rows), 4000))
+
+
+@pytest.mark.parametrize(
+    "make", [words, one_hot, lambda rows: np.array(rows, dtype=float)[:, None]]
+)
+def test_chunks_of_equal_length_are_sampled_independently(make):
+    survey = SurveyOfChunk(200, classification=False)
+    found = None
+    for start in range(0, 4000, 1000):
+        rows = range(start, start + 1000)
+        part = survey((make(rows), np.array(rows, dtype=float), None))
+        found = part if found is None else found + part
+    assert len(found.y) == 200
+    # Of 200 rows, places within chunks of 1,000 coincide for some 15 (at most 40 by chance).
+    assert len(np.unique(found.y % 1000)) > 160
+    # Every chunk gets its part: 50 of 200, with a standard deviation of six.
+    assert np.all(np.abs(np.bincount((found.y // 1000).astype(int)) - 50) < 25)
