@@ -36,10 +36,10 @@ from .protocol import (
 # The one-pass centring identity loses about eps * ||K||^2 / ||Kc||^2; up to these ratios that is
 # 1e-14 in float64 and 1e-5 in float32. Beyond them a second pass centres entries first.
 ONE_PASS_LIMIT = {np.dtype(np.float64): 1e2, np.dtype(np.float32): 1.5e2}
-#: Eigenvalues of a kernel matrix are known to this many roundings of its Frobenius norm. An entry
-#: that is a sum of products in single precision is off by several roundings.
+#: Assumed error of eigenvalues, in units of the rounding error of the matrix's Frobenius norm. An
+#: entry that is a sum of products in single precision is off by several rounding errors.
 EIGENVALUE_ROUNDINGS = 16.0
-#: If the entries of one normalised row are all this close to 1, the other rows are checked, too.
+#: If all entries of the first normalised row are this close to 1, the other rows are checked, too.
 NEARLY_ONE = 1e-3
 
 
@@ -59,7 +59,7 @@ class RawStatistics:
     a : array of shape (p,) or None
         ``<K_k, Y Y'>`` for centred targets.
     totals : tuple of arrays or None
-        Sums from which an implementation derives products that were not asked for.
+        Sums from which an implementation derives further products later.
     combined : array of shape (n, n) or None
         The requested raw combination, if this pass could add it up.
     """
@@ -94,7 +94,7 @@ class RawCross(Stateful):
 
     #: the object that encodes new inputs, where several crosses may share it
     encoder: Any = None
-    #: kernel values that are computed at once
+    #: maximum number of kernel values to compute at once
     chunk_entries = 2**23
 
     def encode(self, X: Any) -> Any:
@@ -108,7 +108,7 @@ class RawCross(Stateful):
         raise NotImplementedError
 
     def diagonals(self, points: Any) -> np.ndarray:
-        """K_k(x, x) at new points, shape (p, m)."""
+        """K_k(x, x) of new samples, shape (p, m)."""
         raise NotImplementedError
 
     def apply(self, points: Any, V: np.ndarray) -> np.ndarray:
@@ -156,7 +156,7 @@ class BlockGrams(Grams):
         self._centred: np.ndarray | None = None  # products of entries that were centred first
 
     def removed_diagonals(self) -> np.ndarray:
-        """What raw K_k[i, i] lack, (p, n), because centring would remove it anyway."""
+        """Part of ``K_k[i, i]`` left out of the raw values because centring removes it, (p, n)."""
         return np.zeros((self.p, self.n))
 
     # -- supplied by a subclass ----------------------------------------------------------
@@ -216,7 +216,7 @@ class BlockGrams(Grams):
     ) -> tuple[np.ndarray, float] | None:
         """Row sums and sum of squares of a combination under sample weights omega.
 
-        None if reading its rows takes no longer.
+        None if reading its rows is at least as fast.
         """
         return None
 
@@ -333,7 +333,7 @@ class BlockGrams(Grams):
         # <Kc, Lc> = <K, L> - 2 W sum_i omega_i r_K[i] r_L[i] + W^2 g_K g_L
         squares = stats.squares - 2 * W * np.einsum("kn,kn->k", R, R) + (W * g) ** 2
         if np.any(stats.squares > self.one_pass_limit * squares):
-            # Products that were computed once will be needed again.
+            # If products were computed before, they will be needed again.
             full = products or stats.products is not None
             self._centred = self.raw_centred_products(r, g, full)
             return np.diag(self._centred) if full and not products else self._centred
@@ -344,7 +344,7 @@ class BlockGrams(Grams):
 
     @property
     def one_pass_limit(self) -> float:
-        """The largest ``||K||^2 / ||Kc||^2`` for which sums are centred after the pass."""
+        """The largest ``||K||^2 / ||Kc||^2`` for which the one-pass centring identity is used."""
         return ONE_PASS_LIMIT[self.dtype]
 
     @property
@@ -388,7 +388,7 @@ class BlockGrams(Grams):
         return constant
 
     def _constant_on_sphere(self, constant: np.ndarray) -> np.ndarray:
-        """Mask of kernels with ``K[i, j]^2 = K[i, i] K[j, j]``: all ones once they are normalised.
+        """Mask of kernels with ``K[i, j] = sqrt(K[i, i] K[j, j])``: all ones once normalised.
 
         The mean of a kernel with a diagonal of ones is 1 only if all entries are.
         """
@@ -456,8 +456,8 @@ class BlockGrams(Grams):
         )
         sphere = noise = None
         if self.how == "spherical":
-            # A diagonal entry below rounding belongs to a sample at the centre, which stays there.
-            # Rounding is relative to the terms of the difference.
+            # A diagonal entry within rounding error belongs to a sample at the centre, which stays
+            # there. The rounding error is relative to the terms of the difference.
             noise = np.zeros(self.p)
             if self.center:
                 terms = np.abs(stats.diagonals) + 2 * np.abs(r) + np.abs(g)[:, None]
@@ -545,7 +545,7 @@ class BlockGrams(Grams):
     def _raw_matvecs_at(self, V: np.ndarray, at: np.ndarray | None) -> np.ndarray:
         if at is None:
             return self.raw_matvecs(V)
-        # A sparse predictor is multiplied at its own support: far fewer than n^2 entries.
+        # A sparse predictor evaluated at its own support needs far fewer than n^2 entries.
         support = np.flatnonzero(np.any(V != 0, axis=1))
         if not np.array_equal(at, support):
             return self.raw_matvecs(V)[:, at]
@@ -584,7 +584,7 @@ class BlockGrams(Grams):
 class BlockCombined(MatrixGram):
     """``sum_k w_k K_k``: one raw combination and a correction of rank two."""
 
-    #: a raw combination that a statistics pass has added up, and the factor it still needs
+    #: a raw combination computed by a statistics pass, and the factor still to be applied to it
     _raw: np.ndarray | None = None
     _raw_factor = 1.0
 
@@ -680,7 +680,7 @@ class BlockCombined(MatrixGram):
         return out.reshape(np.shape(V))
 
     def _centred(self, out: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """Products with the centred combination; overwrites the given ones with the raw one."""
+        """Turn ``out``, products with the raw combination, into those with the centred one."""
         total = V.sum(axis=0)
         out -= self.row_mean[:, None] * total
         out -= self.row_mean @ V - self.grand_mean * total
@@ -710,9 +710,9 @@ class BlockExpansion(Expansion):
 
         f_k(x) = s_k (K_k(x, .) c - m_k(x) 1'c - r_k'c + g_k 1'c).
 
-    Coefficients that sum to zero (every learner with a free intercept) leave no m_k(x), so that
-    only points with a coefficient are kept. Otherwise, and for the spherical normalisation, all
-    training points are.
+    Without centring, or with coefficients that sum to zero (every learner with a free intercept),
+    m_k(x) drops out, and only samples with a non-zero coefficient are kept. Otherwise, and for
+    centred kernels with spherical normalisation, all training samples are.
     """
 
     def __init__(self, grams: BlockGrams, kernel_weights: np.ndarray, coef: np.ndarray) -> None:

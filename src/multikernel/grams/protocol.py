@@ -1,8 +1,8 @@
-"""The waist: the passes that every algorithm may ask of a bank evaluated on one training sample.
+"""The waist: the passes through which algorithms read a bank evaluated on one training sample.
 
-Code above the waist says which kernels there are; code below it asks for the passes of
-:class:`Grams`, :class:`CombinedGram` and :class:`Expansion` and for nothing else. Memory layout,
-threads and devices belong to the implementations ("engines", :mod:`multikernel.grams.engines`).
+Code above the waist defines the kernels; code below it calls only the passes of :class:`Grams`,
+:class:`CombinedGram` and :class:`Expansion`. Memory layout, threads and devices belong to the
+implementations ("engines", :mod:`multikernel.grams.engines`).
 
 An engine supplies the abstract methods. Every other method has a default that is written in terms
 of these, and an engine overrides the defaults that its structure makes cheaper.
@@ -39,13 +39,13 @@ T = TypeVar("T")
 # alone, never on threads or memory, so that sums are the same bits however the work is divided.
 PANEL_BYTES = 64 * 2**20
 MAX_PANEL_ROWS = 128
-#: Columns that a product with some of them computes at once.
+#: Columns per block in `CombinedGram.partial_matvec`.
 PARTIAL_COLUMNS = 512
-#: Rows that the norm of a combination reads at once.
+#: Rows per panel when computing the norm of a combination.
 NORM_PANEL_ROWS = 64
-#: A centred norm is computed entry by entry if centring removes all but this part of the square.
+#: Entries are centred before squaring if centring leaves less than this fraction of the square.
 CANCELLATION_LIMIT = 1e-4
-#: A kernel is constant if centring leaves less than this part of its trace (rounding error).
+#: A kernel counts as constant if centring leaves less than this fraction of its trace (rounding).
 CONSTANT_TRACE_LIMIT = 16 * float(np.finfo(np.float64).eps)
 
 
@@ -65,7 +65,7 @@ class Stateful:
 
 
 def require_sizes(fit: bool, what: str) -> None:
-    """Refuse stored attributes whose sizes contradict each other; ``what`` names them."""
+    """Raise ValueError unless the sizes of stored attributes ``fit``; ``what`` names them."""
     if not fit:
         raise ValueError(f"the sizes of its parts do not fit each other: {what}")
 
@@ -82,12 +82,12 @@ class Summary:
         ``||K_kc||_F``, always of the centred kernels.
     a : array of shape (p,)
         ``a_k = <K_kc, Y Y'>``.
-    M : array of shape (p, p), or None when it was not asked for
+    M : array of shape (p, p), or None without ``products``
         ``M_kl = <K_kc, K_lc>``.
     target_norm : float
         ``||(Y Y')_c||_F``; ``||y_c||^2`` for a single target.
     combined : CombinedGram or None
-        The combination that ``also_combine`` asked for, if the same pass could compute it.
+        The combination requested by ``also_combine``, if the same pass could compute it.
     """
 
     traces: np.ndarray
@@ -131,9 +131,9 @@ class CombinedGram(ABC):
     fast_products: bool = False
     #: Whether `rough_matvec` is faster than `matvec`.
     rough_products: bool = False
-    #: Eigenvalues above minus this number count as rounding of kernel values (`Grams.rounding`).
+    #: Negative eigenvalues down to minus this number are blamed on rounding (`Grams.rounding`).
     rounding: float = 0.0
-    #: Offers of the engine beyond those that every operator has, see `offers`.
+    #: Offers of the engine beyond those of every operator, see `offers`.
     extras: frozenset[str] = frozenset()
     _matrix: np.ndarray | None = None
 
@@ -215,7 +215,7 @@ class CombinedGram(ABC):
         return conjugate_gradients(self.matvec, self.diagonal(), ridge, B)
 
     def low_rank_inverse(self, ridge: np.ndarray, rank: int, **options: Any) -> LowRankInverse:
-        """Products with the inverse of ``F F' + diag(ridge)``, for ``K ~ F F'`` of a rank.
+        """Products with the inverse of ``F F' + diag(ridge)``, where ``K ~ F F'`` has low rank.
 
         The options are those of :func:`.pivoted_cholesky.pivoted_cholesky`.
         """
@@ -225,7 +225,7 @@ class CombinedGram(ABC):
         return LowRankInverse(found, ridge)
 
     def lowest_eigenvalue(self, *, rough: bool = False) -> EigenvalueBounds:
-        """Smallest and largest eigenvalue, or a proof that none is below rounding.
+        """Smallest and largest eigenvalue, or a proof that none is negative beyond rounding.
 
         With ``rough`` a looser proof is enough, if it is cheaper.
         """
@@ -277,7 +277,7 @@ class CombinedGram(ABC):
         raise NotImplementedError(f"{type(self).__name__} has no explicit features.")
 
     def forget(self) -> None:
-        """Free cached memory; it is computed again when it is asked for."""
+        """Free cached memory; its contents are computed again when needed."""
         self._matrix = None
 
 
@@ -360,7 +360,7 @@ class Expansion(Stateful, ABC):
         """A key: expansions with equal keys read the same encoding of new inputs.
 
         By default an expansion shares its encoding with no other. Keys are compared only while the
-        expansions exist, so the identity of an object that they hold will do.
+        expansions exist, so the id of an object that they hold is a valid key.
         """
         return id(self)
 
@@ -380,8 +380,8 @@ class Expansion(Stateful, ABC):
         """Derivatives of f in the columns of X at new samples, shape (n_new, n_features, t).
 
         By default central differences with these steps (n_features,), at the price of two
-        predictions for every column; a step of zero leaves the column out. Implementations that
-        know their derivatives have no use for the steps.
+        predictions for every column; a step of zero leaves the column out. Implementations with
+        exact derivatives ignore the steps.
         """
         from ..kernels.derivatives import stepped_down
 
@@ -439,7 +439,7 @@ class Grams(ABC):
     how: str | None = None
     _constant: np.ndarray | None = None
     _scales: np.ndarray | None = None
-    #: traces of the kernels as built, which ``how = "trace-first"`` asks for
+    #: traces of the kernels as built, needed for ``how = "trace-first"``
     _first_traces: np.ndarray | None = None
 
     def __init__(
@@ -477,10 +477,10 @@ class Grams(ABC):
 
     @property
     def rounding(self) -> np.ndarray:
-        """How far rounding of the kernel values may have moved the eigenvalues, shape (p,).
+        """Estimated error of the eigenvalues from rounding of kernel values, shape (p,).
 
-        The default, zero, is for kernels in double precision: for these the tolerance of the
-        definiteness check relative to the largest eigenvalue is enough.
+        The default, zero, is for kernels in double precision, whose rounding is covered by the
+        relative tolerance of the definiteness check.
         """
         return np.zeros(self.p)
 
@@ -491,15 +491,15 @@ class Grams(ABC):
 
     @property
     def entry_errors(self) -> np.ndarray:
-        """How far rounding may have moved the entries of every kernel, shape (p,)."""
+        """Estimated rounding error of the entries of every kernel, shape (p,)."""
         return self.precision * np.abs(self.diagonals()).max(axis=1)
 
     @property
     def scales(self) -> np.ndarray:
         """The factors (p,) by which normalisation multiplies the kernels; 0 for constant ones.
 
-        The default computes them once, from the kernels as they are when it is first asked: an
-        engine that uses it reads the scales in `corrected`, after centring and before it scales.
+        The default computes them at the first call, from the kernels as they are then. An engine
+        that uses it must make this call in `corrected`, after centring and before scaling.
         """
         if self._scales is None:
             self._scales = normalising_scales(self)
@@ -512,7 +512,7 @@ class Grams(ABC):
         """The same kernels centred (or not) and normalised; statistics are computed lazily."""
 
     def view(self, center: bool, normalize: str | None) -> Self:
-        """A copy with these settings, whose kernels `corrected` has still to correct."""
+        """A copy with these settings; `corrected` must still centre and scale its kernels."""
         check_how(normalize)
         new = shallow_copy(self)
         new.center, new.how = center, normalize
@@ -525,7 +525,7 @@ class Grams(ABC):
         """The same kernels, centred and normalised as these are, with more accurate values.
 
         Duality gaps are computed from these where an engine uses single precision, or where sums
-        cancel. By default values are accurate, and the grams return themselves.
+        cancel. By default the values are accurate already, and this returns the grams themselves.
         """
         return self
 
@@ -533,7 +533,7 @@ class Grams(ABC):
         """The same grams for many samples of one pool (folds), which `take` selects.
 
         An implementation that computes kernel values in every pass computes them once and keeps
-        them, if they fit in memory. The values kept serve kernels that will be centred (or not).
+        them, if they fit in memory. ``center`` says whether the kernels will be centred.
         """
         return self
 
@@ -623,7 +623,7 @@ class Grams(ABC):
     # -- panels of rows --
 
     def panels(self) -> list[slice]:
-        """The row panels that passes read, a fixed cut of ``range(n)``."""
+        """The row panels that passes read: a fixed partition of ``range(n)``."""
         height = PANEL_BYTES // max(8 * self.n * self.p, 1)
         height = max(1, min(MAX_PANEL_ROWS, height))
         return [slice(i, min(i + height, self.n)) for i in range(0, self.n, height)]
@@ -680,7 +680,7 @@ def target_norm(Yc: np.ndarray, sample_weight: np.ndarray | None) -> float:
 
 
 def norm_panels(n: int) -> list[slice]:
-    """The fixed cut of rows in which norms are summed."""
+    """The fixed row panels in which norms are summed."""
     return [slice(i, min(i + NORM_PANEL_ROWS, n)) for i in range(0, n, NORM_PANEL_ROWS)]
 
 
@@ -694,7 +694,7 @@ def centred_square(row_means: np.ndarray, square: float, sample_weight: np.ndarr
 
 
 class CentredBlocks:
-    """Blocks of any grams, centred whether or not the kernels as used are."""
+    """Centred blocks of any grams, whether or not the grams themselves are centred."""
 
     def __init__(self, grams: Grams) -> None:
         self.grams = grams
@@ -771,7 +771,7 @@ def normalising_scales(grams: Grams) -> np.ndarray:
 
 
 def squared_norms(grams: Grams, read: Callable[[slice], np.ndarray] | None = None) -> np.ndarray:
-    """``||K_k||_F^2`` of every kernel, shape (p,); ``read`` gives other blocks than their own."""
+    """``||K_k||_F^2`` of every kernel, shape (p,); ``read`` replaces `Grams.block`."""
 
     def one(rows: slice) -> np.ndarray:
         K = grams.block(rows) if read is None else read(rows)

@@ -1,4 +1,4 @@
-"""What a kernel is: values that can be called, combined and collected in banks."""
+"""Kernels: values that can be called, combined and collected in banks."""
 
 from .bank import KernelBank
 from .base import Kernel

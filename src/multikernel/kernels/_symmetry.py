@@ -9,11 +9,11 @@ import numpy as np
 from .._compiling import njit
 from .._mirror import SQUARE, transpose_square
 
-#: Rows and columns of the squares that are compared with their mirror images.
+#: Width of the square tiles that are compared with their mirror images, in entries.
 TILE = 32
 
 
-# Maxima that ignore NaN become vector instructions; NaN and infinity are found in the bits.
+# Ignoring NaN lets the maxima be vectorised; NaN and infinity are detected from the bits.
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})
 def asymmetry(
     K: np.ndarray, bits: np.ndarray, exponent: np.unsignedinteger[Any]
@@ -23,7 +23,7 @@ def asymmetry(
     bits : the same memory as unsigned integers
     exponent : mask of the exponent bits, which are all set in infinities and NaN
 
-    The maxima mean nothing unless all entries are finite.
+    The maxima are returned as 0 if an entry is not finite.
     """
     n = K.shape[0]
     size = TILE * TILE

@@ -18,7 +18,7 @@ C = TypeVar("C", bound="Composite")
 
 @dataclass(frozen=True, repr=False)
 class Composite(Kernel):
-    """A kernel built from other kernels, associative ones flattened: (a + b) + c is a + b + c."""
+    """A kernel built from others; nested ones of its class are flattened: (a + b) + c is a + b + c."""
 
     parts: tuple[Kernel, ...]
 
@@ -120,7 +120,7 @@ class Scaled(Kernel):
 class Power(Kernel):
     """``K ** a``, entry by entry, for a positive number a.
 
-    A whole power is a product of the kernel with itself. Other powers stay positive semidefinite
+    An integer power is a product of the kernel with itself. Other powers stay positive semidefinite
     for *infinitely divisible* kernels only: Gaussians and other exponentials of distances, and
     their products, multiples and powers.
     """

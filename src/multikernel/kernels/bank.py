@@ -33,7 +33,7 @@ class Open:
 
 @dataclass(frozen=True)
 class PerFeature(Open):
-    """One copy of ``kernel`` per column of X; their number is known once X is."""
+    """One copy of ``kernel`` per column of X; their number depends on X."""
 
     kernel: VectorKernel
     columns: Columns = None
@@ -178,7 +178,7 @@ class KernelBank(Sequence[Kernel]):
             shown = [*shown[:5], f"... {len(shown) - 6} more ...", shown[-1]]
         return f"KernelBank([{', '.join(shown)}])"
 
-    # -- meeting data ---------------------------------------------------------------------------
+    # -- on given data --------------------------------------------------------------------------
 
     def adapt(
         self,
@@ -199,7 +199,7 @@ class KernelBank(Sequence[Kernel]):
         return KernelBank(entries, self._names)
 
     def plan(self, X: Any, *, engine: str = "cpu", memory_budget: Any = None) -> Plan:
-        """Which implementation of the Gram passes would serve which kernels on this X.
+        """The plan for this X: which implementation of the Gram passes computes which kernels.
 
         Parameters
         ----------
@@ -243,14 +243,14 @@ def adapt(
 
 
 def view_of(name: str) -> str:
-    """The view that a kernel belongs to: what stands before the colon in its name."""
+    """The view of a kernel: the part of its name before the colon; empty without one."""
     view, colon, _ = name.partition(": ")
     return view if colon else ""
 
 
 @contextmanager
 def naming_view(name: str) -> Iterator[None]:
-    """Name the view in the error for an unknown column, if the kernel of this name has one."""
+    """Add the view to errors about unknown columns, if the kernel of this name has a view."""
     try:
         yield
     except UnknownColumn as error:
@@ -260,7 +260,7 @@ def naming_view(name: str) -> Iterator[None]:
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """Number the second and later appearances of a name."""
+    """Make names distinct: every appearance of a repeated name gets a number."""
     if len(set(names)) == len(names):
         return list(names)
     counts = Counter(names)

@@ -1,4 +1,4 @@
-"""What a kernel is: an immutable value that can be called on two samples."""
+"""The base class of kernels: immutable values that can be called on two samples."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Kernel:
         return False
 
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
-        """Gram matrix of shape (n_X, n_Z); ``Z=None`` stands for ``Z=X``."""
+        """Gram matrix of shape (n_X, n_Z); ``Z=None`` means ``Z=X``."""
         raise NotImplementedError
 
     def diag(self, X: Any) -> np.ndarray:
@@ -94,9 +94,9 @@ def known_psd(kernels: Sequence[Kernel]) -> np.ndarray:
     return np.array([kernel.is_psd for kernel in kernels], dtype=bool)
 
 
-#: The smallest positive number of full precision.
+#: Smallest positive float64 with full precision (the smallest normal number).
 SMALLEST_NUMBER = float(np.finfo(np.float64).tiny)
-#: No kernel has a use for larger whole numbers; compiled loops count in integers.
+#: Largest accepted integer parameter; compiled loops count in integers of limited size.
 LARGEST_WHOLE_NUMBER = 2**31 - 1
 
 
@@ -114,11 +114,11 @@ def check_number(
     nonnegative: bool = False,
     whole: bool = False,
 ) -> None:
-    """Raise an error that names the kernel, the parameter, what was expected and what came."""
+    """Raise an error that names the kernel, the parameter, the expected and the given value."""
     kind = "a positive " if positive else "a "
     kind += "whole number" if whole else "finite number"
     kind += ", zero or larger" if nonnegative else ""
-    # Python's floats: NumPy would round the limits to the type of a smaller float.
+    # Compare Python floats: NumPy would round the limits to the type of a narrower float.
     number = _as_float(value) if is_number(value) else np.nan
     good = bool(np.isfinite(number))
     if good and positive:

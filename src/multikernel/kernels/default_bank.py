@@ -24,7 +24,7 @@ from .widths import (
     with_length,
 )
 
-#: The banks that ``kind=`` names.
+#: Values of ``kind=``.
 KINDS = ("tables", "gaussians")
 
 
@@ -42,17 +42,17 @@ def default_bank(
     X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
         Numeric and finite.
     kind : {"tables", "gaussians"}, default="tables"
-        ``"tables"`` holds kernels of several kinds of smoothness, which leave-one-out weights
-        choose from: exponentials, Gaussians and Laplacians with widths around the median distance
+        ``"tables"`` holds kernels of different smoothness, for leave-one-out weights to choose
+        from: exponentials, Gaussians and Laplacians with widths around the median distance
         on standardised columns, Laplacians on columns mapped to a normal distribution by their
         ranks, and a linear kernel. ``"gaussians"`` holds Gaussians whose gammas are powers of 4
         around ``1 / median ||x - z||^2``, a linear kernel and polynomials of degree 2 and 3, all
         on standardised columns. On sparse data columns are scaled but not centred, and there are
         no ranks.
     n_gaussians : int, default=7
-        For ``kind="gaussians"``: how many bandwidths, centred on the median heuristic.
+        For ``kind="gaussians"``: number of bandwidths, centred on the median heuristic.
     sample_weight : array of shape (n_samples,), optional
-        How often each point counts in means, scales, ranks and medians.
+        How often each sample counts in means, scales, ranks and medians.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def default_bank(
     weights = None
     if sample_weight is not None:
         weights = check_sample_weight(sample_weight, X)
-        # The scale of sample weights does not matter, and division by a power of two is exact.
+        # Only ratios of sample weights matter, and scaling by a power of two is exact.
         weights = np.ldexp(weights, -int(np.frexp(weights.max())[1]))
     some = None if weights is None else weights[rows]
     standard = Standardization.of(X, weights)
@@ -114,7 +114,7 @@ def gaussian_kernels(
 
 
 def plain_name(kernel: Kernel) -> str:
-    """The name of a kernel in a bank whose kernels are on scaled columns."""
+    """The name of a kernel on scaled columns, without the scaling."""
     plain = repr(replace(kernel, scaling=None))  # type: ignore[type-var]
     by_ranks = isinstance(getattr(kernel, "scaling", None), QuantileScaling)
     return f"{plain} of ranks" if by_ranks else plain

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from .base import check_number
 from .vectors import VectorKernel, _squared_distances
 
-#: The smoothness parameters of Matern kernels that are products of a polynomial and an exponential.
+#: Values of nu for which a Matern kernel is a polynomial times an exponential.
 SMOOTHNESS = (0.5, 1.5, 2.5)
 
 
@@ -27,7 +27,7 @@ class Exponential(VectorKernel):
     length : float, default=1.0
         The positive distance over which the kernel falls to 1/e.
     power : float, default=1.0
-        From above 0 to 2. With 2 the kernel is ``Gaussian(gamma=1 / length**2)``.
+        Above 0 and at most 2. With 2 the kernel is ``Gaussian(gamma=1 / length**2)``.
     columns : str, int, sequence of them, slice or None
         The columns of X the kernel sees; all of them by default.
 
@@ -132,7 +132,7 @@ class RationalQuadratic(VectorKernel):
     length : float, default=1.0
         The positive scale of distances.
     alpha : float, default=1.0
-        Positive; the weight of large widths in the mixture falls with it.
+        Positive; the larger alpha, the less weight wide Gaussians have in the mixture.
     columns : str, int, sequence of them, slice or None
         The columns of X the kernel sees; all of them by default.
 
@@ -162,9 +162,9 @@ class RationalQuadratic(VectorKernel):
         return True
 
     def _pairs(self, X: Any, Z: Any) -> np.ndarray:
-        # A product, not a power: a huge length makes it infinite, and no error.
+        # For a huge length the product is infinite, where length**2 would raise OverflowError.
         scaled = _squared_distances(X, Z) / (2.0 * self.alpha * (self.length * self.length))
-        # log1p keeps the digits of a large alpha, whose base is near 1.
+        # log1p is accurate for a large alpha, where the base is close to 1.
         return np.exp(-self.alpha * np.log1p(scaled)).astype(X.dtype, copy=False)
 
     def _diag(self, X: Any) -> np.ndarray:
@@ -176,7 +176,7 @@ class Periodic(VectorKernel):
     """The kernel ``K(x, z) = exp(-2 sum_c sin^2(pi (x_c - z_c) / period) / length^2)``.
 
     For hours, weekdays, angles and other cyclic columns: values that differ by a multiple of the
-    period are equal. Apply it to these columns alone (``columns=``).
+    period count as equal. Apply it to these columns alone (``columns=``).
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""An entry of a bank that stands for kernels on columns whose scales are learned from targets."""
+"""A bank entry for kernels on columns whose scales are learned from the targets."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from .._options import check_choice, check_flag
 from .bank import KernelBank, Open
 from .sequences.base import reads_sequences
 
-#: Scales are learned from at least this many samples, if so many are given.
+#: Smallest ``max_samples``, and fewest samples with which learned scales can be validated.
 MIN_SAMPLES = 20
-#: The rounds whose kernels ``keep=`` names, besides those of round 0.
+#: Values of ``keep=``: the rounds whose kernels are kept besides those of round 0.
 KEPT_ROUNDS = ("last", "all")
 
 
 @dataclass(frozen=True)
 class LearnedScales(Open):
-    """Kernels on rescaled columns, which an estimator makes in ``fit``.
+    """Kernels on rescaled columns, made by an estimator in ``fit``.
 
     Parameters
     ----------

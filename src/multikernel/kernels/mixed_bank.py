@@ -11,22 +11,22 @@ from .overlap import Overlap
 from .vectors import Laplacian, Linear, VectorKernel
 from .widths import ROUGH_FACTORS, AtDistance, at_distances
 
-#: Exponents of the overlap kernel; the widest is close to a linear kernel of one-hot columns.
+#: Exponents of the overlap kernel; the smallest is close to a linear kernel on one-hot columns.
 OVERLAP_POWERS = (1.0, 1 / 4, 1 / 16)
 
 
 def mixed_columns_bank(numeric: Sequence[int], categorical: Sequence[int]) -> KernelBank:
-    """Kernels of the numbers, of the categories, and products of both.
+    """Kernels on the numeric columns, on the categorical columns, and products of both.
 
-    In a product, the numbers and the categories contribute to the distance in proportion to their
-    numbers of columns. Widths and scales are learned from the training sample. The
-    names of the kernels begin with ``numbers``, ``categories`` or ``both``, so that the attribute
-    ``view_weights_`` of a fitted model says how much each of them has.
+    In a product, numeric and categorical columns contribute to the distance in proportion to how
+    many there are of each. Widths and scales are learned from the training sample. The names of
+    the kernels begin with ``numbers``, ``categories`` or ``both``, so that the attribute
+    ``view_weights_`` of a fitted model shows the weight of each of these three.
 
     Parameters
     ----------
     numeric, categorical : sequences of int
-        Columns of X; the latter hold codes.
+        Columns of X; categorical columns hold codes.
     """
     kernels: list[tuple[str, Kernel]] = []
     numbers, codes = tuple(numeric), tuple(categorical)

@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 from .base import check_number
 from .vectors import VectorKernel
 
-#: Entries of a sparse X that may be written out as a dense array: 1 GiB in float64.
+#: Largest sparse X that is converted to a dense array, in entries: 1 GiB in float64.
 MAX_DENSE_ENTRIES = 2**27
 
 
@@ -188,7 +188,7 @@ class Overlap(VectorKernel):
         if not isinstance(self.weights, LevelCosts):
             if X.shape[0] == 0 or Z.shape[0] == 0:
                 return np.zeros((X.shape[0], Z.shape[0]))
-            # The share of differing columns times their number, rounded to a whole number.
+            # cdist gives the share of columns that differ; rint removes the rounding error.
             return np.rint(X.shape[1] * cdist(X, Z, "hamming"))
         self._require_width(X.shape[1])
         total = np.zeros((X.shape[0], Z.shape[0]))
@@ -208,7 +208,7 @@ class Overlap(VectorKernel):
 
 
 def _frequencies(column: np.ndarray, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The levels of a column, and the part of the total weight that each has."""
+    """The levels of a column, and the share of the total weight of each."""
     counts_of = omega > 0  # samples of weight zero do not count
     levels, where = np.unique(column[counts_of], return_inverse=True)
     counts = np.bincount(where, omega[counts_of])

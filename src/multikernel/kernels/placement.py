@@ -17,12 +17,12 @@ from .vectors import Linear
 
 @dataclass(frozen=True)
 class Placed:
-    """Kernels that stand next to each other in a bank; exactly one of the last three is filled.
+    """Neighbouring kernels of a bank; exactly one of the last three attributes is set.
 
     Attributes
     ----------
     positions : array of int
-        Where the kernels stand in the bank.
+        Positions of the kernels in the bank.
     kernels : tuple of kernels
     columns : array of int or None
         Columns of X, for linear kernels that see one column each.
@@ -52,7 +52,7 @@ def place(
             columns = entry.indices(n_features, feature_names)
             shown = columns if feature_names is None else [feature_names[c] for c in columns]
             if type(entry.kernel) is Linear:
-                # A hundred thousand features need names, but no kernels of their own.
+                # A hundred thousand features need names, but no kernel objects.
                 head, tail = repr(replace(entry.kernel, columns=(0,))).split("columns=0")
                 names += [f"{head}columns={c}{tail}" for c in map(repr, _plain(shown))]
                 placed.append(Placed(np.arange(start, len(names)), columns=np.asarray(columns)))
@@ -64,7 +64,7 @@ def place(
                 for k, kernel in enumerate(copies, start)
             ]
         else:
-            assert isinstance(entry, Kernel)  # every other entry was adapted to the sample
+            assert isinstance(entry, Kernel)  # other entries were adapted to the sample before
             names.append(name)
             with naming_view(name):
                 kernel = entry.resolve(n_features, feature_names)
@@ -80,7 +80,7 @@ def _place_one(kernel: Kernel, position: int, n_features: int) -> Placed:
 
 
 def _single_column(kernel: Kernel, n_features: int) -> int | None:
-    """The column of a linear kernel that sees just one."""
+    """The column of a linear kernel on one unscaled column; None for other kernels."""
     if type(kernel) is not Linear or kernel.scaling is not None:
         return None
     if kernel.columns is None:

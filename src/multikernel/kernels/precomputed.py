@@ -82,7 +82,7 @@ class Precomputed(Kernel):
 class AsymmetricPrecomputed(Precomputed):
     """A given matrix whose entry (i, j) need not be its entry (j, i).
 
-    Row i is the sample at which the function of column j is read, ``K(x_i, x_j)``.
+    Entry (i, j) is ``K(x_i, x_j)``, the function of sample j evaluated at sample i.
     """
 
     @property
@@ -175,7 +175,7 @@ def precomputed(
 
 
 def check_kernel_matrix(K: np.ndarray, label: str, *, symmetric: bool = True) -> None:
-    """Refuse a kernel matrix that is not numeric, finite and (if that is asked for) symmetric."""
+    """Refuse a kernel matrix that is not numeric, finite and (if ``symmetric``) symmetric."""
     if K.dtype.kind not in "fiub":
         raise ValueError(f"Kernel {label!r}: expected numbers; got dtype {K.dtype}.")
     if K.dtype in (np.float32, np.float64) and K.dtype.isnative and len(K) > SMALL_SAMPLES:
@@ -187,7 +187,7 @@ def check_kernel_matrix(K: np.ndarray, label: str, *, symmetric: bool = True) ->
         worst, size, finite = _plain_asymmetry(K)
     if not finite:
         raise ValueError(f"Kernel {label!r} holds NaN or infinite values.")
-    # Rounding in how the matrix was made is forgiven; a different number is not.
+    # Tolerate the rounding error of the computation, but no larger difference.
     if symmetric and worst > 0 and worst > 1e4 * min(value_precision(K), 1e-7) * size:
         raise ValueError(
             f"Kernel {label!r} is not symmetric: |K[i, j] - K[j, i]| reaches {worst:.3g} with "
@@ -199,15 +199,15 @@ def check_kernel_matrix(K: np.ndarray, label: str, *, symmetric: bool = True) ->
 def value_precision(K: np.ndarray) -> float:
     """The relative precision in which the entries of a kernel matrix were computed.
 
-    This is the epsilon of its type, except for a matrix in double precision whose entries all are
-    numbers of single precision: such a matrix was computed in float32 and converted.
+    This is the epsilon of its type, except for a float64 matrix whose entries are all exact float32
+    numbers: such a matrix was computed in float32 and converted.
     """
     double, single = float(np.finfo(np.float64).eps), float(np.finfo(np.float32).eps)
     if K.dtype.kind != "f":
         return double
     if K.dtype.itemsize < 8:
         return float(np.finfo(K.dtype).eps)
-    for row in K:  # the first row decides for nearly all matrices in double precision
+    for row in K:  # for nearly all float64 matrices the first row decides
         with np.errstate(over="ignore"):
             if not np.array_equal(row.astype(np.float32), row):
                 return double
@@ -215,7 +215,7 @@ def value_precision(K: np.ndarray) -> float:
 
 
 def _plain_asymmetry(K: np.ndarray) -> tuple[float, float, bool]:
-    """`asymmetry` for whole numbers and rare formats, which are converted a few rows at a time."""
+    """`asymmetry` for small matrices, integers and rare formats, converted in blocks of rows."""
     worst, size = 0.0, 0.0
     for start in range(0, K.shape[0], 512):
         rows = np.asarray(K[start : start + 512], dtype=np.float64)

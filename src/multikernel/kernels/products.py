@@ -1,4 +1,4 @@
-"""Banks of products and powers of kernels: non-linear combinations that every weighting can weigh.
+"""Banks of products and powers of kernels: non-linear combinations for any weighting.
 
 A weighting of the monomials ``K_1^{d_1} ... K_p^{d_p}`` learns a polynomial of the base kernels
 with coefficients that are not negative. It is a sum of fixed kernels, so problems that are
@@ -84,8 +84,8 @@ def powers(bank: Any, degrees: Iterable[float]) -> KernelBank:
     ----------
     bank : KernelBank or list of kernels
     degrees : iterable of float
-        Positive numbers. Those that are not whole are for kernels whose powers are all positive
-        semidefinite, such as Gaussians.
+        Positive numbers. Fractional ones need kernels whose powers are all positive semidefinite,
+        such as Gaussians.
 
     Examples
     --------
@@ -120,7 +120,7 @@ def _closed(bank: Any, name: str) -> list[Kernel]:
 
 
 def _power(kernel: Kernel, degree: float) -> Kernel:
-    """The power, written as a kernel of the same family where it is one."""
+    """The power, written as a kernel of the same family where possible."""
     if degree.is_integer():
         return _product((kernel,) * int(degree))
     if isinstance(kernel, Scaled):
@@ -131,7 +131,7 @@ def _power(kernel: Kernel, degree: float) -> Kernel:
 
 
 def _rounded(gamma: float) -> float:
-    """0.1 + 0.2 and 0.3 are one kernel, not two."""
+    """Gamma to 14 digits, so that 0.1 + 0.2 and 0.3 give the same kernel."""
     return float(f"{gamma:.14g}")
 
 
@@ -161,7 +161,7 @@ def _product(parts: tuple[Kernel, ...]) -> Kernel:
 
 def _merge(one: Kernel, two: Kernel) -> Kernel | None:
     """The product as a kernel of the same family, or None."""
-    # A Laplacian is a Gaussian of another distance: the classes must be the very same.
+    # Compare exact types: Laplacian is a subclass of Gaussian, but uses another distance.
     if type(one) is type(two) and isinstance(one, Gaussian) and isinstance(two, Gaussian):
         if _same_view(one, two):
             return replace(one, gamma=_rounded(one.gamma + two.gamma))

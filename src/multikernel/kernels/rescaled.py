@@ -17,7 +17,7 @@ from .widths import MAX_DISTANCE_SAMPLES, median_distance
 
 #: The kernels that are repeated on rescaled columns: functions of a distance, with a width.
 WITH_WIDTH = (Gaussian, Laplacian, Exponential, Matern)
-#: A factor is at least this part of the largest: scales stay finite.
+#: Smallest factor, relative to the largest, so that scales stay finite.
 SMALLEST_FACTOR = 1e-6
 
 
@@ -27,24 +27,24 @@ def rescaled(
     X: Any,
     sample_weight: np.ndarray | None = None,
 ) -> list[VectorKernel]:
-    """Kernels of a distance, with other weights of the columns in that distance.
+    """Kernels of a distance, with new weights for the columns in that distance.
 
     Gaussians, Laplacians, exponentials and Matern kernels are repeated; others are left out.
 
     Parameters
     ----------
     kernels : sequence of kernels
-        As they are on X: columns are indices, scalings and widths are learned.
+        Resolved and adapted to X: columns are indices, scalings and widths are learned.
     factors : array of shape (n_features,)
         Factors of the columns of X after they are brought to unit variance (or to a normal
         distribution, for a kernel of ranks). Their common size does not matter.
     X : array or CSR matrix of shape (n_samples, n_features)
-        A width is the same multiple of the median distance between these samples as before.
+        Each width stays the same multiple of the median distance between these samples.
     sample_weight : array of shape (n_samples,), optional
     """
     rows = np.unique(np.linspace(0, X.shape[0] - 1, MAX_DISTANCE_SAMPLES).astype(int))
     omega = None if sample_weight is None else np.asarray(sample_weight)[rows]
-    medians: dict[Any, float] = {}  # kernels on the same columns share theirs
+    medians: dict[Any, float] = {}  # shared by kernels on the same columns
 
     def median(kernel: VectorKernel) -> float:
         l1 = type(kernel) is Laplacian
@@ -73,7 +73,7 @@ def has_width(kernel: Kernel) -> bool:
 def _scaling(
     kernel: VectorKernel, factors: np.ndarray, X: Any, sample_weight: np.ndarray | None
 ) -> Standardization | QuantileScaling | None:
-    """The scaling of the kernel's columns, times the factors; None if all of these are zero."""
+    """The scaling of the kernel's columns, times the factors; None if all factors are zero."""
     own = factors if kernel.columns is None else factors[np.asarray(kernel.columns, dtype=np.intp)]
     if not np.any(own > 0):
         return None

@@ -1,4 +1,4 @@
-"""Maps of columns that are learned from a training sample and then belong to a kernel."""
+"""Column maps that are learned from a training sample and then belong to a kernel."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .columns import Columns, Standardization, resolve_columns, take_columns
 
 #: Number of knots (quantiles of the values) in the map of one column.
 N_KNOTS = 129
-#: Slopes of the map are taken over this part of the standard deviation of the knots.
+#: Half-width of the window for slopes of the map, in standard deviations of the knots.
 SLOPE_WINDOW = 0.25
 #: The names that ``scaling=`` accepts.
 SCALINGS = ("standard", "quantile")
@@ -23,18 +23,18 @@ SCALINGS = ("standard", "quantile")
 
 @dataclass(frozen=True, repr=False, eq=False)
 class QuantileScaling:
-    """Each selected column by its ranks, mapped to a normal distribution, as a value.
+    """A map of each selected column to a normal distribution by its ranks, as a hashable value.
 
     The map is piecewise linear between knots and constant beyond the training sample. The
-    result is the same up to interpolation if a column is first transformed by a monotone function
-    such as a logarithm, and it has no outliers.
+    result is the same up to interpolation if a column is first transformed by an increasing
+    function such as a logarithm, and it has no outliers.
 
     Attributes
     ----------
     knots : array of shape (d, q)
-        Values of the columns in increasing order; the last is repeated if there are fewer.
+        Values of the columns in increasing order, padded with the last value.
     scores : array of shape (d, q)
-        What the knots are mapped to, with mean 0 and variance 1 on the training sample.
+        Values of the map at the knots; mean 0 and variance 1 on the training sample.
     """
 
     knots: np.ndarray
@@ -97,10 +97,10 @@ class QuantileScaling:
         return out
 
     def slopes(self, X: Any) -> np.ndarray:
-        """Slopes of the map at the entries of X, shape of X, over `SLOPE_WINDOW` on both sides.
+        """Slopes of the map at the entries of X, shape of X, averaged over a window.
 
-        The slope between two knots is proportional to one over the gap between two neighbouring
-        samples. Where they happen to be close to each other, it has no bound.
+        The slope between two neighbouring knots is unbounded: it is proportional to one over the
+        gap between two samples, which may be tiny.
         """
         out = np.zeros(X.shape)
         for j in range(self.width):

@@ -67,7 +67,7 @@ class VectorKernel(Kernel):
         return dataclasses.replace(self, scaling=learned)
 
     def select(self, X: Any) -> Any:
-        """The columns this kernel sees, scaled: an array or a CSR matrix."""
+        """The columns this kernel sees, scaled: an array or a sparse matrix."""
         if isinstance(self.scaling, str):
             raise ValueError(
                 f"{self!r} learns its scaling from a training sample. Use K = "
@@ -85,7 +85,7 @@ class VectorKernel(Kernel):
         Z = X if Z is None else self.select(Z)
         with np.errstate(over="ignore", invalid="ignore"):
             K = self._pairs(X, Z)
-            # A sum is far cheaper than any kernel, and it is not finite if an entry is not.
+            # Check the sum first, which is cheap: it is not finite if any entry is not.
             whole = bool(np.isfinite(K.sum()))
         if not whole and not np.isfinite(K).all():
             raise ValueError(
@@ -104,12 +104,12 @@ class VectorKernel(Kernel):
         raise NotImplementedError
 
 
-#: Larger values of a function have squares beyond the range of floating point.
+#: Largest absolute value that the function of a `Callable` may return: its square stays finite.
 MAX_VALUE = 1e150
 
 
 def as_table(X: Any, kernel: Kernel) -> Any:
-    """X as kernels read it; a ValueError where it has no rows and columns."""
+    """X as an object that kernels can read; ValueError unless it has two dimensions."""
     if hasattr(X, "numbers"):  # a table with columns of sequences
         return X
     if sp.issparse(X):

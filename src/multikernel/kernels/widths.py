@@ -77,10 +77,10 @@ class AtDistance(VectorKernel):
 def median_distance(Z: Any, *, l1: bool, sample_weight: np.ndarray | None) -> float:
     """The median of the positive distances between samples.
 
-    If there is none, the result is that of samples at distance 1 in every column.
+    If there is none, the distance of two samples that differ by 1 in every column.
     """
     if sp.issparse(Z):
-        # scikit-learn's distances read indices of 32 bits; the sample is small.
+        # scikit-learn's distances need 32-bit indices, which are enough for this small sample.
         Z = sp.csr_matrix((Z.data, Z.indices.astype(np.int32), Z.indptr.astype(np.int32)), Z.shape)
     if l1 and not sp.issparse(Z):
         found = pdist(Z, "cityblock")
@@ -128,7 +128,7 @@ def at_distances(
     Parameters
     ----------
     kernel : Gaussian, Laplacian, Exponential or Matern, default=Exponential()
-        Its own width is replaced; a Laplacian uses distances of its own, ``||x - z||_1``.
+        Its width, columns and scaling are replaced. A Laplacian uses distances ``||x - z||_1``.
     factors : sequence of float
     scaling : {"standard", "quantile"} or None, default="standard"
         ``"standard"`` scales every column to mean 0 and variance 1, ``"quantile"`` maps it to a
@@ -154,7 +154,7 @@ def at_distances(
     )
 
 
-#: Widths of the kernels for tables, in medians of the distances.
+#: Widths of the kernels for tables, as multiples of the median distance.
 ROUGH_FACTORS = (0.5, 1.0, 4.0)
 SMOOTH_FACTORS = (0.5, 1.0, 2.0)
 
@@ -162,8 +162,8 @@ SMOOTH_FACTORS = (0.5, 1.0, 2.0)
 def tables_bank(columns: Any = None, *, sparse: bool = False) -> KernelBank:
     """The kernels of ``default_bank(X, kind="tables")`` with widths and scales yet to be learned.
 
-    They are learned from the training sample of each fit, so that a cross-validation learns them
-    from every training part. On sparse data there are no ranks.
+    They are learned from the training sample of each fit, so that cross-validation learns them
+    anew from every training part. On sparse data there are no ranks.
     """
     kinds: list[tuple[VectorKernel, tuple[float, ...], str]] = [
         (Exponential(), ROUGH_FACTORS, "standard"),

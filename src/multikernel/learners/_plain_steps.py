@@ -1,9 +1,9 @@
 """Steps of sequential minimal optimisation in NumPy, for small samples: nothing to compile.
 
-The rule is that of the compiled loops (:mod:`multikernel.learners.smo`): the variable with the
+Variables are chosen as in the compiled loops (:mod:`multikernel.learners.smo`): the one with the
 largest violation, and the partner with the largest gain. A step on a few hundred samples takes some
-fifteen microseconds here and less than one there; but compiling takes seconds, and most machines on
-small samples need a few hundred steps. The compiled loops go on where `MAX_STEPS` are not enough.
+fifteen microseconds here and less than one there; but compiling takes seconds, and most models on
+small samples need a few hundred steps. The compiled loops continue if `MAX_STEPS` are not enough.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ import numpy as np
 from .._threads import one_blas_thread
 from ._smo_dual import EPS, SignedDual
 
-#: Steps after which the compiled loops go on.
+#: Limit on steps; the compiled loops then continue.
 MAX_STEPS = 5000
 
 
 @dataclass(frozen=True)
 class PlainResult:
-    """Where the steps ended; the fields are those of :class:`multikernel.learners.smo.Result`.
+    """The last iterate; fields as in :class:`multikernel.learners.smo.Result`.
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class PlainResult:
     intercept : float
     n_iter : int
     status : {"optimal", "max_iter", "unfinished"}
-        ``"unfinished"``: the compiled loops are to go on from alpha.
+        ``"unfinished"``: the compiled loops must continue from alpha.
     """
 
     alpha: np.ndarray
@@ -72,7 +72,7 @@ class _SmallIterate:
         return max(top - low if self.dual.intercept else max(top, -low), 0.0)
 
     def offset(self) -> float:
-        """The intercept: the mean over free variables, or the middle of what is possible."""
+        """The intercept: the mean over free variables, or the middle of the feasible interval."""
         rise, fall = self.g + self.up, self.g + self.down
         free = self.up == self.down
         if np.any(free):
@@ -82,7 +82,7 @@ class _SmallIterate:
         return -float(ends.mean()) + 0.0 if len(ends) else 0.0
 
     def move(self, k: int, t: float) -> float:
-        """Move a variable by t, at most to its bound or its kink; the change."""
+        """Move a variable by t, at most to its bound or kink; return the change."""
         dual, x = self.dual, float(self.s[k])
         low, high = float(dual.lower[k]), float(dual.upper[k])
         above, below = float(dual.above[k]), float(dual.below[k])
@@ -95,7 +95,7 @@ class _SmallIterate:
         return new - x
 
     def room(self, k: int, rising: bool) -> float:
-        """How far a variable may move."""
+        """How far a variable may rise or fall, at most to its bound or kink."""
         dual, x = self.dual, float(self.s[k])
         kinked = dual.above[k] != dual.below[k]
         if rising:
@@ -150,7 +150,7 @@ def _free_pairs(at: _SmallIterate, K: np.ndarray, tol: float, max_steps: int) ->
         i = int((slope * slope / own).argmax())
         rising = -(g[i] + at.up[i]) > 0.0
         t = float(slope[i] / own[i]) if rising else -float(slope[i] / own[i])
-        # Where the slope changes, or at a bound, i cannot turn back.
+        # At a kink or a bound, the slope of i is valid in the direction of t only.
         turns = at.up[i] == at.down[i]
         above = at.room(i, True) if rising or turns else 0.0
         below = at.room(i, False) if turns or not rising else 0.0
@@ -167,7 +167,7 @@ def _free_pairs(at: _SmallIterate, K: np.ndarray, tol: float, max_steps: int) ->
         if j != i:
             u = float(slope[j] / curvature[j]) * (1.0 if rise[j] > 0.0 else -1.0)
             reply = float(K[i, j] / own[i])
-            # The line ends where i or j meets its limit.
+            # Shorten the step of j so that i stays within its limit.
             end = -below if u * reply > 0.0 else above
             if abs(u * reply) > abs(t - end):
                 u = (t - end) / reply

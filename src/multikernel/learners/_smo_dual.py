@@ -45,7 +45,7 @@ class SignedDual:
         delta: float,
         intercept: bool,
     ) -> SignedDual:
-        """The problem for n samples from its form in alpha; the arguments are checked."""
+        """The problem for n samples from its form in alpha, after a check of the arguments."""
         linear = np.asarray(linear, dtype=np.float64)
         sign = np.asarray(sign, dtype=np.float64)
         m = len(linear)
@@ -86,8 +86,9 @@ class SignedDual:
     def _feasible(self, s: np.ndarray) -> np.ndarray:
         """Coefficients within their bounds and with the sum delta.
 
-        Coefficients of the wrong sign are first shrunk, all by the same factor, so that zeros stay
-        zero. If that is not enough, coefficients are raised to their bounds in order.
+        Coefficients whose sign increases the error of the sum are first shrunk by a common factor,
+        so that zeros stay zero. If that is not enough, coefficients are moved to their bounds, one
+        after the other.
         """
         s = np.clip(s, self.lower, self.upper) + 0.0
         if not self.intercept:
@@ -118,7 +119,7 @@ class SignedDual:
             g = np.concatenate([g, g])
         else:
             alpha = s * self.sign
-        # Adding zero turns minus zero into zero.
+        # Adding 0.0 turns -0.0 into 0.0.
         return alpha + 0.0, self.sign * g + self.linear
 
     def objective(self, alpha: np.ndarray, values: np.ndarray) -> float:

@@ -120,9 +120,9 @@ def _step_and_best(g, up, down, diagonal, floor, row_i, d_i, row_j, d_j):
 
 @_compiled
 def _second(g, up, down, diagonal, floor, row, t, d_ii):
-    """The variable whose step gains most after a step t of i, which adapts to it: see `free_pair`.
+    """The variable j that gains most after a step t of i, if i adapts to it: see `free_pair`.
 
-    Its slope after the step of i, positive if it should rise, and its curvature are returned too.
+    Also returns the slope of j after the step of i, positive if j should rise, and its curvature.
     """
     n = len(g)
     inverse = 1.0 / d_ii
@@ -189,7 +189,7 @@ def _ready(i, keep, source, place, stamp, active, packed, slot, is_packed, count
     if counts[1] >= packed.shape[0]:
         # The packed rows are full: empty them, and keep only the row in use.
         kept = slot[keep] if keep >= 0 else -1
-        # Loops: compiling an assignment of slices takes a second.
+        # Explicit loops: slice assignments would take a second to compile.
         for k in range(len(slot)):
             slot[k] = -1
         counts[1] = 0
@@ -209,10 +209,10 @@ def exchange(
 ):  # fmt: skip
     """Steps ``s_i + t, s_j - t`` until the tolerance, a missing row or the budget is reached.
 
-    ``counts`` holds the numbers of iterations and of packed rows, and the missing row; ``sums`` the
-    length of all steps and the violation.
+    ``counts`` holds the numbers of iterations and of packed rows, and the missing row; ``sums`` holds
+    the total length of all steps and the violation.
     """
-    nothing = np.int64(-1)  # not a literal, for which `_ready` would be compiled again
+    nothing = np.int64(-1)  # a literal -1 would compile `_ready` a second time
     i, slope = lowest(g, up)
     while True:
         if not _ready(i, nothing, source, place, stamp, active, packed, slot, is_packed, counts):
@@ -240,7 +240,7 @@ def exchange(
         room_i = to_i - s[i]
         room_j = s[j] - to_j
         t = min(t, room_i, room_j)
-        # A bound is met exactly, and g is updated by the rounded changes of s.
+        # Set bounds exactly, and update g with the rounded changes of s.
         new_i = to_i if t >= room_i else s[i] + t
         new_j = to_j if t >= room_j else s[j] - t
         d_i = new_i - s[i]
@@ -258,7 +258,7 @@ def exchange(
 
 @_compiled
 def _towards(x, change, limit):
-    """x after a change that may go as far as the limit, which is met exactly."""
+    """``x + change``, or exactly the limit if the change reaches it."""
     if change > 0.0:
         return limit if change >= limit - x else x + change
     return limit if change <= limit - x else x + change
@@ -273,12 +273,12 @@ def free_pair(
     """Steps of two variables, for problems without an intercept; see `exchange`.
 
     i is the variable whose own step t gains most. If j moves by u, the best step of i is
-    ``t - u K_ij / K_ii``. On this line j has the slope ``g_j + t K_ij`` and the curvature
-    ``K_jj - K_ij^2 / K_ii``, and j is the variable that gains most. Steps of one variable alone
-    would be slow where all entries of K are nearly equal.
+    ``t - u K_ij / K_ii``. With this reply of i, j has the slope ``g_j + t K_ij`` and the curvature
+    ``K_jj - K_ij^2 / K_ii``; j is the variable with the largest gain. Steps of single variables
+    would be slow if all entries of K are nearly equal.
     """
     nothing = np.int64(-1)
-    # A step of length zero along any row: only the search takes place.
+    # Steps of length zero: only the search matters.
     i, worst = _step_and_best(g, up, down, diagonal, floor, diagonal, 0.0, diagonal, 0.0)
     while True:
         sums[1] = worst
@@ -295,7 +295,7 @@ def free_pair(
         t = -(g[i] + up[i] if rising else g[i] + down[i]) / d_ii
         top = _rise_limit(i, s, upper, above, below)
         bottom = _fall_limit(i, s, lower, above, below)
-        if up[i] != down[i]:  # the slope changes here, or a bound is here: i cannot turn back
+        if up[i] != down[i]:  # at a kink or a bound: the slope of i is valid in one direction only
             top = top if rising else s[i]
             bottom = s[i] if rising else bottom
         j = i
@@ -310,7 +310,7 @@ def free_pair(
                 row_i = packed[slot[i]]
             u = slope / curvature
             reply = row_i[j] / d_ii
-            # The line ends where i or j meets its limit.
+            # Shorten the step of j so that i stays within its limit.
             end = bottom if u * reply > 0.0 else top
             if abs(u * reply) > abs(s[i] + t - end):
                 u = (s[i] + t - end) / reply

@@ -9,7 +9,7 @@ import numpy as np
 
 from .._matrix_loops import add_rows
 
-#: Memory for rows on demand, unless the caller gives a number of rows.
+#: Default size of the cache for rows on demand, in bytes.
 CACHE_BYTES = 256 * 2**20
 #: Rows computed in one call: the row that is needed, and rows that are likely to be needed next.
 ROWS_PER_FETCH = 16
@@ -48,7 +48,7 @@ class StoredMatrix:
         self.diagonal = np.diagonal(K).astype(np.float64)
         self.place = np.arange(n)
         self.stamp = np.zeros(n, dtype=np.int64)
-        # Memory of a new array is only used once it is written to.
+        # An array takes memory only once it is written to, so a large limit costs nothing.
         self.packed_entries = n * n // 5
 
     def fetch(self, needed: int, likely: np.ndarray, now: int) -> None:

@@ -12,7 +12,7 @@ from ._smo_matrix import ROWS_PER_FETCH, FetchedRows, StoredMatrix
 
 
 class SmoRun:
-    """A run of the algorithm: the full vectors, and copies of their active parts."""
+    """A run of the algorithm, with the full vectors and copies of their active parts."""
 
     def __init__(
         self,
@@ -30,13 +30,13 @@ class SmoRun:
         self.n = n
         size = float(np.max(np.abs(matrix.diagonal), initial=0.0))
         self.size = size
-        # The curvature between equal samples is zero: the floor makes the step end at a bound.
+        # The curvature between equal samples is zero; with this floor the step ends at a bound.
         self.floor = 1e-12 * size if size > 0.0 else 1e-100
         self.s, self.g = s, np.zeros(n) if g is None else g
         self.counts = np.zeros(3, dtype=np.int64)
         self.sums = np.zeros(2)
         self.since = 0  # number of iterations when g was last recomputed
-        # A check of the variables set aside needs further rows, too dear if they are on demand.
+        # Do not recheck variables set aside if that requires computing rows on demand.
         self.rechecked = isinstance(matrix, FetchedRows)
         if g is None:
             self._add(self.s, self.g)
@@ -69,12 +69,12 @@ class SmoRun:
         ]  # fmt: skip
 
     def _shrink(self) -> bool:
-        """Set aside variables that cannot move now; False if the copies would not pay."""
+        """Set aside variables that cannot move now; False if packing the rows is not worthwhile."""
         g, up, down = self.part[:3]
         low, top = self._edges()
         gone = np.empty(len(g), dtype=np.bool_)
         count = loops.removable(g, up, down, low, top, gone)
-        # Copies of rows pay only if they are much shorter.
+        # Packing rows is worthwhile only if they become much shorter.
         if count < 0.2 * len(g) or len(g) - count < 2:
             return False
         keep = np.flatnonzero(~gone)
@@ -103,8 +103,8 @@ class SmoRun:
     def _unshrink(self) -> None:
         """Activate all variables, and update g for those that were set aside.
 
-        A group that was set aside when the coefficients were s' lacks ``K (s - s')``. Groups are
-        updated from the last to the first, so that each change of s is multiplied only once.
+        For a group set aside at coefficients s', g lacks ``K (s - s')``. Groups are updated from the
+        last to the first, so that each change of s is multiplied by K only once.
         """
         self._store()
         lacking, later = np.zeros(self.n), self.s
@@ -132,7 +132,7 @@ class SmoRun:
     # -- optimality conditions ------------------------------------------------------------------
 
     def _edges(self) -> tuple[float, float]:
-        """Smallest slope upwards and largest slope downwards; both zero without an intercept."""
+        """Smallest slope upwards, largest slope downwards; both zero without an intercept."""
         g, up, down = self.part[:3]
         if not self.problem.intercept:
             return 0.0, 0.0
@@ -162,8 +162,8 @@ class SmoRun:
         return EPS * (2.0 * self.size * self.sums[0] + steps * largest)
 
     def until(self, limit: int) -> str:
-        """Run until the tolerance, the limit or the rounding error is reached; the status."""
-        # Where steps are cheap, frequent returns to this loop would cost more than the steps.
+        """Run until the tolerance, the limit or the rounding error is reached; return the status."""
+        # On small problems, frequent returns to this loop would cost more than the steps.
         period, longest = max(min(self.n, 1000), 100), max(1000, 1_000_000 // self.n)
         best, stalls = np.inf, 0
         while True:
@@ -189,7 +189,7 @@ class SmoRun:
                 if not (self.shrinking and self._recheck_and_shrink()):
                     period = min(2 * period, longest)
                 continue
-            # Optimal, stuck, or below the rounding error: only a recomputed g can tell.
+            # Optimal, stuck, or below the rounding error: recompute g to decide.
             if self.counts[0] > self.since:
                 self._refresh()
             elif code == loops.OPTIMAL:
@@ -208,8 +208,8 @@ class SmoRun:
                 return "rounding"
 
     def _recheck_and_shrink(self) -> bool:
-        # Early steps may have set variables aside wrongly. One check near the end is cheaper than
-        # the corrections after it.
+        # Early steps may have set variables aside wrongly. Checking once near the end is cheaper
+        # than correcting g for them after it.
         if not self.rechecked and self.sums[1] <= 10.0 * self.tol:
             self.rechecked = True
             if self.is_packed:
@@ -217,7 +217,7 @@ class SmoRun:
         return self._shrink()
 
     def _likely(self) -> np.ndarray:
-        """Samples whose rows will probably be needed next: those with the largest violations."""
+        """Samples whose rows are likely to be needed next: those with the largest violations."""
         g, up, down = self.part[:3]
         low, top = self._edges()
         score = np.maximum(top - (g + up), (g + down) - low)

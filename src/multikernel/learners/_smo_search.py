@@ -5,7 +5,7 @@ vectors keeps its own best value and its position, and the lanes are compared at
 of lanes is the same on every processor, so ties are broken in the same way. Gains are fractions,
 which are compared without division.
 
-Each function covers the whole vectors of its arrays; the caller treats the remaining entries.
+Each function processes complete vectors; the caller handles the remaining entries of its arrays.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-#: Numbers in a vector.
+#: Entries of a vector.
 LANES = 8
-#: Vectors that are compared independently: enough to hide the latency of a comparison.
+#: Vectors with separate running maxima: enough to hide the latency of a comparison.
 GROUPS = 4
 _WIDE = LANES * GROUPS
 _DOUBLES = ir.VectorType(ir.DoubleType(), LANES)
@@ -88,7 +88,7 @@ class VectorSearch:
         return self.builder.select(self.greater(a, b), a, b)
 
     def reduce(self, start: list[Any], body: Any, merge: Any) -> list[Any]:
-        """Run ``body(k, state)`` over all whole vectors, and merge the states of the groups.
+        """Run ``body(k, state)`` over all complete vectors, and merge the states of the groups.
 
         A state is a list of vectors; the last one holds positions.
         """
@@ -258,7 +258,7 @@ def second_vectors(
     inverse: Any,
     floor: Any,
 ) -> Any:
-    """As `step_and_best_vectors` after a step t along ``row``, whose variable adapts; g is kept."""
+    """Slope and best gain after a step t along ``row``, whose variable adapts; g is unchanged."""
 
     def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         v = VectorSearch(context, builder, signature, args)

@@ -31,7 +31,7 @@ class Learner(Protocol):
 
     @property
     def unit(self) -> float:
-        """The learner's own objective, divided by the objective above."""
+        """The ratio of the learner's own objective to the objective above."""
         ...
 
     def fit(
@@ -45,15 +45,15 @@ class Learner(Protocol):
 
 
 class LeftOutLearner(Learner, Protocol):
-    """A learner that knows what its predictor would say about training samples without them."""
+    """A learner that can predict training samples as if they had been left out."""
 
-    #: Number of samples up to which all of them are left out; else a part of them is.
+    #: Up to this many samples, every sample is left out; of more, only a part.
     max_left_out: int
 
     def left_out(
         self, gram: CombinedGram, target: Target, machine: Machine, rows: np.ndarray
     ) -> np.ndarray:
-        """Values of the fitted predictor at some samples without them, shape (len(rows), t)."""
+        """Values at some samples as if they had been left out, shape (len(rows), t)."""
         ...
 
 

@@ -9,9 +9,9 @@ variables, solve the problem in these alone, and then update ``g = K s`` once::
     s_W  = the optimum in these variables, the others fixed (SMO on the matrix K[W, W])
     g   += K[:, W] (change of s_W)
 
-The small steps stay within K[W, W], which is in the cache of the processor. All passes over K are
-products with blocks of columns, which threads and graphics processors do at full speed, and the
-operator need not hold the matrix.
+The small steps stay within K[W, W], which fits in the processor cache. All passes over K are
+products with blocks of columns, which run at full speed on threads and GPUs, and the operator need
+not hold the matrix.
 
 W contains the pair that violates the conditions most, and SMO begins with a step that gains at
 least as much as one with that pair. The objective therefore falls as in SMO with the same
@@ -32,22 +32,22 @@ from ._smo_run import SmoRun
 
 #: Variables in a working set at first: K[W, W] then fits in the cache of a core.
 SIZE = 512
-#: The same for matrices on another device, where larger blocks are faster.
+#: The same for matrices on a GPU, where larger blocks are faster.
 DEVICE_SIZE = 2048
 #: Largest working set.
 MAX_SIZE = 4096
-#: After so many steps the working set is doubled: then the variables in it depend on many others.
+#: Block steps after which the working set is doubled: its variables then depend on many others.
 STEPS_PER_SIZE = 24
-#: A working set is solved to this part of the largest violation.
+#: Tolerance within a working set, as a fraction of the largest violation.
 PRECISION = 0.1
-#: Working sets of more variables are solved with shrinking.
+#: Working sets with more variables are solved with shrinking.
 MIN_SHRINKING_SIZE = 1024
-#: Without progress for so many recomputations of g, rounding forbids a smaller violation.
+#: Stop after this many recomputations of g without progress: the violation is rounding error.
 MAX_STALLS = 4
 
 
 class BlockRun:
-    """A run of block steps, with the results that `SmoRun` has."""
+    """A run of block steps, with the same results as `SmoRun`."""
 
     def __init__(self, problem: SignedDual, gram: CombinedGram, s: np.ndarray, tol: float) -> None:
         self.problem, self.gram, self.tol = problem, gram, tol
@@ -62,7 +62,7 @@ class BlockRun:
         self._refresh()
 
     def _refresh(self) -> None:
-        """Compute g anew, without the rounding errors of the steps."""
+        """Recompute g, without the rounding errors of the steps."""
         support = np.flatnonzero(self.s)
         self.g = self._columns_times(support, self.s[support])
         self.moved, self.updates = 0.0, 0
@@ -73,7 +73,7 @@ class BlockRun:
         return self.gram.partial_matvec(index, v)
 
     def _offsets(self, at: np.ndarray | slice = slice(None)) -> None:
-        """Set the slopes of the losses of some variables, those that have changed."""
+        """Set ``up`` and ``down`` for the variables that have changed."""
         p, up, down = self.problem, self.up[at], self.down[at]
         loops.offsets(self.s[at], p.lower[at], p.upper[at], p.above[at], p.below[at], up, down)
         self.up[at], self.down[at] = up, down
@@ -98,14 +98,14 @@ class BlockRun:
         return -float(np.mean(ends)) + 0.0 if ends else 0.0
 
     def _noise(self) -> float:
-        """A bound on the rounding errors in g since it was last computed anew."""
+        """A bound on the rounding errors in g since it was last recomputed."""
         largest = float(np.max(np.abs(self.g), initial=0.0))
         return EPS * (2.0 * self.size * self.moved + self.updates * largest)
 
     # -- steps ----------------------------------------------------------------------------------
 
     def until(self, limit: int) -> str:
-        """Run until the tolerance, the limit or the rounding error is reached; the status."""
+        """Run until the tolerance, the limit or the rounding error is reached; return the status."""
         best, stalls, rounds = np.inf, 0, 0
         while True:
             violation = self.violation()
@@ -119,7 +119,7 @@ class BlockRun:
                 if rounds % STEPS_PER_SIZE == 0:
                     self.width = min(2 * self.width, MAX_SIZE)
                 continue
-            # Optimal, stuck, or below the rounding error: only a recomputed g can tell.
+            # Optimal, stuck, or below the rounding error: recompute g to decide.
             if self.updates == 0:
                 return "optimal" if violation <= self.tol else "rounding"
             self._refresh()
@@ -132,13 +132,13 @@ class BlockRun:
                 return "rounding"
 
     def _step(self, violation: float, limit: int) -> bool:
-        """One block step; False if rounding allows no change."""
+        """Take one block step; False if rounding leaves no change."""
         p = self.problem
         self._choose()
         W, K = self.chosen, self._matrix_of_chosen()
         old = self.s[W]
         own = np.asarray(K @ old.astype(K.dtype), dtype=np.float64)
-        rest = self.g[W] - own  # what the other variables contribute to the slopes
+        rest = self.g[W] - own  # contribution of the other variables to the slopes
         part = SignedDual(
             p.lower[W], p.upper[W], p.above[W] + rest, p.below[W] + rest,
             float(old.sum()), p.intercept, p.linear, p.sign,
@@ -159,12 +159,12 @@ class BlockRun:
         return True
 
     def _choose(self) -> None:
-        """The variables of the next step: first those of the last one, then the newest."""
+        """Choose the variables of the next step: those kept from the last step, then new ones."""
         low, top = self._edges()
         if not self.problem.intercept:
             low = top = 0.0
         kept = self.chosen[-(self.width // 2) :]
-        # How far a variable is from the best partner with which it could be exchanged.
+        # The violation of each variable together with its best partner.
         rise, fall = top - (self.g + self.up), (self.g + self.down) - low
         rise[kept] = fall[kept] = -np.inf
         room = min(self.width - len(kept), len(rise))
@@ -177,9 +177,9 @@ class BlockRun:
         self.chosen, self.n_kept = np.concatenate([kept, new]), len(kept)
 
     def _matrix_of_chosen(self) -> np.ndarray:
-        """``K[W, W]``; in host memory the part of the variables that were kept is only copied.
+        """``K[W, W]``; in host memory, entries of variables kept from the last step are copied.
 
-        From a device it comes in single precision, in half the time: the step need not be exact,
+        From a GPU it is read in single precision, in half the time: the step need not be exact,
         since g is updated in double precision.
         """
         W, k = self.chosen, self.n_kept
@@ -194,7 +194,7 @@ class BlockRun:
 
 
 def _largest(value: np.ndarray, count: int) -> np.ndarray:
-    """The positions of the largest values, at most ``count`` of them and only positive ones."""
+    """The positions of the largest positive values, at most ``count`` of them."""
     if count < len(value):
         chosen = np.argpartition(-value, count - 1)[:count] if count > 0 else np.zeros(0, np.intp)
     else:

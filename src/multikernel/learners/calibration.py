@@ -1,14 +1,14 @@
 """Probabilities from decision values: a sigmoid, a monotone step function, or a temperature.
 
-The parameters are fitted to decision values of samples that took no part in them, such as the
-leave-one-out values of :mod:`.left_out`. A sigmoid with slope a and offset b minimises
+The parameters are fitted to decision values of held-out samples, such as the leave-one-out values
+of :mod:`.left_out`. A sigmoid with slope a and offset b minimises
 
     sum_i w_i [ log(1 + exp(z_i)) - t_i z_i ],      z_i = a f_i + b
 
-(Platt 1999) with the two repairs of Lin, Lin & Weng (2007). Targets t are smoothed: they are
-``(N+ + 1) / (N+ + 2)`` for the ``N+`` positive samples and ``1 / (N- + 2)`` for the ``N-`` others,
-so that the optimum is finite for separable samples. And Newton's method with a line search works
-on ``log(1 + exp(z))``, which neither overflows nor takes the logarithm of zero.
+(Platt 1999). The targets t are smoothed: they are ``(N+ + 1) / (N+ + 2)`` for the ``N+`` positive
+samples and ``1 / (N- + 2)`` for the ``N-`` others, so that the optimum is finite for separable
+samples. As in Lin, Lin & Weng (2007), Newton's method with a line search works on ``log(1 +
+exp(z))``, which neither overflows nor takes the logarithm of zero.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from sklearn.isotonic import IsotonicRegression
 
 METHODS = ("sigmoid", "isotonic", "temperature")
 
-#: Newton's method ends when no component of the mean gradient is larger.
+#: Newton's method stops when no entry of the mean gradient is larger.
 GRADIENT_TOLERANCE = 1e-12
 MAX_NEWTON_STEPS = 200
 #: Added to the diagonal of the mean Hessian, which may be singular in double precision.
 HESSIAN_RIDGE = 1e-12
-#: Sufficient decrease of the line search, and the shortest step that it tries.
+#: Sufficient decrease of the line search (a fraction), and the shortest step that it tries.
 SUFFICIENT_DECREASE, SHORTEST_STEP = 1e-4, 1e-10
 #: Largest inverse temperature, in units of one over the largest decision value.
 MAX_INVERSE_TEMPERATURE = 1e8
-#: Relative difference by which a class is the most probable one of several.
+#: Relative difference that makes one of several tied classes the most probable one.
 TIE_BREAKER = 1e-9
 
 
@@ -46,12 +46,12 @@ class Calibration:
         results by their sum; the third is ``softmax(f / temperature)``.
     slopes, offsets : arrays of shape (t,)
         Of the sigmoids ``1 / (1 + exp(-(slope f + offset)))``, one per column of the decision
-        values; for a temperature, all slopes are one over it and all offsets zero.
+        values; with ``"temperature"``, all slopes are ``1 / temperature`` and all offsets zero.
     knots, levels : tuples of t arrays
         The step functions: probability ``levels[j]`` at the decision values ``knots[j]``, linear in
         between. Empty for the other methods.
     agrees : bool
-        Whether the class that decision values choose shall be the most probable one, see `agree`.
+        Whether the class with the best decision value must be the most probable one: `agree`.
     """
 
     method: str
@@ -101,10 +101,10 @@ class Calibration:
 
 
 def agree(logs: np.ndarray, decided: np.ndarray) -> np.ndarray:
-    """Logarithms of the nearest probabilities with which the decided class is the most probable.
+    """Logarithms of the nearest probabilities for which the decided class is the most probable.
 
-    Nearest in the Euclidean sense: the decided class and the classes that were more probable all
-    get the mean of their probabilities.
+    In Euclidean distance, the nearest probabilities give the decided class and those ranked above
+    it the mean of their probabilities.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ def agree(logs: np.ndarray, decided: np.ndarray) -> np.ndarray:
     others = np.take_along_axis(others, order, axis=1)[:, :-1]
     means = (p[here, own][:, None] + np.cumsum(others, axis=1)) / np.arange(2, p.shape[1] + 1)
     following = np.column_stack([others[:, 1:], np.full(len(rows), -1.0)])
-    last = np.argmax(means >= following, axis=1)  # as few classes as possible
+    last = np.argmax(means >= following, axis=1)  # the smallest number of classes to average
     pooled = np.zeros_like(p, dtype=bool)
     np.put_along_axis(pooled, order, np.arange(p.shape[1]) <= last[:, None], axis=1)
     level = means[here, last]
@@ -149,13 +149,12 @@ def calibrate(
     ----------
     method : {"sigmoid", "isotonic", "temperature"}
     decisions : array of shape (m, t)
-        Of samples that took no part in the predictor: one column for two classes, one per class
-        for more.
+        Of held-out samples: one column for two classes, one per class for more.
     labels : array of shape (m,), int
         Index of the class of each sample.
     sample_weight : array of shape (m,), optional
     agrees : bool, default=True
-        Whether the class that decision values choose shall be the most probable one.
+        Whether the class with the best decision value must be the most probable one.
     """
     weights = np.ones(len(labels)) if sample_weight is None else sample_weight
     t = decisions.shape[1]
@@ -178,7 +177,7 @@ def calibrate(
 
 
 def smoothed_targets(positive: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:
-    """``(N+ + 1) / (N+ + 2)`` for positive samples, ``1 / (N- + 2)`` for others; N are weights."""
+    """``(N+ + 1) / (N+ + 2)`` for positive samples, ``1 / (N- + 2)`` for others; N sums weights."""
     n_positive = float(sample_weight[positive].sum())
     n_negative = float(sample_weight[~positive].sum())
     return np.where(positive, (n_positive + 1) / (n_positive + 2), 1 / (n_negative + 2))
@@ -199,7 +198,7 @@ def fit_sigmoid(
     target = smoothed_targets(positive, sample_weight)
     mean_target = float(share @ target)
     constant = float(np.log(mean_target) - np.log1p(-mean_target))
-    # In units of their size, decision values neither overflow nor spoil the Hessian.
+    # Scaled decision values neither overflow nor make the Hessian ill-conditioned.
     middle = float(share @ decisions)
     size = float(np.abs(decisions - middle).max())
     if not size > 1e-12 * max(abs(middle), 1e-300):
@@ -230,17 +229,17 @@ def fit_sigmoid(
                 break
             length *= 0.5
         else:
-            break  # at the precision of the objective
+            break  # no step decreases the objective beyond rounding
         slope, offset = slope + length * step[0], offset + length * step[1]
         value = trial
     if slope < 0:
-        # A larger decision value never means a smaller probability: the best sigmoid is constant.
+        # Probabilities must not fall with the decision value: the best such sigmoid is constant.
         return 0.0, constant
     return float(slope / size), float(offset - slope * middle / size)
 
 
 def fit_temperature(decisions: np.ndarray, labels: np.ndarray, sample_weight: np.ndarray) -> float:
-    """One over the temperature of ``softmax(f / temperature)`` with the smallest log loss.
+    """``1 / temperature`` of the ``softmax(f / temperature)`` with the smallest log loss.
 
     For two classes (one column), the scores are 0 and f. The target of a sample of class c is
     ``(N_c + 1) / (N_c + 2)`` for its own class; the others share the rest equally.
@@ -277,10 +276,10 @@ def fit_temperature(decisions: np.ndarray, labels: np.ndarray, sample_weight: np
 def fit_isotonic(
     decisions: np.ndarray, positive: np.ndarray, sample_weight: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Decision values and the probabilities there, by isotonic regression of smoothed targets.
+    """Knots (decision values) and their probabilities, by isotonic regression of smoothed targets.
 
-    Probabilities stay between ``1 / (N- + 2)`` and ``(N+ + 1) / (N+ + 2)``: the log loss of new
-    samples is finite.
+    Probabilities stay between ``1 / (N- + 2)`` and ``(N+ + 1) / (N+ + 2)``, so that the log loss of
+    new samples is finite.
     """
     steps = IsotonicRegression(out_of_bounds="clip")
     steps.fit(decisions, smoothed_targets(positive, sample_weight), sample_weight=sample_weight)

@@ -12,9 +12,9 @@ from .base import Learner
 def size_of_terms(gram: CombinedGram, coef: np.ndarray) -> float:
     """A bound on ``sum_ij |s_i s_j K_ij|``, in units of which ``s'Ks`` has rounding errors.
 
-    ``s'Ks`` is all there is to the objective of the one-class loss. If the origin lies within the
-    sample, as with linear kernels of centred columns, the optimum is zero and any ``s'Ks`` that is
-    found is rounding error.
+    The dual objective of the one-class loss is ``-1/2 s'Ks`` alone. If the origin lies within the
+    sample, as with linear kernels of centred columns, the optimum is zero and a computed ``s'Ks`` is
+    pure rounding error.
     """
     root = np.sqrt(np.maximum(gram.diagonal(), 0.0)) @ np.abs(coef)
     return float(root @ root)
@@ -41,7 +41,7 @@ def certified(
     coef : array of shape (n, t)
         Signed coefficients, feasible for the dual.
     terms : float
-        `size_of_terms`, where the objective may vanish.
+        `size_of_terms`, for losses whose optimal objective may be zero.
     """
     C, loss, Y = learner.costs(target), learner.loss, target.Y
     intercept = np.zeros(Y.shape[1])

@@ -4,9 +4,9 @@ The problem is that of :mod:`multikernel.learners.smo`,
 
     min_alpha 1/2 s'Ks + linear'alpha,   0 <= alpha_i <= C_i,   sign'alpha = delta
 
-where the coefficient s_j of a sample is the sum of ``sign_i alpha_i`` over its variables. Steps of
-two variables may need many millions if C is large for the kernel, and the more so if the kernel has
-low rank. An interior-point method needs some thirty factorisations, whatever the numbers are.
+where the coefficient s_j of a sample is the sum of ``sign_i alpha_i`` over its variables. Sequential
+minimal optimisation may take many millions of steps if C is large for the kernel, and even more if
+the kernel has low rank. An interior-point method needs some thirty factorisations in all cases.
 
 With multipliers z of ``alpha >= 0``, w of ``alpha <= C`` and the intercept b, it solves
 
@@ -15,7 +15,7 @@ With multipliers z of ``alpha >= 0``, w of ``alpha <= C`` and the intercept b, i
 by Newton steps for smaller and smaller mu (Mehrotra, "On the implementation of a primal-dual
 interior point method", SIAM Journal on Optimization 2, 1992). z, w and alpha are eliminated. With
 ``K = F F'``, a column of ones for the intercept in ``G = [F, 1]``, and ``D_j`` the sum of
-``1 / (z_i / alpha_i + w_i / (C_i - alpha_i))`` over the variables of sample j, there remains
+``1 / (z_i / alpha_i + w_i / (C_i - alpha_i))`` over the variables of sample j, this leaves
 
     (diag(1, ..., 1, 0) + G'DG) x = G'e - (0, ..., 0, delta - sign'alpha)
 
@@ -33,21 +33,21 @@ from ._plain_steps import PlainResult
 from ._smo_dual import EPS, SignedDual
 
 MAX_ITER = 100
-#: The duality gap, relative to the objective, at which the method ends.
+#: The duality gap, relative to the objective, at which the method stops.
 TOLERANCE = 1e-12
-#: Near the optimum rounding errors grow from step to step. They end the method once the gap is so
-#: many times the smallest one.
+#: The method stops once the gap is this many times the smallest one: near the optimum, rounding
+#: errors grow from step to step.
 MAX_GAP_GROWTH = 1e3
-#: Part of the way to the boundary that a step may go.
+#: Longest step, as a fraction of the distance to the boundary.
 STEP_LIMIT = 0.99
-#: Steps shorter than this, several times in a row, do not come closer to the optimum.
+#: The method stops after `MAX_SHORT_STEPS` steps in a row that are shorter than `MIN_STEP`.
 MIN_STEP, MAX_SHORT_STEPS = 1e-4, 3
 
 
 def interior_point(dual: SignedDual, K: np.ndarray, C: np.ndarray) -> PlainResult:
-    """The optimum of a dual problem up to rounding errors, in feasible coefficients.
+    """Feasible coefficients that solve a dual problem up to rounding errors.
 
-    If C is large for the kernel, these errors are a relative duality gap of up to 1e-4.
+    If C is large for the kernel, rounding leaves a relative duality gap of up to 1e-4.
 
     Parameters
     ----------
@@ -81,7 +81,7 @@ def interior_point(dual: SignedDual, K: np.ndarray, C: np.ndarray) -> PlainResul
 
 
 class _InteriorIterate:
-    """A point inside the box, its multipliers, and the Newton steps from it."""
+    """An iterate inside the box, its multipliers, and its Newton steps."""
 
     def __init__(
         self,
@@ -97,8 +97,8 @@ class _InteriorIterate:
         values, vectors = eigh(K, check_finite=False)
         kept = values > len(K) * EPS * values[-1]
         self.F = vectors[:, kept] * np.sqrt(values[kept])
-        # The middle of the box, with multipliers of the size of the gradient: all products that are
-        # to become equal are equal at the start.
+        # The middle of the box, with multipliers of the size of the gradient, such that all products
+        # alpha z and (C - alpha) w are equal at the start.
         self.alpha, self.slack = 0.5 * C, 0.5 * C
         f = K @ self.sums(sign * self.alpha)
         size = float(np.abs(sign * f[point] + linear).max())
@@ -120,7 +120,7 @@ class _InteriorIterate:
             stationarity = -(gradient - self.z + self.w)
             missing = self.delta - float(s.sum()) if intercept else 0.0
             products = float(self.alpha @ self.z + self.slack @ self.w)
-            # The duality gap of alpha and b, apart from the constraint on the sum.
+            # The duality gap of alpha and b, plus a penalty for the error of the sum.
             gap = float(self.alpha @ np.maximum(gradient, 0.0))
             gap += float(self.slack @ np.maximum(-gradient, 0.0)) + abs(missing * self.b)
             if not gap <= MAX_GAP_GROWTH * lowest:
@@ -143,7 +143,7 @@ class _InteriorIterate:
         return *best, steps
 
     def step(self, stationarity: np.ndarray, missing: float, mu: float, intercept: bool) -> float:
-        """One predictor and corrector step; its length."""
+        """Take one predictor-corrector step; return its length."""
         alpha, slack, z, w, sign, point = (
             self.alpha, self.slack, self.z, self.w, self.sign, self.point,
         )  # fmt: skip
@@ -178,7 +178,7 @@ class _InteriorIterate:
             centre - alpha * z - change * dz, centre - slack * w + change * dw
         )
         primal, dual = (min(1.0, STEP_LIMIT * one) for one in longest(change, dz, dw))
-        length = min(primal, dual)  # a quadratic objective couples them
+        length = min(primal, dual)  # the same for both: a quadratic objective couples them
         self.alpha = alpha + length * change
         self.slack = slack - length * change
         self.z, self.w = z + length * dz, w + length * dw
@@ -187,6 +187,6 @@ class _InteriorIterate:
 
 
 def _to_zero(values: np.ndarray, change: np.ndarray) -> float:
-    """How often the change may be added before a value is zero."""
+    """The multiple of the change at which the first value becomes zero."""
     falling = change < 0
     return float(np.min(values[falling] / -change[falling], initial=1e30))
