@@ -18,11 +18,11 @@ from .paired_tests import paired_t
 LEVEL = 0.05
 #: Classes are unequal if the largest has more than this multiple of an equal share.
 UNEQUAL = 1.5
-#: Held-out rows are scored in so many parts.
+#: Number of parts into which held-out rows are divided for scoring.
 PARTS = 10
-#: With fewer samples, a test that finds nothing says little.
+#: With fewer samples than this, a test that is not significant is inconclusive.
 FEW_SAMPLES = 50
-#: What scorings of scikit-learn are called.
+#: Names of scikit-learn's scorings in sentences.
 NAMES = {
     "accuracy": "accuracy",
     "balanced_accuracy": "balanced accuracy",
@@ -42,7 +42,7 @@ Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 def scoring_name(scoring: Any, classifies: bool) -> str:
-    """What a scoring is called in sentences."""
+    """Name of a scoring in sentences."""
     if scoring is None:
         return "accuracy" if classifies else "R²"
     if isinstance(scoring, str):
@@ -52,20 +52,20 @@ def scoring_name(scoring: Any, classifies: bool) -> str:
 
 @dataclass(frozen=True)
 class Measured:
-    """One score over the splits, and that of the baseline.
+    """One score of a model over the splits, and the same score of the baseline.
 
     Attributes
     ----------
     name : str
     score, standard_error : float
-        Mean over the splits, and its standard error: from the variance over the splits, but not
-        less than that of a mean over so many samples.
+        Mean over the splits, and its standard error. The variance over the splits is raised, if
+        necessary, to the variance that follows from the size of the test parts.
     baseline : float
-        The same score of a model that always gives the same answer, on the same splits.
+        The same score of a constant prediction, on the same splits.
     gain_error : float
         Standard error of ``score - baseline``.
     p_value : float
-        Of the corrected one-sided test that the model is better than the baseline.
+        p-value of the corrected one-sided test that the model is better than the baseline.
     """
 
     name: str
@@ -81,21 +81,21 @@ class Measured:
 
 @dataclass(frozen=True)
 class Assessment:
-    """How good a model is on samples that it did not see.
+    """Scores of a model on samples that it has not seen, and a verdict on them.
 
     Attributes
     ----------
     measured : tuple of Measured
         The score that the search maximised comes first.
     baseline : str
-        What the baseline does, "always answering 'no'".
+        What the baseline does, such as "always answering 'no'".
     verdict : {"learned", "unclear", "nothing"}
     never : tuple of str
         Classes that were never predicted for a held-out sample.
     n_splits : int
     n_samples : int
     class_weights_may_help : bool
-        Whether a class that is never predicted is rare, and classes have no weights.
+        Whether one of the classes never predicted is rare, and no class weights were used.
     """
 
     measured: tuple[Measured, ...]
@@ -108,7 +108,7 @@ class Assessment:
 
     @property
     def headline(self) -> str:
-        """The score beside the baseline, and what that means."""
+        """One sentence with the score, the baseline and the verdict."""
         first = self.measured[0]
         text = f"{first} ({self.baseline}: {_short(first.baseline)})"
         return f"{text[0].upper()}{text[1:]}: {self.meaning}"
@@ -120,7 +120,7 @@ class Assessment:
         if self.verdict == "nothing":
             return "nothing was learned."
         if self.verdict == "unclear":
-            # Two folds are all that a class with few samples allows.
+            # With only two folds, a class is probably too small for more.
             more = "More data, or --folds 10," if 2 < self.n_splits < 10 else "More data"
             return f"not clearly better than the baseline. {more} may settle it."
         first = self.measured[0]
@@ -208,8 +208,8 @@ def assess(estimator: Any, y: Any) -> Assessment | None:
 def assess_held_out(estimator: Any, X: Any, y: Any) -> Assessment | None:
     """Assess a fitted classifier or regressor on rows that it has not seen; None for few rows.
 
-    The rows are cut into parts that are scored one by one. The baseline of a part answers the mean
-    or the most frequent class of the other parts.
+    The rows are divided into parts, each of which is scored separately. The baseline of a part
+    predicts the mean or the most frequent class of the other parts.
     """
     y = np.asarray(y)
     if len(y) < FEW_SAMPLES:
@@ -299,7 +299,7 @@ def balanced_accuracy(y: np.ndarray, decisions: np.ndarray, classes: np.ndarray)
 
 
 def area_under_curve(y: np.ndarray, decisions: np.ndarray, classes: np.ndarray) -> float:
-    """Area under the ROC curve, the mean over classes against the rest if there are several."""
+    """Area under the ROC curve; with more than two classes, the mean of one-vs-rest areas."""
     columns = decisions.reshape(len(y), -1)
     columns = np.where(np.isfinite(columns), columns, -1e30)
     labels = classes[1:] if len(classes) == 2 else classes
@@ -314,10 +314,10 @@ def area_under_curve(y: np.ndarray, decisions: np.ndarray, classes: np.ndarray) 
 def _least_variances(
     y: np.ndarray, outputs: np.ndarray, classes: Any, splits: Splits
 ) -> tuple[float, float]:
-    """The variances, due to its size alone, of the default score on one test part and of its gain.
+    """Variances of the default score and of its gain on one test part, due to its size alone.
 
-    Accuracy is the mean over the samples of "predicted correctly", R² of one minus the squared
-    error divided by the variance of y; the gain is the difference to the baseline.
+    Accuracy is the mean over the samples of "predicted correctly", and R² the mean of one minus
+    the squared error divided by the variance of y. The gain is the difference from the baseline.
     """
     values, gains = [], []
     spread = max(float(np.var(y)), 1e-300) if classes is None else 1.0
@@ -340,7 +340,7 @@ def _least_variances(
 def _variance_of_recalls(
     y: np.ndarray, decisions: np.ndarray, classes: np.ndarray, splits: Splits
 ) -> float:
-    """The variance of the balanced accuracy on one test part that is due to its size alone."""
+    """Variance of the balanced accuracy on one test part, due to its size alone."""
     answers = classes[class_index(decisions)]
     total = 0.0
     for label in classes:
@@ -354,7 +354,7 @@ def _variance_of_recalls(
 def _variance_of_areas(
     y: np.ndarray, decisions: np.ndarray, classes: np.ndarray, splits: Splits
 ) -> float:
-    """The variance of the area under the ROC curve on one test part if ranks are random."""
+    """Variance of the area under the ROC curve on one test part if ranks are random."""
     each = []
     for label in classes[1:] if len(classes) == 2 else classes:
         own = max(float(np.count_nonzero(y == label)) / len(splits), 1.0)
@@ -371,7 +371,7 @@ def _measure(
     least: float,
     least_of_gain: float,
 ) -> Measured:
-    """The mean of the scores; their variance and that of the gains are at least as given."""
+    """Summary of the scores; ``least`` and ``least_of_gain`` are lower bounds on variances."""
     return Measured(
         name,
         float(scores.mean()),

@@ -1,4 +1,4 @@
-"""What the estimators share: validation, fitting on Gram matrices, and prediction."""
+"""Base class of the estimators: validation, fitting on Gram matrices, and prediction."""
 
 from __future__ import annotations
 
@@ -60,13 +60,14 @@ from .whole_fits import WholeFits
 
 logger = logging.getLogger("multikernel")
 
-#: What the parameter ``checkpoint`` may be.
+#: Allowed values of the parameter ``checkpoint``.
 CHECKPOINTS = [str, os.PathLike, None]
-#: Parameters that do not change results, and ``cv``, whose splits are compared.
+#: Parameters that are not compared with those of a checkpoint: they do not change results, or the
+#: splits themselves are compared (``cv``).
 NOT_COMPARED = ("checkpoint", "cv", "memory_budget", "n_jobs", "verbose")
 
 
-#: Parameters whose squares are computed, here or in a subclass.
+#: Parameters (of subclasses, too) whose squares must neither overflow nor underflow.
 SCALES = frozenset({"C", "radius", "trace", "complexity_penalty", "sparsity_penalty"})
 
 
@@ -86,7 +87,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
             super()._validate_params()
         except InvalidParameterError:
             raise
-        except TypeError:  # scikit-learn asks whether a fraction is NaN
+        except TypeError:  # scikit-learn's check for NaN fails for a Fraction
             raise TypeError(
                 f"{type(self).__name__}: a parameter has a number type that NumPy does not "
                 f"support; got {self.get_params(deep=False)}. Use int or float."
@@ -95,13 +96,13 @@ class MultiKernelEstimator(  # type: ignore[misc]
             refuse_extreme(type(self).__name__, name, getattr(self, name))
 
     _parameter_constraints: dict[str, Any] = {
-        "kernels": "no_validation",  # as_bank says more about what came
+        "kernels": "no_validation",  # as_bank checks it, with better messages
         "weighting": [str, Weighting],
         "center": ["boolean"],
         "normalize": [StrOptions(set(HOW)), None],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "max_iter": [Interval(Integral, -1, None, closed="left")],
-        "dtype": "no_validation",  # check_dtype knows which types there are
+        "dtype": "no_validation",  # check_dtype checks it
         "memory_budget": [None, Real, str],
         "engine": [str],
         "device": [str, None],
@@ -122,13 +123,13 @@ class MultiKernelEstimator(  # type: ignore[misc]
     verbose: int
     grams_: Plan
     _kernel_array_shape: tuple[int, int]
-    #: the bank that is made when no kernels are given, by its name in ``default_bank``
+    #: the ``kind`` of :func:`default_bank` if no kernels are given
     _bank_kind = "gaussians"
     #: whether a kernel matrix that is not symmetric is an error
     _needs_symmetric_kernels = True
     #: whether predictions come from one combination of kernels, with `kernel_weights_`
     _learns_one_kernel = True
-    #: whether answers can be compared with targets; reports and the command line need this
+    #: whether predictions can be compared with targets, as in reports and on the command line
     _predicts_targets = True
 
     def __sklearn_tags__(self) -> Tags:
@@ -174,7 +175,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         else:
             options |= {"accept_sparse": "csr", "ensure_all_finite": "allow-nan"}
         if isinstance(y, str) and y == "no_validation":
-            if coded is not None and not reset:  # the codes have found its columns by name
+            if coded is not None and not reset:  # its columns have been matched by name
                 checked = check_array(X, ensure_all_finite="allow-nan", input_name="X")
             else:
                 checked = validate_data(self, X, **options)
@@ -202,7 +203,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         return checked, y
 
     def _check_kernel_array(self, X: np.ndarray, reset: bool) -> np.ndarray:
-        """kernels="precomputed": X holds kernel values, kernel axis last."""
+        """Validated kernel values of ``kernels="precomputed"``, kernel axis last."""
         if self.normalize == "spherical":
             raise ValueError(
                 "normalize='spherical' needs K(x, x) of new samples, which kernels='precomputed' "
@@ -227,7 +228,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         return X
 
     def _sample_weights(self, sample_weight: Any, X: Any) -> tuple[np.ndarray | None, np.ndarray]:
-        """The positive sample weights, and the indices of their samples."""
+        """The positive sample weights (None if all are one), and the indices of their samples."""
         everyone = np.arange(X.shape[0])
         self._n_given = X.shape[0]
         if sample_weight is None:
@@ -254,7 +255,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         return journal_in(path, parts)
 
     def _stored_attributes(self) -> dict[str, Any]:
-        """The attributes for a model file, without the place where a fit was kept."""
+        """The attributes for a model file, without the path of the checkpoint."""
         state = super()._stored_attributes()
         return state | {"checkpoint": None} if "checkpoint" in state else state
 
@@ -269,7 +270,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
     ) -> Grams:
         """The kernels on the samples with positive weight, neither centred nor normalised.
 
-        ``target`` is for kernels that are learned from it.
+        Only kernels that are learned from the targets need ``target``.
         """
         engine = self._engine_name
         budget = find_budget(engine, self.memory_budget)
@@ -322,7 +323,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
     def _learns_scales(self) -> bool:
         """Whether `fit` may learn the scales of the columns when no kernels are given.
 
-        Leave-one-out weights can leave out what the scales do not improve; other rules cannot.
+        Leave-one-out weights can drop rescaled kernels that do not help; other rules cannot.
         """
         rule = getattr(self, "weighting", None)
         return self._bank_kind == "tables" and isinstance(as_weighting(rule), LeaveOneOut)
@@ -371,15 +372,15 @@ class MultiKernelEstimator(  # type: ignore[misc]
         if isinstance(weighting, str) and isinstance(rule, (BestSingle, LeaveOneOut)) and seeded:
             rule.random_state = self.random_state
         if isinstance(rule, LeaveOneOut) and rule.shrinkage == "auto" and self._has_gaps:
-            # The functions of a centred view sum to zero over the samples that have the view. The
-            # values at the other samples thus reveal the target of a left-out sample, and learned
-            # weights would exploit this. Equal weights, of which only the sum is learned, do not.
+            # The functions of a centred view sum to zero over the samples that have the view, so
+            # their values at the other samples reveal the target of a left-out sample. Learned
+            # weights would exploit this; equal weights, of which only the sum is learned, do not.
             rule = clone(rule).set_params(shrinkage=1.0)
         return rule
 
     @property
     def _has_gaps(self) -> bool:
-        """Whether some training samples lack the columns of some kernels and are at the centre."""
+        """Whether samples that lack the columns of a kernel are placed at its centre."""
         if self.missing == "complete":
             return False
         presence = self.__dict__.get("presence_")
@@ -398,8 +399,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
     ) -> None:
         """Centre, normalise, learn, and keep what prediction needs.
 
-        With ``separate`` every output gets kernel weights of its own. An interrupt leaves the best
-        certified iterate behind when the estimator has ``warm_start=True``.
+        With ``separate`` every output has its own kernel weights. If the fit is interrupted and
+        ``warm_start=True``, the estimator keeps the best certified iterate.
         """
         corrected = grams.corrected(self.center, self.normalize)
         hold_out = self._samples_to_leave_out(target, learner)
@@ -429,7 +430,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
             self._calibrate(target, solution.machine.held_out, limit)
 
     def _samples_to_leave_out(self, target: Target, learner: Any) -> np.ndarray | None:
-        """The samples whose values without them are asked for; classifiers need some."""
+        """Samples for which held-out values are computed, or None; classifiers override this."""
         return None
 
     def _calibrate(
@@ -488,7 +489,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
 
     @property
     def _one_output(self) -> bool:
-        """Whether predictions are vectors."""
+        """Whether predictions have shape (n,), without an axis for outputs."""
         return True
 
     @property
@@ -501,12 +502,12 @@ class MultiKernelEstimator(  # type: ignore[misc]
             print(message)
 
     def _set_left_out(self, values: np.ndarray | None, target: Target, keep: np.ndarray) -> None:
-        """The leave-one-out predictions and their score, where the learner has computed them."""
+        """Set the leave-one-out predictions and their score, if the learner has computed them."""
         for name in ("loo_predictions_", "loo_score_"):
             self.__dict__.pop(name, None)  # of an earlier fit
         if values is None:
             return
-        # A sample of weight zero takes no part, so there is nothing to leave out.
+        # Samples of weight zero were not used in the fit: their predictions stay NaN.
         everyone = np.full((self._n_given, values.shape[1]), np.nan)
         everyone[keep] = values
         self.loo_predictions_ = everyone[:, 0] if self._one_output else everyone
@@ -516,7 +517,7 @@ class MultiKernelEstimator(  # type: ignore[misc]
         self.intercept_: Any = intercept
 
     def _store(self, grams: Grams, solution: Solution, keep: np.ndarray) -> None:
-        """The fitted attributes, and no more of the training sample than prediction needs."""
+        """Set the fitted attributes; of the training sample, keep only what prediction needs."""
         machine = solution.machine
         self.kernel_weights_ = solution.kernel_weights
         self.kernel_names_ = list(grams.names)

@@ -1,4 +1,4 @@
-"""Input that is refused before scikit-learn's validation, whose message would say less."""
+"""Checks of input before scikit-learn's validation, with better messages."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def refuse_matrices(X: Any, precomputed: bool, fitting: bool = False) -> None:
 
 
 def refuse_text(X: Any) -> None:
-    """Name the columns that are not numbers, before a conversion fails without naming them."""
+    """Refuse X unless it is one numeric table; the error names columns that are not numeric."""
     views = X if isinstance(X, dict) else getattr(X, "mod", None)
     if isinstance(views, Mapping):
         kind = "a dict with keys" if views is X else f"{type(X).__name__} with the views"
@@ -83,7 +83,7 @@ def refuse_text(X: Any) -> None:
 
 
 def text_columns(X: Any) -> list[str]:
-    """The columns of a data frame that are not numbers; none if X is no frame."""
+    """Names of the non-numeric columns of a data frame; empty if X is not a data frame."""
     if not hasattr(X, "dtypes") or not hasattr(X, "columns"):
         return []
     return [
@@ -96,7 +96,7 @@ def text_columns(X: Any) -> list[str]:
 
 
 def check_table(estimator: Any, X: Any, y: Any, reset: bool, **y_options: Any) -> Any:
-    """X with columns of sequences, as a table, and y where it is given."""
+    """Validated X as a table with sequence columns, and y if it is given."""
     table = Table.of(X)
     name = type(estimator).__name__
     if len(table) == 0:
@@ -113,7 +113,7 @@ def check_table(estimator: Any, X: Any, y: Any, reset: bool, **y_options: Any) -
 
 
 def check_dtype(dtype: Any) -> np.dtype | None:
-    """Single or double precision, however it is spelled."""
+    """The dtype for float32 or float64, in any spelling; None for None."""
     if dtype is None:
         return None
     try:
@@ -133,12 +133,12 @@ def _all_numbers(column: Any) -> bool:
     return True
 
 
-#: Larger numbers have squares beyond the range of floating point.
+#: Limit on the size of numbers, so that sums of their squares do not overflow in float64.
 LARGEST_NUMBER = 1e150
 
 
 def refuse_huge(name: str, values: Any) -> None:
-    """Raise ValueError where squares of the numbers would overflow; NaN is judged elsewhere."""
+    """Raise ValueError if squares of the numbers may overflow; NaN is checked elsewhere."""
     numbers = values.data if sp.issparse(values) else np.asarray(values)
     if numbers.dtype.kind != "f" or not numbers.size:
         return
@@ -151,7 +151,7 @@ def refuse_huge(name: str, values: Any) -> None:
 
 
 def refuse_extreme(owner: str, parameter: str, value: Any) -> None:
-    """Raise ValueError for a positive number whose square would overflow or vanish."""
+    """Raise ValueError for a positive number whose square may overflow or underflow."""
     if not isinstance(value, Real) or float(value) == 0:
         return
     if not 1.0 / LARGEST_NUMBER <= float(value) <= LARGEST_NUMBER:
@@ -163,7 +163,7 @@ def refuse_extreme(owner: str, parameter: str, value: Any) -> None:
 
 
 def as_numbers(y: Any) -> np.ndarray:
-    """Targets of a regression that came as objects, as numbers."""
+    """Regression targets of dtype object, as floats."""
     try:
         numbers = np.asarray(y, dtype=np.float64)
     except (TypeError, ValueError) as error:

@@ -27,7 +27,7 @@ from .probabilities import CALIBRATIONS, ProbabilityMixin
 
 
 class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):  # type: ignore[misc]
-    """Targets, labels and decisions, shared with the cross-validated classifier."""
+    """Targets, labels and decisions, common to all classifiers."""
 
     _parameter_constraints = {
         **MultiKernelEstimator._parameter_constraints,
@@ -76,7 +76,7 @@ class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):
         return Target(Y, "classification", weights, costs)
 
     def _class_costs(self, y: np.ndarray, weights: np.ndarray | None) -> np.ndarray | None:
-        """Factors of the loss; ``"balanced"`` takes the sample weights into account."""
+        """Factor of each sample's loss; ``"balanced"`` takes the sample weights into account."""
         if self.class_weight is None:
             return None
         if isinstance(self.class_weight, str):
@@ -124,7 +124,7 @@ class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):
         return len(self.classes_) == 2
 
     def decision_function(self, X: Any, *, split: bool = False) -> np.ndarray:
-        """Signed distances from the decision boundary, before taking a sign or a maximum.
+        """Decision values; `predict` uses their sign or, with more than two classes, the largest.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):
 
 
 def class_index(decisions: np.ndarray) -> np.ndarray:
-    """Index of the decided class from decision values (m,) or (m, n_classes)."""
+    """Index of the predicted class, from decision values (m,) or (m, n_classes)."""
     if decisions.ndim == 1:
         return (decisions > 0).astype(int)
     return np.argmax(decisions, axis=1)
@@ -277,7 +277,7 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
     dual_coef_ : array of shape (n_support, n_machines)
         Signed coefficients.
     support_ : array of shape (n_support,)
-        Indices of the training samples with a coefficient.
+        Indices of the training samples with a non-zero coefficient.
     intercept_ : array of shape (n_machines,)
     objective_ : float
         The SVM's primal objective, summed over classifiers.
@@ -287,10 +287,11 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         With ``weighting="loo"`` or ``C="loo"`` and squared loss: the prediction for every training
         sample by the model trained without it, in the form that ``decision_function`` returns.
     loo_score_ : float
-        Their accuracy.
+        Accuracy of ``loo_predictions_``.
     column_importance_ : array of shape (n_features,)
-        The share of each column in how much the predictions change: the mean squared derivative
-        over the training samples times the variance of the column. Computed on first access.
+        Sensitivity of the predictions to each column, as a share of the total: the mean squared
+        derivative over the training samples times the variance of the column. Computed on first
+        access.
     n_iter_ : int
     history_ : list of dict
     engine_ : str
@@ -307,7 +308,7 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         With ``missing="ignore"``: the share of the training samples that have a value in the
         columns of each kernel.
     view_presence_ : dict
-        The same by the names of views (:func:`multikernel.per_view`).
+        The same for each view of :func:`multikernel.per_view`, by name.
     codes_ : TableCodes
         How the columns of a data frame with categories are encoded; set only if X was one.
     n_features_in_ : int
@@ -437,8 +438,8 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
         """Add rows of a stream, and learn from all rows so far.
 
         The bank and the features are chosen from the first rows, which should be a few thousand and
-        typical of the stream. It needs ``approximation`` and ``loss="squared"``: only sums of
-        features and targets are kept.
+        typical of the stream. Only sums of features and targets are kept, which requires
+        ``approximation`` and ``loss="squared"``.
 
         Parameters
         ----------

@@ -19,7 +19,7 @@ from ..weighting.neighbours import ROUNDINGS_OF_DISTANCES, nearest, neighbour_gr
 from .missing import MISSING
 from .unlabelled import UnlabelledEstimator
 
-#: Rows of the learned kernel that are searched for neighbours at once.
+#: Rows of the learned kernel per block in the search for neighbours.
 SEARCH_ROWS = 256
 
 
@@ -50,7 +50,7 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
         As in :class:`ConsensusKernel`.
     method : {"kmeans", "spectral"}, default="kmeans"
     n_init : int, default=10
-        Starts of k-means, of which the best run is kept. Starts are drawn as in k-means++.
+        Number of k-means runs, of which the best is kept. Starts are drawn as in k-means++.
     max_iter : int, default=300
         Limit on the steps of a run of kernel k-means.
     n_neighbors : int, default=10
@@ -58,7 +58,7 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
     normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
         As in :class:`ConsensusKernel`.
     random_state : int, RandomState or None, default=None
-        For the starts.
+        Seed for the starts.
     missing : {"error", "ignore", "complete"}, default="error"
         How to treat NaN in X, as in :class:`MultiKernelClassifier`: with ``"ignore"``, samples that
         lack a view are placed at its centre; with ``"complete"``, where their other views predict
@@ -172,7 +172,7 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
         if self.method == "spectral":
             error = float(np.abs(self.kernel_weights_) @ grams.entry_errors)
             self.labels_ = self._cut(gram, ROUNDINGS_OF_DISTANCES * error, random)
-            # Files hold fitted functions: the means of the clusters.
+            # Every fitted model, and its file, has an expansion: here that of the cluster means.
             found = Clusters(self.labels_, np.nan, 1)
         else:
             found = kernel_kmeans(
@@ -211,7 +211,7 @@ class KernelClustering(ClusterMixin, UnlabelledEstimator):  # type: ignore[misc]
 
     @available_if(_by_means)  # type: ignore[untyped-decorator]
     def predict(self, X: Any) -> np.ndarray:
-        """The cluster with the nearest mean; for ``method="kmeans"``.
+        """Predict the cluster with the nearest mean; only for ``method="kmeans"``.
 
         Parameters
         ----------

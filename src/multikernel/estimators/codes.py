@@ -1,4 +1,4 @@
-"""Data frames of numbers and categories as the arrays of numbers that kernels read."""
+"""Encoding of data frames with numbers and categories as numeric arrays for kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..kernels.mixed_bank import mixed_columns_bank
 from ..tables.complaints import MAX_LEVELS
 from ..tables.frame import as_column, is_text, present
 
-#: Codes of entries that are no level of the training sample.
+#: Codes of levels that did not occur in the training sample, and of missing categories.
 UNSEEN = -1.0
 MISSING = -2.0
 
@@ -119,7 +119,7 @@ class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
     def transform(self, X: Any) -> np.ndarray:
-        """The columns of the training sample, by name, as numbers and codes.
+        """Encode a data frame, whose columns are matched by name, as numbers and codes.
 
         Parameters
         ----------
@@ -190,7 +190,7 @@ class TableCodes(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return [str(self.feature_names_in_[j]) for j in self.numeric_columns_]
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Names of the columns of the result, which are those of X."""
+        """Names of the encoded columns, the same as those of X."""
         check_is_fitted(self)
         return self.feature_names_in_
 
@@ -239,7 +239,7 @@ class FrameColumn:
     name : str
     cells : array of objects, shape (n,)
     declared : bool
-        Whether its type says that it is a category without an order.
+        Whether its type is an unordered category.
     order : tuple of str or None
         The levels of an ordered category.
     """
@@ -250,7 +250,7 @@ class FrameColumn:
     order: tuple[str, ...] | None
 
     def words(self) -> list[str | None]:
-        """The entries as texts, None where one is missing."""
+        """The entries as strings; None for missing ones."""
         return [_word(cell) for cell in self.cells]
 
     def levels(self) -> tuple[str, ...]:
@@ -258,7 +258,7 @@ class FrameColumn:
 
 
 def refuse_gaps(numbers: np.ndarray, names: list[str]) -> None:
-    """Name the columns of numbers in which some are missing."""
+    """Raise an error that names the numeric columns with missing values."""
     counts = np.isnan(numbers).sum(axis=0)
     gaps = [f"{name!r} {count}" for name, count in zip(names, counts, strict=True) if count]
     if gaps:
@@ -275,13 +275,13 @@ def is_frame(X: Any) -> bool:
 
 
 def is_category(kind: Any) -> bool:
-    """Whether a type of pandas or polars is that of a category."""
-    text = str(kind)  # types of polars have names only
+    """Whether a column type of pandas or polars is categorical."""
+    text = str(kind)  # polars types are recognised by name
     return text == "category" or text.startswith(("Categorical", "Enum"))
 
 
 def read_columns(X: Any) -> list[FrameColumn]:
-    """The columns of a data frame of pandas, polars, or anything with the same few methods."""
+    """The columns of a data frame of pandas or polars, or of an object with the same methods."""
     if not is_frame(X):
         raise TypeError(
             "TableCodes needs a data frame, whose columns have names and types; got "
@@ -324,7 +324,7 @@ def _cells(name: str, values: list[Any]) -> np.ndarray:
 
 
 def _word(cell: Any) -> str | None:
-    """A level as a text: 3 and 3.0 are one level."""
+    """A level as a string, None if missing; 3 and 3.0 are the same level."""
     cell = present(cell)
     if cell is None:
         return None
@@ -349,7 +349,7 @@ def _numbers(column: FrameColumn) -> np.ndarray:
 
 
 def _places(column: FrameColumn, order: tuple[str, ...]) -> np.ndarray:
-    """Places in the order of the training sample; NaN where an entry is missing."""
+    """Position of each entry in the order learned in fit; NaN for missing entries."""
     place = {level: float(c) for c, level in enumerate(order)}
     words = column.words()
     strange = sorted({word for word in words if word is not None and word not in place})

@@ -34,7 +34,7 @@ class KernelTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Multi
         return len(self._offset)
 
     def transform(self, X: Any) -> np.ndarray:
-        """Coordinates of samples, new or old.
+        """Coordinates of samples, from the training sample or new.
 
         Parameters
         ----------
@@ -59,12 +59,12 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
         As in :class:`MultiKernelClassifier`.
     weighting : str or weighting, default="statis"
-        A rule that reads no target. ``"uniform"``: equal weights. ``"statis"``: by how far each
+        A rule that needs no targets. ``"uniform"``: equal weights. ``"statis"``: by how far each
         kernel agrees with the consensus of all (:class:`Statis`). ``"full-neighbours"`` and
         ``"sparse-neighbours"``: rules that keep the neighbourhoods of the kernels, with all
         kernels or few (:class:`FullNeighbours`, :class:`SparseNeighbours`).
     n_components : int or None, default=2
-        Principal components; None for all with a positive eigenvalue.
+        Number of principal components; None for all with a positive eigenvalue.
     normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
         How kernels are scaled to the same size; the weights refer to the scaled kernels.
     missing : {"error", "ignore", "complete"}, default="error"
@@ -87,9 +87,9 @@ class ConsensusKernel(KernelTransformer, UnlabelledEstimator):
         program, relative to its value for single kernels; for ``"statis"`` and
         ``"full-neighbours"`` the relative residual of the eigenvector equation.
     eigenvalues_ : array of shape (n_components,)
-        Of the centred kernel matrix, largest first; 0 where the kernel has no further component.
+        Eigenvalues of the centred kernel matrix, largest first; 0 beyond its rank.
     explained_variance_ratio_ : array of shape (n_components,)
-        The eigenvalues as parts of their sum over all components.
+        The eigenvalues divided by their sum over all components.
     history_ : list of dict
     plan_ : Plan
     bank_ : KernelBank or None

@@ -1,7 +1,7 @@
-"""Where estimators compute: arrays of other libraries in and out, and the choice of a device.
+"""Choice of the device on which estimators compute, and arrays of other libraries.
 
-A tensor of torch or an array of CuPy is given to a public method as it is; results come back as the
-same kind of array on the same device. Arrays on a GPU are computed on there.
+Public methods accept tensors of torch and arrays of CuPy, and return the same kind of array on the
+same device. If the array is on a GPU, kernels are computed on that GPU.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class ArrayKind:
 
     @classmethod
     def of(cls, X: Any) -> ArrayKind | None:
-        """The kind of an array; None for NumPy and everything that is no tensor."""
+        """The kind of an array; None for NumPy arrays and all other objects."""
         module = type(X).__module__.partition(".")[0]
         if module == "torch" and hasattr(X, "detach"):
             return cls("torch", str(X.device))
@@ -55,7 +55,7 @@ class ArrayKind:
         return self.device.startswith("cuda")
 
     def back(self, values: Any) -> Any:
-        """Numbers as an array of this kind; anything else as it is."""
+        """Convert a numeric NumPy array to this kind; return anything else unchanged."""
         if not isinstance(values, np.ndarray) or values.dtype.kind not in "fiub":
             return values
         if self.library == "torch":
@@ -68,7 +68,7 @@ class ArrayKind:
 
 
 def to_host(X: Any) -> Any:
-    """Tensors as NumPy arrays; anything else as it is."""
+    """Convert a tensor to a NumPy array; return anything else unchanged."""
     kind = ArrayKind.of(X)
     if kind is None:
         return X
@@ -76,7 +76,7 @@ def to_host(X: Any) -> Any:
 
 
 def with_tensors(method: Callable[..., Any], fits: bool) -> Callable[..., Any]:
-    """A method that also takes tensors, and answers with tensors of the same kind."""
+    """Wrap a method so that it also takes tensors, and returns tensors of the same kind."""
 
     @wraps(method)
     def wrapped(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
@@ -113,7 +113,7 @@ class DeviceMixin:
 
     @property
     def _engine_name(self) -> str:
-        """The engine with the device that was asked for, or that X is on."""
+        """The name of the engine with the requested device, else with the device of X."""
         device = self.device
         if device is None:
             device = self.__dict__.get("_tensor_device")

@@ -38,13 +38,13 @@ _CONSTRAINTS: dict[str, Any] = {
 
 
 def _constraints(common: dict[str, Any], *without: str) -> dict[str, Any]:
-    """The parameters that an ensemble has in common with one learned kernel."""
+    """Constraints of an ensemble: those of ``common`` that apply to it, and its own."""
     kept = {name: check for name, check in common.items() if name not in {"weighting", *without}}
     return {**kept, **_CONSTRAINTS}
 
 
 class EnsembleMixin(MultiKernelEstimator):
-    """Both stages, the same for classification and regression."""
+    """The two stages of an ensemble, the same for classification and regression."""
 
     norm: str
     signed: bool
@@ -98,7 +98,7 @@ class EnsembleMixin(MultiKernelEstimator):
         self.n_iter_ = second.n_iter
         biases = np.stack([machine.intercept for machine in machines])
         self._set_intercept(second.weights @ biases + second.intercept)
-        # The vote itself has few parameters: held-out values of its members are nearly its own.
+        # The vote has few parameters, so its values on out-of-fold predictions count as held-out.
         self._calibrate(target, np.einsum("npt,p->nt", H, second.weights) + second.intercept)
         self._expansion = EnsembleExpansion(corrected, machines, second.weights)
         self._expansion.release()
@@ -108,7 +108,7 @@ class EnsembleMixin(MultiKernelEstimator):
         )
 
     def _second_stage(self, H: np.ndarray, target: Target, usable: np.ndarray) -> EnsembleSolution:
-        """Weights of all hypotheses from their out-of-fold values; constant kernels get none."""
+        """Weights of all hypotheses from their out-of-fold values; zero for constant kernels."""
         found = combine_hypotheses(
             H[:, usable],
             target.Y,
@@ -127,8 +127,8 @@ class EnsembleMixin(MultiKernelEstimator):
         """Weights and hypotheses at once: multiple kernel learning with a block norm.
 
         ``{sum_k mu_k h_k : ||h_k|| <= L, ||mu||_q <= r}`` is ``{sum_k f_k : sum_k ||f_k||^q <=
-        (r L)^q}``; hypotheses of equal norm give the weights back, ``mu_k`` in proportion to
-        ``||f_k||``. Signs of the weights would only move into the hypotheses.
+        (r L)^q}``. With hypotheses of equal norm, ``mu_k`` is proportional to ``||f_k||``. The
+        signs of the weights can be absorbed by the hypotheses.
         """
         q = NORMS[self.norm]
         hold_out = self._samples_to_leave_out(target, learner)
@@ -144,7 +144,7 @@ class EnsembleMixin(MultiKernelEstimator):
         self.weights_gap_ = self.duality_gap_
 
     def certificate(self, X: Any, y: Any = None, delta: float = 0.05) -> NoReturn:
-        """Not offered: the bounds are about one learned kernel, not about ensembles."""
+        """Not available: the bounds apply to a single learned kernel, not to ensembles."""
         raise NotImplementedError(
             f"{type(self).__name__} has no certificate: the bounds of multikernel.bounds apply to "
             "a single learned kernel. `weights_gap_` and `duality_gap_` show how accurately it "
@@ -309,7 +309,7 @@ class KernelEnsembleClassifier(EnsembleMixin, ClassifierCommon):
                 f"The training part of fold {fold} contains only one class ({y[train][0]!r}); "
                 "every fold needs two. Use stratified or shuffled folds."
             )
-        # Balanced weights count the classes of the training part, nothing else.
+        # Balanced weights depend on the class counts of the training part only.
         return replace(part, costs=self._class_costs(y[train], part.sample_weight))
 
 
@@ -330,7 +330,7 @@ class KernelEnsembleRegressor(EnsembleMixin, RegressorCommon):
     signed : bool, default=False
         Whether a hypothesis may have a negative weight. It makes no difference with one stage.
     stages : {1, 2}, default=2
-        One convex problem for weights and hypotheses, or weights from held-out predictions.
+        1: one convex problem for weights and hypotheses. 2: weights from held-out predictions.
     radius : float, default=1.0
         Radius of the ball. With one stage it only scales the weights.
     fit_intercept : bool, default=True

@@ -25,7 +25,7 @@ from .learned_kernel import check_one_kernel
 
 
 def _of_estimator(name: str, default: Any = None) -> Any:
-    """A parameter of the estimator that learns the kernel, under the name estimators share."""
+    """A property that reads a parameter of the wrapped ``estimator``."""
     return property(lambda self: getattr(self.estimator, name, default))
 
 
@@ -34,8 +34,8 @@ class KernelFeatures(KernelTransformer):
 
     An estimator of this library learns ``K = sum_k mu_k K_k``, with labels (for example
     :class:`MultiKernelClassifier`) or without (:class:`ConsensusKernel`). Samples then get
-    ``n_components`` features whose dot products are the values of K, as closely as so few features
-    allow. With as many features as samples they are exact on the training sample.
+    ``n_components`` features whose dot products approximate the values of K. With as many features
+    as samples they are exact on the training sample.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class KernelFeatures(KernelTransformer):
         samples, since it computes only their columns of K. ``"auto"`` takes eigenvectors up to
         4,000 samples.
     random_state : int, RandomState or None, default=None
-        For the choice of landmarks.
+        Seed for the choice of landmarks.
 
     Attributes
     ----------

@@ -1,8 +1,8 @@
 """Gram matrices of the training parts of a cross-validation, and the samples held out from them.
 
-Kernels that hold nothing of the sample are evaluated once, and every training part is a view of
-the result. Kernels that take widths, scales or ranks from the sample take them from each training
-part anew, so that no held-out sample has a say in them.
+Kernels that do not depend on the sample are evaluated once, and every training part is a view of
+the result. Kernels that learn widths, scales or ranks from the sample learn them from each training
+part separately, so that held-out samples have no influence on them.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from ..kernels.bank import as_bank
 
 
 class FoldGrams(Protocol):
-    """Where the folds of a search read kernel values."""
+    """Source of the kernel values for the folds of a search."""
 
     def part(
         self, train: np.ndarray, sample_weight: np.ndarray | None
     ) -> tuple[Grams, np.ndarray | None]:
         """The bank on a training part, not yet centred or normalised.
 
-        Second, which of its samples have which kernels, shape (p, n); None unless
+        The second result is the mask (p, n) of the kernels that each sample has; None unless
         ``missing="absent"``.
         """
 
     def held_out(self, expansion: Expansion, test: np.ndarray) -> Any:
-        """Held-out samples in the form that a function on the training part reads."""
+        """Held-out samples, encoded for an expansion on the training part."""
 
 
 class OneEvaluation:
@@ -49,13 +49,13 @@ class OneEvaluation:
 
 
 class GramsPerFold:
-    """Kernels that learn from their training sample: every training part has kernels of its own."""
+    """Kernels that learn from the training sample, separately for every training part."""
 
     def __init__(self, estimator: Any, X: Any, keep: np.ndarray) -> None:
         self.estimator, self.X, self.keep = estimator, X, keep
 
     def fold_estimator(self) -> Any:
-        """A copy whose attributes may be set by a fold."""
+        """A shallow copy of the estimator, so that a fold can set attributes."""
         return copy.copy(self.estimator)
 
     def part(
@@ -70,14 +70,14 @@ class GramsPerFold:
 
 
 def fold_grams(estimator: Any, X: Any, keep: np.ndarray, grams: Grams) -> FoldGrams:
-    """How the folds of a search get their kernels; ``grams`` are those of the whole sample."""
+    """The kernels for the folds of a search; ``grams`` are those of the whole sample."""
     if learns_from_sample(estimator):
         return GramsPerFold(estimator, X, keep)
     return OneEvaluation(grams, estimator.__dict__.get("_has_kernels"))
 
 
 def learns_from_sample(estimator: Any) -> bool:
-    """Whether the kernels of an estimator whose bank was just made took something from X."""
+    """Whether the bank that an estimator has just made depends on the training sample."""
     if estimator._is_precomputed:
         return False
     return estimator.kernels is None or estimator.bank_ != as_bank(estimator.kernels)

@@ -47,13 +47,13 @@ class FoldSums:
 
 
 def add_up(sums: Sequence[FeatureSums]) -> FeatureSums:
-    """The sums of all samples, in order."""
+    """The total of several sums, added in order."""
     return reduce(lambda a, b: a + b, sums)
 
 
 @dataclass(frozen=True)
 class FoldSumsOfChunk:
-    """Maps a chunk to the sums of its rows by folds, which are drawn evenly."""
+    """Maps a chunk to the sums of its rows in each fold; rows are assigned at random."""
 
     sums: SumsOfChunk
     n_folds: int
@@ -73,7 +73,7 @@ class FoldSumsOfChunk:
 def squared_error(
     sums: FeatureSums, expansion: FeatureExpansion, intercept: np.ndarray
 ) -> tuple[float, float]:
-    """The squared error of a function on the samples of some sums, and that of their mean."""
+    """Squared errors of a function and of the mean target, on the samples of some sums."""
     D = expansion.features.n_features
     both = np.vstack([-expansion.slopes, np.eye(len(intercept))])
     offset = sums.mean[D:] - (sums.mean[:D] - expansion.shift) @ expansion.slopes - intercept
@@ -83,7 +83,7 @@ def squared_error(
 
 
 class FoldSumsMixin(LargeSampleMixin):
-    """``approximation`` of the estimators that choose a constant and a rule by folds."""
+    """``approximation`` in the search for C (or alpha) and the weighting."""
 
     cv: Any
     scoring: Any
@@ -167,7 +167,7 @@ class FoldSumsMixin(LargeSampleMixin):
         values: Sequence[float],
         held: FeatureSums,
     ) -> np.ndarray:
-        """R^2 on a fold for every constant, of functions learned from the others."""
+        """R^2 on one fold of the functions learned from the other folds, for every constant."""
         this: Any = self
         rule: Weighting = this._as_weighting(clone(candidate, safe=False))
         make: Callable[[float], Any] = self._learner_with

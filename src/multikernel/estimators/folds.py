@@ -1,4 +1,4 @@
-"""Folds of a cross-validation inside an estimator: how they are cut, and how they are scored."""
+"""Splits of a cross-validation inside an estimator, and the scores of its folds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Splits = list[tuple[np.ndarray, np.ndarray]]
 def kept_splits(
     cv: Any, y: np.ndarray, keep: np.ndarray, *, classifier: bool, groups: Any = None
 ) -> Splits:
-    """Folds of the samples with positive weight; explicit splits number samples as given to fit."""
+    """Folds of the samples with positive weight; explicit splits hold row numbers of X in fit."""
     split = check_cv(cv, y[keep], classifier=classifier)
     explicit = cv is not None and not isinstance(cv, Integral) and not hasattr(cv, "split")
     if groups is not None:
@@ -67,9 +67,9 @@ def _indices(rows: Any, n_samples: int) -> np.ndarray:
 
 
 class FoldClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Looks like a fitted classifier to a scorer; its decisions are known already.
+    """Stand-in for a fitted classifier, which gives scorers known decision values.
 
-    ``calibrate`` returns the map to probabilities; only scorers that ask for these pay for it.
+    ``calibrate`` returns the map to probabilities; it is called only if a scorer needs them.
     """
 
     def __init__(self, decisions: Any = None, classes: Any = None, calibrate: Any = None) -> None:
@@ -92,7 +92,7 @@ class FoldClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 class FoldRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
-    """Looks like a fitted regressor to a scorer; its predictions are known already."""
+    """Stand-in for a fitted regressor, which gives scorers known predictions."""
 
     def __init__(self, predictions: Any = None) -> None:
         self.predictions = predictions

@@ -1,8 +1,8 @@
 """Data frames with categories as the input of estimators: no preprocessing by the user.
 
-In ``fit`` a frame with columns of texts or categories is read by :class:`TableCodes`, which the
-model keeps as ``codes_``; new frames are read with the same codes. Kernels then see an array of
-numbers and codes, and inside the library validated samples are that array.
+``fit`` encodes a frame with text or category columns by :class:`TableCodes`, which the model keeps
+as ``codes_``; new frames are encoded in the same way. After validation, X is an array of numbers
+and codes everywhere in the library.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class FrameMixin:
     kernels: Any
     codes_: TableCodes
     feature_names_in_: np.ndarray
-    #: whether frames with categories are read; others are refused with advice
+    #: whether data frames with categories are accepted; otherwise they are refused with advice
     _reads_categories = True
 
     @property
@@ -69,7 +69,7 @@ class FrameMixin:
         return out
 
     def _fill_codes(self, fill: np.ndarray) -> np.ndarray:
-        """Values in place of NaN: means of numbers, and the level of missing categories."""
+        """Values that replace NaN: means for numbers, and the code of missing categories."""
         if self._is_coded:
             fill = fill.copy()
             fill[self.codes_.categorical_columns_] = MISSING
@@ -77,14 +77,14 @@ class FrameMixin:
 
 
 def has_categories(X: Any) -> bool:
-    """Whether X is a data frame with a column of texts or categories."""
+    """Whether X is a data frame with a text or category column."""
     if not is_frame(X):
         return False
     return any(is_category(kind) for kind in X.dtypes) or bool(text_columns(X))
 
 
 def check_kernels(kernels: Any, codes: TableCodes) -> None:
-    """Refuse kernels that would take codes of categories for quantities."""
+    """Refuse kernels that would treat category codes as numbers."""
     names = codes.feature_names_in_.tolist()
     categorical = set(codes.categorical_columns_)
     for entry in as_bank(kernels).entries:

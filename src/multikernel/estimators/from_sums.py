@@ -1,4 +1,4 @@
-"""What a fit from features keeps, and how it learns from sums over rows."""
+"""Learning from sums of features over rows, and the data that such a fit keeps."""
 
 from __future__ import annotations
 
@@ -40,17 +40,18 @@ from ..weighting import Weighting
 from ..weighting.given import GivenWeights
 from .progress import ProgressLine
 
-#: Rules that read samples are given at most so many of them.
+#: Maximum number of rows for weighting rules that read samples.
 MAX_RULE_ROWS = 3000
-#: Ridge constants are chosen by the leave-one-out values of at most so many rows.
+#: Maximum number of rows whose leave-one-out values choose the ridge constant.
 MAX_RIDGE_ROWS = 6000
-#: The means of the kernels' shares are taken over at most so many rows.
+#: Maximum number of rows over which the kernels' shares of a prediction are centred.
 MAX_MEAN_ROWS = 5000
-#: Probabilities are fitted to at most so many rows.
+#: Maximum number of rows to which probabilities are fitted.
 MAX_CALIBRATION_ROWS = 2000
-#: Rows whose features are held for the first steps on losses other than the squared one: entries.
+#: Maximum number of entries of the features held in memory for the first steps on losses other than
+#: the squared one.
 MAX_HELD_FEATURES = 2**25
-#: Losses other than the squared one stop at this gap, or at the estimator's if it is larger.
+#: Lower limit on ``tol``, the relative duality gap, for losses other than the squared one.
 MIN_PASS_TOLERANCE = 1e-4
 NEEDS_SQUARED = (
     "partial_fit needs loss='squared', whose sums do not depend on the predictor; got loss={!r}. "
@@ -62,26 +63,26 @@ Columns = LabelColumns | OutputColumns
 
 @dataclass
 class Stream:
-    """What a fit from features keeps in memory, for `partial_fit` and for certificates.
+    """State of a fit from features, kept for `partial_fit`, `refit` and certificates.
 
     Attributes
     ----------
     approximation : Approximation
     survey : RowSurvey
     columns : LabelColumns or OutputColumns
-        Makes columns of numbers from targets.
+        Converts targets to columns of numbers.
     features : FeatureMap
     exact_plan : Plan
-        How the kernels themselves would be served.
+        The plan for evaluating the exact kernels.
     sums : FeatureSums
     learned : list of Learned
-        One, or one per output.
+        One solution, or one per output.
     learned_sum : LearnedSum or None
-        If features stand for the sum of kernels that a rule has learned from the survey's rows.
+        The sum of kernels that the features approximate, if a rule that reads samples learned it.
     sample_weights : SampleWeights or None
         The weights of that sum.
     choices : tuple of str
-        The rule that has learned them, and how kernels were centred and normalised, printed.
+        The rule that learned the weights, and ``center`` and ``normalize``, as text.
     """
 
     approximation: Approximation
@@ -99,7 +100,7 @@ class Stream:
         self, sums: FeatureSums, budget: MemoryBudget, *, center: bool, normalize: str | None,
         n_jobs: int = 1,
     ) -> FeatureProblem:  # fmt: skip
-        """The problem that these sums pose; weights of a learned sum carry the normalisation."""
+        """The learning problem of these sums; weights of a learned sum include normalisation."""
         alone = self.learned_sum is not None
         return FeatureProblem.of(
             self.features,
@@ -127,7 +128,7 @@ class SumLearner:
         return rule
 
     def _weights_per_output(self, n_outputs: int) -> bool:
-        """Whether every output has kernel weights of its own."""
+        """Whether every output has its own kernel weights."""
         return False
 
     # -- passes and learning --
@@ -139,7 +140,7 @@ class SumLearner:
         what: str = "pass",
         line: ProgressLine | None = None,
     ) -> Any:
-        """One pass over the rows; ``verbose`` shows it, in a line of its own if there is none."""
+        """One pass over the rows, shown on ``line`` (with ``verbose``, on a new one if None)."""
         this: Any = self
         if line is None:
             with ProgressLine(type(self).__name__, this.verbose) as line:
@@ -149,7 +150,7 @@ class SumLearner:
         return reduce_rows(rows, map_chunk, _plus, report=report, n_jobs=jobs, numbered=False)
 
     def _learn_rows(self, stream: Stream, rows: Rows | None) -> None:
-        """Kernel weights and predictor from the sums (and further passes), and the attributes."""
+        """Learn weights and predictor from the sums (and further passes); set the attributes."""
         self._refuse_other_sum(stream)
         problem = self._problem(stream, stream.sums)
         t = problem.target.Y.shape[1]
@@ -165,13 +166,13 @@ class SumLearner:
         self._store_rows(stream, problem, learner)
 
     def _choices(self) -> tuple[str, ...]:
-        """What a learned sum depends on, in words."""
+        """The parameters that a learned sum depends on, as text."""
         this: Any = self
         how = f"center={this.center!r}", f"normalize={this.normalize!r}"
         return (f"weighting={self._rule_for_rows()!r}", *how)
 
     def _refuse_other_sum(self, stream: Stream) -> None:
-        """Features of a learned sum stand for that sum only."""
+        """Refuse changed parameters if the features approximate one learned sum only."""
         if stream.sample_weights is None:
             return
         wanted = self._choices()
@@ -210,7 +211,7 @@ class SumLearner:
         if known is not None:
             size = known.growth(problem.sums.weight)
             if rule.includes_ridge and problem.sums.n > min(MAX_RULE_ROWS, len(stream.survey.y)):
-                # More samples allow for larger weights: the rule's own criterion, on all rows.
+                # More samples justify larger weights: choose their size by leave-one-out again.
                 size = 1.0 / self._best_ridge(stream, problem, columns, np.ones(1), learner)
             rule = GivenWeights(np.array([size]), tuple(known.history))
         elif rule.reads_samples:
@@ -252,7 +253,7 @@ class SumLearner:
     def _held_rows(
         self, stream: Stream, problem: FeatureProblem, columns: Any, line: ProgressLine
     ) -> HeldRows:
-        """Features of the survey's rows, of as many as memory has room for."""
+        """Features of the survey's rows, with at most MAX_HELD_FEATURES entries."""
         survey = stream.survey
         some = survey.some(max(MAX_HELD_FEATURES // problem.features.n_features, 1))
         y, omega = survey.y[some], survey.weights_of(some)
@@ -265,7 +266,7 @@ class SumLearner:
     def _weights_from_sample(
         self, plan: Plan, survey: RowSurvey, columns: Any, rule: Weighting, learner: Any
     ) -> SampleWeights:
-        """The weights of a rule that reads samples: those of the exact kernels on some rows."""
+        """Kernel weights that a rule learns from the exact kernels on some of the rows."""
         this: Any = self
         few = survey.some(MAX_RULE_ROWS)
         kind = "classification" if this._is_classification else "regression"
@@ -300,7 +301,7 @@ class SumLearner:
     def _with_constant(
         self, stream: Stream, problem: FeatureProblem, columns: Any, rule: Weighting, learner: Any
     ) -> Any:
-        """The learner with a number where leave-one-out is to choose its constant."""
+        """The learner; ``C="loo"`` or ``alpha="loo"`` is replaced by the chosen number."""
         name = "C" if hasattr(learner, "C") else "alpha"
         if not isinstance(getattr(learner, name), str):
             return learner
@@ -327,7 +328,7 @@ class SumLearner:
                 whole.shift, whole.slopes, stream.survey.X[stream.survey.some(MAX_MEAN_ROWS)]
             )
             this._expansion.release()
-        # All samples take part, and none is stored.
+        # No sample is stored, so there are no support vectors.
         t = solution.machine.coef.shape[1]
         this.support_, this.dual_coef_ = np.zeros(0, dtype=np.intp), np.zeros((0, t))
         this._set_left_out(None, problem.target, np.zeros(0))
@@ -350,7 +351,7 @@ class SumLearner:
         stream.learned = [replace(one, curvatures=None) for one in stream.learned]
 
     def _calibrate_rows(self, stream: Stream, problem: FeatureProblem, learner: Any) -> None:
-        """Probabilities, from decision values of rows of the survey without them."""
+        """Fit probabilities to held-out decision values of the survey's rows."""
         this: Any = self
         if not this._is_classification:
             return

@@ -1,10 +1,9 @@
 """Choosing C (or alpha) and the weighting by cross-validation.
 
-Nothing about a held-out sample enters what is fitted before it is predicted. Kernels that are fixed
-beforehand are evaluated once on the whole sample, as far as memory allows; each training part is a
-view of these matrices with centring, normalisation and kernel weights of its own. Kernels that take
-widths or scales from the sample, the default ones among them, take them from every training part
-anew.
+Held-out samples have no influence on the models that predict them. Kernels that do not depend on
+the sample are evaluated once on the whole sample, as far as memory allows; each training part is a
+view of these matrices with its own centring, normalisation and kernel weights. Kernels that learn
+widths or scales from the sample, such as the default ones, learn them from each training part.
 """
 
 from __future__ import annotations
@@ -37,15 +36,16 @@ from .large import APPROXIMATIONS
 from .missing import MISSING
 from .selection import SELECTIONS, select
 
-#: The predictors of one fold: the learner, and combined kernel and what was learned for all outputs
-#: together or for each.
+#: The predictors of one fold: the learner, the combined kernels, and what it learned with each. The
+#: lists have one entry for all outputs together, or one per output.
 TrainedFold = tuple[Learner, list[CombinedGram], list[Machine]]
 
 
 class Fold:
     """The training part of one fold; its statistics are computed once for all rules.
 
-    ``has`` tells which of its samples have which kernels, with ``missing="absent"``.
+    ``has`` is the mask (p, n) of the kernels that each sample has; None unless
+    ``missing="absent"``.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Fold:
         self._columns: list[Fold] = []
 
     def columns(self) -> list[Fold]:
-        """One fold for every output alone, with statistics of its own."""
+        """One fold per output, each with its own statistics."""
         if not self._columns:
             outputs = range(self.target.Y.shape[1])
             self._columns = [
@@ -107,7 +107,7 @@ class SearchMixin(MultiKernelEstimator):
         steps: Iterable[tuple[int, int]] = work
         if self.verbose:
             steps = track(work, description="cross-validation")
-        # The grams of one training part at a time, and only if they are needed.
+        # Keep the grams of one training part at a time, and make them only if needed.
         fold_of = lru_cache(maxsize=1)(partial(self._make_fold, folds, target, y, splits))
         path: list[np.ndarray] = []  # weights of the last joint rule on this fold, one per value
         for f, w in steps:
@@ -140,7 +140,7 @@ class SearchMixin(MultiKernelEstimator):
     def _make_fold(
         self, folds: FoldGrams, target: Target, y: np.ndarray, splits: Splits, f: int
     ) -> Fold:
-        """The training part of a fold, centred and normalised by itself."""
+        """The training part of a fold, centred and normalised by its own statistics."""
         train = splits[f][0]
         weights = None if target.sample_weight is None else target.sample_weight[train]
         part, has = folds.part(train, weights)
@@ -159,7 +159,7 @@ class SearchMixin(MultiKernelEstimator):
         learners: Sequence[Learner],
         warm: np.ndarray | None,
     ) -> Answers:
-        """One weighting on one fold: predictions and score for every learner, and the path."""
+        """One weighting on one fold: predictions and score for every learner, and joint weights."""
         train, test = split
         fold = fold_of(f)
         rule = self._rule_for_samples(self._as_weighting(clone(candidate, safe=False)), fold.has)
@@ -168,7 +168,7 @@ class SearchMixin(MultiKernelEstimator):
                 fold, rule, learners, partial(folds.held_out, test=test), warm
             )
         if target.kind == "classification" and target.Y.shape[1] > 1:
-            # A class that the training part does not hold is never predicted.
+            # A class without training samples is never predicted.
             predicted[..., ~np.any(target.Y[train] > 0, axis=0)] = -np.inf
         held = None if target.sample_weight is None else target.sample_weight[test]
         scores = np.empty(len(learners))
@@ -178,7 +178,7 @@ class SearchMixin(MultiKernelEstimator):
         return {"predicted": predicted, "path": path, "scores": scores}
 
     def _keep_held_out(self, splits: Splits, keep: np.ndarray) -> None:
-        """Set ``cv_indices_`` and ``cv_predictions_`` for samples as they were given."""
+        """Set ``cv_indices_`` and ``cv_predictions_``, in row numbers of X in fit."""
         self.cv_indices_ = [(keep[train], keep[test]) for train, test in splits]
         everyone = np.full((self._n_given, self._cv_held_out.shape[1]), np.nan)
         everyone[keep] = self._cv_held_out
@@ -195,16 +195,16 @@ class SearchMixin(MultiKernelEstimator):
     ) -> tuple[np.ndarray, list[np.ndarray], list[TrainedFold]]:
         """Predicted values at the held-out samples, shape (n_values, n_test, t).
 
-        ``held_out`` gives them in the form that a function on the training part reads.
-        Second, the path of a joint rule: its weights for every value. The next rule (for example
-        the next norm) begins at the first of them. Third, the predictors for every value.
+        ``held_out`` encodes these samples for an expansion on the training part. The second result
+        is the path of a joint rule, its weights for every value; the next rule (for example the
+        next norm) starts from the first of them. The third is the predictors for every value.
         """
         part, target, t = fold.grams, fold.target, fold.target.Y.shape[1]
         summary = fold.summary(rule)
         refuse_constant_kernels(part, warn=False, where="the training part of a fold")
         if rule.needs_learner:
-            # Weights that depend on C or alpha are found again for each of its values; a joint
-            # rule begins at the last ones.
+            # Weights that depend on C or alpha are learned for each of its values; a joint rule
+            # starts from the weights of the previous value.
             outputs, path, trained = [], [], []
             for learner in learners:
                 start = None if warm is None else WarmStart(warm)
@@ -220,7 +220,7 @@ class SearchMixin(MultiKernelEstimator):
         for learner in learners:
             coef = machines[-1].coef if machines else None
             machines.append(learner.fit(gram, target, start=coef))
-        # One prediction for all values of C or alpha: their coefficients side by side.
+        # Predict for all values of C or alpha at once, with their coefficients side by side.
         coefs = np.concatenate([machine.coef for machine in machines], axis=1)
         expansion = part.expand(weights, coefs)
         together = expansion.values(held_out(expansion))
@@ -239,7 +239,7 @@ class SearchMixin(MultiKernelEstimator):
         grams: Sequence[CombinedGram],
         machines: Sequence[Machine],
     ) -> Any:
-        """The probabilities of a predictor that was trained on one fold; classifiers have them."""
+        """Map to probabilities for a predictor trained on one fold; classifiers override this."""
 
     def _score_fold(
         self,
@@ -263,7 +263,7 @@ SEARCH_CONSTRAINTS: dict[str, Any] = {
 
 
 def check_grid(name: str, values: Any) -> list[float]:
-    """A grid of positive numbers."""
+    """The values as a list; they must be positive and finite."""
     try:
         grid = np.asarray(values, dtype=np.float64).ravel().tolist()
     except (TypeError, ValueError):

@@ -21,13 +21,14 @@ from ..kernels.scaling import SLOPE_WINDOW
 from ..kernels.vectors import VectorKernel
 from .checks import check_dtype
 
-#: Training samples over which derivatives are averaged: at most so many, and so many bytes.
+#: Maximum number and size (bytes) of the training samples over which derivatives are averaged.
 MAX_SAMPLES = 1000
 MAX_SAMPLE_BYTES = 2**24
-#: Where derivatives are found by moving columns, files hold the importance of at most so many.
+#: Maximum number of columns that are changed one by one: for columns with two values, and without
+#: analytic derivatives when a model is saved.
 MAX_MOVED_COLUMNS = 50
-#: With categories a prediction for every sample and column is needed: over at most so many samples,
-#: and in files only for models of at most so many training samples.
+#: Exchanging values needs a prediction for every sample and column: maximum number of samples, and
+#: of training samples of a model whose importances are computed when it is saved.
 MAX_EXCHANGED_SAMPLES, MAX_STORED_EXCHANGE_SAMPLES = 500, 2000
 
 
@@ -40,7 +41,7 @@ class ColumnImportance:
 
     @property
     def column_importance_(self) -> np.ndarray:
-        """The share of each column in how much the predictions change, shape (n_features,).
+        """Sensitivity of the predictions to each column, as shares of the total, (n_features,).
 
         The mean squared derivative of the decision function (or of the predicted outputs) in the
         column, over the training samples, times the variance of the column, so that units do not
@@ -48,11 +49,12 @@ class ColumnImportance:
         is constant. The average is over at most 1,000 evenly spaced training samples. It is
         computed on first access.
 
-        If a kernel reads category codes (:class:`Overlap`), which have no derivatives, or a column
-        has two values (a category as 0 and 1, between which the function may do anything), the
-        importance of every column is half the mean squared change of the function when a sample
-        gets the value of another sample in that column: the same number for a linear function. The
-        average is over at most 500 evenly spaced samples.
+        If a kernel reads category codes (:class:`Overlap`), which have no derivatives, or one of at
+        most 50 columns has only two values (such as 0 and 1, between which derivatives mean
+        nothing), the importance of every column is half the mean squared change of the function
+        when the value of a sample in that column is replaced by that of another sample. For a
+        linear function this is the same number. The average is over at most 500 evenly spaced
+        samples.
         """
         check_is_fitted(self)
         if "_column_importance" not in self.__dict__:
@@ -90,7 +92,7 @@ class ColumnImportance:
             return as_shares(exchange_sensitivities(self._expansion, X, weights))
         step = float(np.finfo(check_dtype(self.dtype) or X.dtype).eps ** (1 / 3))
         if any(reads_ranks(kernel) for part in self.grams_.parts for kernel in part.kernels):
-            step = SLOPE_WINDOW  # smaller steps would see gaps between samples
+            step = SLOPE_WINDOW  # smaller steps would fall into gaps between samples
         found = column_sensitivities(self._expansion, X, sample_weight, relative_step=step)
         return as_shares(found)
 
@@ -110,7 +112,7 @@ class ColumnImportance:
         self._importance_sample = (X[rows], weights)
 
     def _importance_is_cheap(self) -> bool:
-        """Whether derivatives are known, or few columns have to be moved to find them."""
+        """Whether importances are fast enough to be computed when a model is saved."""
         few = self._importance_sample[0].shape[1] <= MAX_MOVED_COLUMNS
         if self._reads_codes():
             return few and self.grams_.n_samples <= MAX_STORED_EXCHANGE_SAMPLES
@@ -122,13 +124,13 @@ class ColumnImportance:
     def _stored_attributes(self) -> dict[str, Any]:
         """The attributes for a model file, with the importance and without training samples."""
         if self.__dict__.get("_importance_sample") is not None and self._importance_is_cheap():
-            with suppress(AttributeError):  # kernels without columns
+            with suppress(AttributeError):  # its kernels do not read numeric columns
                 self._column_importance = self.column_importance_
         return {**vars(self), "_importance_sample": None}
 
 
 def as_shares(values: np.ndarray) -> np.ndarray:
-    """Values as parts of their sum; zeros stay zeros."""
+    """Values divided by their sum; unchanged if the sum is zero."""
     total = values.sum()
     return values / total if total > 0 else values
 
@@ -148,12 +150,12 @@ def sees_columns(kernel: Kernel) -> bool:
 
 
 def reads_codes(kernel: Kernel) -> bool:
-    """Whether a kernel compares codes: there is no small step from one category to another."""
+    """Whether a kernel compares category codes, for which derivatives are not defined."""
     return any(isinstance(leaf, Overlap) for leaf in leaves(kernel))
 
 
 def leaves(kernel: Any) -> list[Any]:
-    """The kernels that a kernel is composed of."""
+    """The elementary kernels that a kernel is composed of."""
     if isinstance(kernel, Composite):
         return [leaf for part in kernel.parts for leaf in leaves(part)]
     if isinstance(kernel, (Scaled, Power, Observed)):

@@ -1,7 +1,7 @@
 """Standard deviations and prediction intervals of regressors.
 
-They are computed when they are first asked for, from the training sample, which a fitted regressor
-keeps for this purpose.
+They are computed on first use from the training sample, which a fitted regressor keeps for this
+purpose.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ METHODS = ("auto", "jackknife+", "cv+", "split")
 #: Up to this many samples the n x n matrix of the jackknife is kept in memory.
 MAX_JACKKNIFE_SAMPLES = 4000
 N_FOLDS = 10
-#: Up to this many samples folds are worth their ten fits; a split of more loses little.
+#: Up to this many samples ten folds are used; with more, a single split loses little accuracy.
 MAX_FOLDS_SAMPLES = 20_000
-#: Samples that a split keeps out of the fit: half of them, but not more than so many.
+#: Maximum number of samples that a split keeps out of the fit; half of them in small samples.
 MAX_SPLIT_SAMPLES = 5000
 #: Number of training samples whose values replace missing views in standard deviations.
 N_DONORS = 30
-#: Kernel values at new samples that are held at once.
+#: Kernel values at new samples per block.
 BLOCK_ENTRIES = 4_000_000
 
 
 @dataclass(eq=False)
 class TrainingSample:
-    """What intervals need of the training sample.
+    """The training sample, as far as intervals need it.
 
     Attributes
     ----------
     X : array, sparse matrix, table or None
         The inputs as validated; None in a loaded model that was given kernel values.
     Y : array of shape (n, t)
-        The outputs of the samples that count.
+        The outputs of the samples with a positive weight.
     sample_weight : array of shape (n,) or None
     keep : array of shape (n,)
-        The samples that count.
+        Indices of the samples with a positive weight.
     """
 
     X: Any
     Y: np.ndarray
     sample_weight: np.ndarray | None
     keep: np.ndarray
-    #: results by name, computed when they are first asked for
+    #: results by name, computed on first use
     found: dict[str, Any] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -78,7 +78,7 @@ class TrainingSample:
 
     @property
     def n(self) -> int:
-        """Number of samples that count."""
+        """Number of samples with a positive weight."""
         return len(self.Y)
 
     @property
@@ -104,7 +104,7 @@ class IntervalMixin:
     _one_kernel_ridge = False
 
     def _keep_sample(self, X: Any, target: Target, keep: np.ndarray) -> None:
-        """Keep what intervals need, when they are asked for; nothing is copied."""
+        """Keep the training sample for intervals, without copying it."""
         self._training = TrainingSample(X, target.Y, target.sample_weight, keep)
 
     def predict_interval(
@@ -199,9 +199,9 @@ class IntervalMixin:
     ) -> np.ndarray:
         """Standard deviations of samples that lack views, shape (n_new, n_outputs).
 
-        What a sample lacks might be that of any training sample that has it. By the law of total
-        variance, the variance is the mean of the variances plus the variance of the predictions
-        with the values of training samples (N_DONORS draws) in place of what is missing.
+        Missing values are replaced by those of randomly drawn training samples, N_DONORS times. By
+        the law of total variance, the variance is the mean of the variances plus the variance of
+        the predictions over these draws.
         """
         donors = sample.part(np.arange(sample.n))
         rng = np.random.default_rng(0)
@@ -288,7 +288,7 @@ class IntervalMixin:
         )
 
     def _build(self, X: Any, sample_weight: np.ndarray | None) -> Grams:
-        """The kernels of the fit on its own or on new samples."""
+        """The kernels of the fit, on training samples or on new ones."""
         this: Any = self
         return build(
             this.grams_,
@@ -326,11 +326,11 @@ class IntervalMixin:
     # -- models of parts of the sample ------------------------------------------------------------
 
     def _trained_on(self, rows: np.ndarray, sample: TrainingSample) -> Any:
-        """The same regressor fitted to some of the samples, kernel weights and all."""
+        """The same regressor fitted to some of the samples, including its kernel weights."""
         model: Any = clone(self)  # type: ignore[arg-type]
         given = getattr(self, "cv", None)
         if given is not None and not isinstance(given, Integral) and not hasattr(given, "split"):
-            model.set_params(cv=None)  # explicit splits are about the whole sample
+            model.set_params(cv=None)  # explicit splits hold row numbers of the whole sample
         weights = None if sample.sample_weight is None else sample.sample_weight[rows]
         Y = sample.Y[rows]
         y = Y[:, 0] if self._one_output else Y  # type: ignore[attr-defined]
@@ -433,7 +433,7 @@ class KernelDiagonal:
         return cls(weights, plain.expand(weights, share[:, None]), grand_mean, None)
 
     def values(self, new: Grams, X: Any) -> np.ndarray:
-        """At new samples, given as inputs and as the kernels as built on them."""
+        """The values at new samples X; ``new`` holds the kernels as built on them."""
         if self.constant is not None:
             return np.full(new.n, self.constant)
         own = self.weights @ new.diagonals()
@@ -458,7 +458,7 @@ class ClosedForm:
 
 
 def absent_columns(bank: Any, X: Any) -> np.ndarray | None:
-    """Mask of the columns that new samples lack for whole kernels, (n, d); None without any."""
+    """Mask (n, d) of column sets of kernels that a new sample lacks entirely; None if empty."""
     groups = column_groups(bank)
     if not groups or not isinstance(X, np.ndarray):
         return None
@@ -470,12 +470,12 @@ def absent_columns(bank: Any, X: Any) -> np.ndarray | None:
 
 
 def absent_groups(bank: Any, columns: np.ndarray) -> list[np.ndarray]:
-    """The columns of kernels that are lacking as a whole; smaller sets first."""
+    """The column sets of kernels that are marked completely in ``columns``, smallest first."""
     return [group for group in column_groups(bank) if columns[group].all()]
 
 
 def column_groups(bank: Any) -> list[np.ndarray]:
-    """The different sets of columns that kernels with missing values read."""
+    """The distinct column sets of kernels that accept missing values, smallest first."""
     if bank is None:
         return []
     read = {kernel.columns for kernel in bank.entries if isinstance(kernel, Observed)}
@@ -483,7 +483,7 @@ def column_groups(bank: Any) -> list[np.ndarray]:
 
 
 def blocks_of(n_new: int, n: int) -> list[slice]:
-    """Parts of new samples whose kernel values are held at once."""
+    """Blocks of new samples with at most BLOCK_ENTRIES kernel values each."""
     size = max(1, BLOCK_ENTRIES // max(n, 1))
     return [slice(i, min(i + size, n_new)) for i in range(0, n_new, size)]
 
@@ -491,7 +491,7 @@ def blocks_of(n_new: int, n: int) -> list[slice]:
 def in_blocks(
     ends: list[tuple[np.ndarray, np.ndarray]], n_outputs: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Lower and upper ends, shape (m, t), from those of every block and output in turn."""
+    """Lower and upper ends, shape (m, t), from a list over blocks and, inside these, outputs."""
     if not ends:
         return np.empty((0, n_outputs)), np.empty((0, n_outputs))
     sides = []
@@ -504,7 +504,7 @@ def in_blocks(
 
 
 def check_coverage(coverage: Any) -> float:
-    """A probability above 0 and below 1."""
+    """The coverage as a float, which must be above 0 and below 1."""
     is_number = isinstance(coverage, Real) and not isinstance(coverage, (bool, np.bool_))
     if not is_number or not 0.0 < float(coverage) < 1.0:
         raise ValueError(

@@ -41,12 +41,12 @@ from ..solvers.passes.survey import RowSurvey, SurveyOfChunk
 from ..weighting.given import GivenWeights
 from .from_sums import NEEDS_SQUARED, Stream, SumLearner
 
-#: Rows of the survey's sample: at least, for every landmark, at most, and in bytes.
+#: Size of the survey's sample: minimum of rows, rows per landmark, maximum of rows and of bytes.
 MIN_HELD_ROWS, ROWS_PER_LANDMARK, MAX_HELD_ROWS, MAX_HELD_BYTES = 3000, 20, 20_000, 2**28
-#: Matrices of the size of the kernel matrix that an exact fit holds.
+#: Number of n x n matrices that an exact fit is assumed to hold in memory.
 EXACT_MATRICES = 2
-#: What the parameter ``approximation`` may be.
-APPROXIMATIONS = "no_validation"  # as_approximation says more about what came
+#: Constraint of the parameter ``approximation``.
+APPROXIMATIONS = "no_validation"  # as_approximation checks it, with better messages
 
 
 class LargeSampleMixin(SumLearner):
@@ -124,7 +124,7 @@ class LargeSampleMixin(SumLearner):
             )
 
     def _open(self, X: Any, y: Any, sample_weight: Any) -> Rows:
-        """X in chunks, checked as far as that takes no pass."""
+        """X in chunks, after the checks that need no pass over the rows."""
         this: Any = self
         if isinstance(X, Rows):
             if y is not None or sample_weight is not None:
@@ -146,10 +146,11 @@ class LargeSampleMixin(SumLearner):
         return open_rows(X, y, sample_weight=weights)
 
     def _begin(self, rows: Rows, approximation: Approximation, learned_sum: bool = True) -> Stream:
-        """The survey, the bank on its sample, and the features.
+        """Survey the rows; make the bank and the features from the survey's sample.
 
-        A rule that reads samples learns its weights from the survey's rows, and the features are
-        those of the learned sum, unless ``learned_sum=False`` or outputs have their own weights.
+        With `Nystroem`, a rule that reads samples learns its weights from the survey's rows, and
+        the features are those of the learned sum, unless ``learned_sum=False`` or outputs have
+        their own weights.
         """
         this: Any = self
         rule = self._rule_for_rows() if learned_sum else None
@@ -199,7 +200,7 @@ class LargeSampleMixin(SumLearner):
         ):
             kernels_for_landmarks(plan)  # refuses kernels without features before work begins
             known = self._weights_from_sample(plan, survey, columns, rule, self._learner_for_rows())
-            if not np.any(known.of_kernels > 0):  # nothing learned: no sum to make features of
+            if not np.any(known.of_kernels > 0):  # all weights are zero: there is no sum
                 known = None
         if known is not None:
             assert isinstance(approximation, Nystroem)
@@ -241,12 +242,12 @@ class LargeSampleMixin(SumLearner):
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()  # type: ignore[assignment]
         if state.get("_stream") is not None and not state.get("_streaming"):
-            # Only `partial_fit` reads the sums again, and they are larger than the model.
+            # Sums are larger than the model: copies keep them only to continue `partial_fit`.
             state = {**state, "_stream": None}
         return state
 
     def _stored_attributes(self) -> dict[str, Any]:
-        """The attributes for a model file, which cannot be fitted further."""
+        """The attributes for a model file; a loaded model cannot be fitted further."""
         state = dict(super()._stored_attributes())  # type: ignore[misc]
         for name in ("_stream", "_streaming"):
             state.pop(name, None)
@@ -278,7 +279,7 @@ class LargeSampleMixin(SumLearner):
             self._refuse_other_sum(stream)
             stream = replace(stream, sums=stream.sums + self._add_up(rows, stream))
         self._learn_rows(stream, None)
-        self._stream, self._streaming = stream, True  # the rows count only if they were learned
+        self._stream, self._streaming = stream, True  # rows are added only if learning succeeded
         return self
 
     def _open_more(self, X: Any, y: Any, sample_weight: Any) -> Rows:
@@ -308,7 +309,7 @@ class LargeSampleMixin(SumLearner):
         return open_rows(X[keep], y[keep], sample_weight=weights)
 
     def refit(self) -> Any:
-        """Learn again from the sums of the last fit, with the parameters as they are now.
+        """Learn again from the sums of the last fit, with the current parameters.
 
         Tries other rules and constants (``weighting``, ``alpha`` or ``C``, ``multiclass``) without
         another pass over the rows; it needs ``loss="squared"`` and a fit with ``approximation`` in
@@ -341,7 +342,7 @@ class LargeSampleMixin(SumLearner):
         Parameters
         ----------
         X, y, sample_weight
-            The training sample, all of it.
+            The whole training sample.
 
         Returns
         -------
@@ -394,12 +395,12 @@ class LargeSampleMixin(SumLearner):
         ]
         lower, upper = sum(low for low, _ in found), sum(high for _, high in found)
         if stream.features.error_is_trace:
-            upper = min(upper, this.objective_)  # more functions are allowed
+            upper = min(upper, this.objective_)  # the exact problem allows more functions
         return ApproximationCertificate(this.objective_, lower, upper)
 
 
 def has_approximation(estimator: Any) -> bool:
-    """Whether an estimator is to learn from features, and so from streams."""
+    """Whether ``approximation`` is set, without which there is no `partial_fit`."""
     return estimator.approximation is not None
 
 

@@ -23,11 +23,10 @@ from .checks import check_dtype
 class LearnedKernel(GaussianProcessKernel):  # type: ignore[misc]
     """The kernel of a fitted model as a function ``kernel(X, Z)``.
 
-    The value is ``sum_k mu_k K_k(x, z)`` with the model's kernel weights, and every kernel centred
-    and normalised as the model does it: with the means and sizes of the sample X that the model was
-    fitted to, for all samples that the function is evaluated at. So
-    ``SVC(kernel=LearnedKernel(model, X), C=model.C)``, trained on the same sample, is the same
-    classifier.
+    The value is ``sum_k mu_k K_k(x, z)`` with the model's kernel weights. Every kernel is centred
+    and normalised by the statistics of the sample X that the model was fitted to, whatever samples
+    it is evaluated at. So ``SVC(kernel=LearnedKernel(model, X), C=model.C)``, trained on the same
+    sample, is the same classifier.
 
     It is also a kernel for :class:`sklearn.gaussian_process.GaussianProcessRegressor`, without
     parameters of its own: multiply it by a ``ConstantKernel`` and add a ``WhiteKernel`` to learn
@@ -85,7 +84,7 @@ class LearnedKernel(GaussianProcessKernel):  # type: ignore[misc]
         self._grams = self._make_grams(self._sample, self._omega)
 
     def __sklearn_clone__(self) -> LearnedKernel:
-        return self  # there is nothing to fit; a copy of the model would have lost its weights
+        return self  # there is nothing to fit, and a clone of the model would be unfitted
 
     # -- the interface of kernels of Gaussian processes -------------------------------------------
 
@@ -121,7 +120,7 @@ class LearnedKernel(GaussianProcessKernel):  # type: ignore[misc]
         Y : array of shape (n_other, n_features), optional
             X itself by default.
         eval_gradient : bool, default=False
-            Also return the gradient by the parameters, of which there are none.
+            Also return the gradient in the parameters, an empty array: there are none.
 
         Returns
         -------
@@ -137,7 +136,7 @@ class LearnedKernel(GaussianProcessKernel):  # type: ignore[misc]
             K = grams.combine(self.model.kernel_weights_).submatrix(rows)
             return (K, np.empty((*K.shape, 0))) if eval_gradient else K
         grams, rows = self._with(self.model._check_X(Y, reset=False))
-        # The function K(., z) of each sample z, as models evaluate theirs.
+        # Evaluate K(., z) for each sample z as an expansion, as models do.
         units = np.zeros((grams.n, len(rows)))
         units[rows, np.arange(len(rows))] = 1.0
         expansion = grams.expand(self.model.kernel_weights_, units)
@@ -149,9 +148,9 @@ class LearnedKernel(GaussianProcessKernel):  # type: ignore[misc]
     # -- through the waist ------------------------------------------------------------------------
 
     def _with(self, points: Any) -> tuple[Grams, np.ndarray]:
-        """Grams in which these samples occur, with the statistics of the sample; their rows.
+        """Grams that contain these samples, and the rows of the samples in them.
 
-        Samples of weight zero have no part in the statistics.
+        New samples have weight zero, so that all statistics are those of the training sample.
         """
         n = self._sample.shape[0]
         if _same(points, self._sample):

@@ -1,4 +1,4 @@
-"""Missing values in X: an error that says where they are, or kernels that do without them."""
+"""Missing values in X: errors that say where they are, or kernels that accept them."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from ..weighting import LeaveOneOut, LpNorm, ObservedMargins, Uniform, Weighting
 from .codes import is_frame
 from .frames import FrameMixin
 
-#: What the parameter ``missing`` may be; margins are those of classifiers.
+#: Allowed values of the parameter ``missing``; only classifiers have margins, for ``"absent"``.
 MISSING = StrOptions({"error", "ignore", "complete"})
 MISSING_OR_ABSENT = StrOptions({"error", "ignore", "complete", "absent"})
-#: Rows and views that a message names before it says that there are more.
+#: Maximum number of rows or views that a message lists.
 MAX_NAMED = 5
 
 
@@ -109,7 +109,7 @@ class MissingMixin(FrameMixin):
         )
 
     def _pop_has_kernels(self) -> np.ndarray | None:
-        """Which samples have which kernels, shape (p, n); None unless ``missing="absent"``."""
+        """Remove and return the mask (p, n) of present samples; None without ``"absent"``."""
         has: np.ndarray | None = self.__dict__.pop("_has_kernels", None)
         return has
 
@@ -142,7 +142,7 @@ class MissingMixin(FrameMixin):
     ) -> tuple[KernelBank, np.ndarray]:
         """The bank for a sample with missing values, and the sample with all of them filled in.
 
-        ``keep`` are the numbers that the user knows the rows by.
+        ``keep`` holds the row numbers in the X that was given to fit, for error messages.
         """
         omega = np.ones(len(X)) if sample_weight is None else sample_weight
         fill = self._fill_codes(column_means(X, omega))
@@ -165,7 +165,7 @@ class MissingMixin(FrameMixin):
         if self.missing == "complete":
             bank = complete(bank, X, absent)
         if self.missing == "absent":
-            self._has_kernels = ~absent  # for the rule; _pop_has_kernels removes it
+            self._has_kernels = ~absent  # for the rule, which takes it by _pop_has_kernels
         self.presence_ = (~absent) @ omega / omega.sum()
         return bank, filled
 
@@ -209,7 +209,7 @@ def refuse_missing(estimator: Any, X: Any) -> None:
 
 
 def _views_with_gaps(estimator: Any, X: np.ndarray, names: Sequence[str] | None) -> str:
-    """Which views of the bank lack values, and for how many samples they lack all."""
+    """A sentence that lists the views with missing values, with numbers of samples."""
     kernels = getattr(estimator, "kernels", None)
     if not isinstance(kernels, KernelBank) or kernels._names is None:
         return ""

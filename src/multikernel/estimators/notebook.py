@@ -1,11 +1,11 @@
-"""What a notebook shows for an estimator: scikit-learn's box, and the learned weights below it."""
+"""Display of estimators in notebooks: scikit-learn's box, with the learned weights below it."""
 
 from __future__ import annotations
 
 from html import escape
 from typing import Any
 
-#: Kernels in the table.
+#: Maximum number of kernels in the table.
 MAX_KERNELS_SHOWN = 12
 
 STYLE = (
@@ -19,7 +19,7 @@ STYLE = (
 
 
 class WeightsInNotebook:
-    """Mixin, to stand before ``BaseEstimator``: a table of weights in ``_repr_html_``."""
+    """Mixin, listed before ``BaseEstimator``, that adds a table of weights to ``_repr_html_``."""
 
     def _html_repr(self) -> str:
         from sklearn.utils import estimator_html_repr

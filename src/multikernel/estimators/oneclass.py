@@ -18,10 +18,10 @@ from ..problem import ROUNDING_UNITS, Solution, Target
 from ..weighting import AlignmentRegularized, JointWeighting, as_weighting
 from .base import CHECKPOINTS, MultiKernelEstimator
 
-#: Part of the sample that may lie outside, if nothing is said.
+#: Default of ``nu``, the share of the sample that may lie outside.
 DEFAULT_NU = 0.5
-#: Samples on the margin score 1 in the C form, up to rounding. The offset is lower by this much, so
-#: that they count as inside.
+#: Samples on the margin score 1 in the C form, up to rounding error. The offset is lowered by this
+#: amount so that they count as inside.
 MARGIN_ROUNDING = 1e-9
 
 
@@ -181,7 +181,7 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         return self
 
     def _learner(self) -> OneClassSVM | SVM:
-        """The learner of the form that the parameters ask for."""
+        """The learner of the C form if ``C`` is set, otherwise of the nu form."""
         if self.C is None:
             return OneClassSVM(float(self.nu), tol=float(self.tol), max_iter=self.max_iter)
         if self.nu != DEFAULT_NU:
@@ -255,5 +255,5 @@ class MultiKernelOneClass(OutlierMixin, MultiKernelEstimator):  # type: ignore[m
         -------
         array of shape (n_new,)
         """
-        # Support vectors lie on the boundary itself, up to rounding: they belong to the sample.
+        # Free support vectors lie on the boundary, up to rounding error: count them as inside.
         return np.where(self.decision_function(X) >= -1e-9 * abs(self.offset_), 1, -1)

@@ -1,4 +1,4 @@
-"""Whether some samples are those that an estimator was fitted to."""
+"""Recognition of the sample that an estimator was fitted to."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import joblib
 import numpy as np
 import scipy.sparse as sp
 
-#: A digest reads at least this many samples, and more as long as they are this small in all.
+#: A digest reads at least this many samples, and more up to this total size in bytes.
 MIN_DIGEST_ROWS, MAX_DIGEST_BYTES = 50, 4e6
 
 
 def sample_digest(X: Any) -> str:
-    """A digest of validated inputs: their shape, and samples at regular distances."""
+    """A digest of validated inputs: their shape, and evenly spaced samples."""
     n, wide = X.shape[0], X.shape[1]
     count = min(n, max(MIN_DIGEST_ROWS, int(MAX_DIGEST_BYTES / (8 * max(wide, 1)))))
     rows = np.unique(np.linspace(0, n - 1, count).astype(int))
@@ -22,7 +22,7 @@ def sample_digest(X: Any) -> str:
         part.sort_indices()
         found: Any = (part.indptr, part.indices, part.data)
     elif isinstance(X, np.ndarray):
-        # Of kernel values (n, n, p) the part between these samples.
+        # For kernel values (n, n, p), the block of these samples.
         part = X[rows][:, rows[rows < wide]] if X.ndim == 3 else X[rows]
         found = np.ascontiguousarray(part)
     else:
@@ -33,8 +33,8 @@ def sample_digest(X: Any) -> str:
 def is_own_sample(estimator: Any, X: Any) -> bool:
     """Whether X is the sample that the estimator was fitted to, in the same order.
 
-    Models from files of earlier versions, and those that were fitted to rows in chunks, know only
-    the number of their samples.
+    Models from files of earlier versions, and those fitted with ``approximation``, are compared by
+    the number of samples only.
     """
     known = getattr(estimator, "_sample_digest", None)
     if known is not None:

@@ -14,7 +14,7 @@ def paired_t(differences: np.ndarray, overlap: float = 0.0, least_variance: floa
     ``t = mean / sqrt((1/k + overlap) variance)`` with k - 1 degrees of freedom. ``overlap`` is the
     ratio of test to training samples in the corrected test of Nadeau and Bengio (2003), which
     accounts for training parts that share samples, and 0 in the plain test. The variance over a few
-    splits may be tiny by chance; ``least_variance`` is a lower bound of it, which follows from the
+    splits may be tiny by chance; ``least_variance`` is a lower bound on it, which follows from the
     size of the test parts. Without such a bound, differences that are all equal have the p-value 0
     if they are positive, and 1 otherwise.
     """

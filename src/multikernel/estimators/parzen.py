@@ -18,7 +18,7 @@ from .regressor import RegressorCommon
 
 
 class ParzenCommon(MultiKernelEstimator):
-    """What both share: kernels are always centred, and weights come from a two-stage rule."""
+    """Base class: kernels are always centred, and weights come from a two-stage rule."""
 
     _parameter_constraints = {
         name: constraint
@@ -69,7 +69,7 @@ class ParzenClassifier(ParzenCommon, ClassifierCommon):
     normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
         As in :class:`MultiKernelClassifier`. Kernels are always centred.
     calibration : {"auto", "sigmoid", "isotonic", "temperature"}, default="auto"
-        As in :class:`MultiKernelClassifier`; the averages leave out a sample in closed form.
+        As in :class:`MultiKernelClassifier`; leave-one-out averages have a closed form.
     dtype, memory_budget, n_jobs, random_state, engine, device, verbose
         As in :class:`MultiKernelClassifier`.
 
@@ -117,7 +117,7 @@ class ParzenClassifier(ParzenCommon, ClassifierCommon):
 
     _parameter_constraints = ParzenCommon._parameter_constraints | {"calibration": [CALIBRATIONS]}
 
-    # The theorems are about predictors without an intercept, in which samples count alike.
+    # The theorems assume predictors without an intercept, and no class weights.
     fit_intercept = False
     class_weight = None
 
@@ -275,7 +275,7 @@ class ParzenRegressor(ParzenCommon, RegressorCommon):
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True  # the size of h is not fitted
+        tags.regressor_tags.poor_score = True  # the scale of h is not fitted
         return tags
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]

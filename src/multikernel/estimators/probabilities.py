@@ -13,7 +13,7 @@ from ..learners.calibration import METHODS, Calibration, calibrate
 from ..learners.left_out import chosen_samples
 from ..problem import Target
 
-#: What the parameter ``calibration`` may be.
+#: Allowed values of the parameter ``calibration``.
 CALIBRATIONS = StrOptions({"auto", *METHODS})
 
 
@@ -72,13 +72,13 @@ class ProbabilityMixin:
         return calibration
 
     def _samples_to_leave_out(self, target: Target, learner: Any) -> np.ndarray | None:
-        """The samples whose held-out decision values calibrate; None if none are needed."""
+        """Samples whose held-out decision values are used for calibration; None if not needed."""
         if self._has_own_probabilities(target) or not hasattr(learner, "left_out"):
-            return None  # a learner of another package may know nothing about left-out samples
+            return None  # learners of other packages may lack the method
         return chosen_samples(target, learner.max_left_out)[0]
 
     def _has_own_probabilities(self, target: Target) -> bool:
-        """Whether the sigmoid of the decision value is the probability that was fitted."""
+        """Whether the sigmoid of the decision value already is the fitted probability."""
         own = getattr(self, "loss", None) == "logistic" and target.Y.shape[1] == 1
         return own and self.calibration == "auto"
 

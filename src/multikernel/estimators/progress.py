@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class ProgressLine:
-    """A context whose line shows iterations (:meth:`report`) and passes over rows."""
+    """Context manager with a line that shows iterations (:meth:`report`) and passes over rows."""
 
     def __init__(self, title: str, verbose: int) -> None:
         self.title = title
@@ -40,7 +40,7 @@ class ProgressLine:
             self.progress.update(self.task, state=state)
 
     def report(self, entry: dict[str, Any]) -> None:
-        """Show what an alternation has reached: gap, active kernels and support vectors."""
+        """Show an iteration: its gap, active kernels and support vectors."""
         self.iterations += 1
         self.state = f"iteration {self.iterations}  gap {entry['gap']:.1e}  "
         self.state += f"kernels {entry['active']}  support {entry['support']}  "

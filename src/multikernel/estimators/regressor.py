@@ -24,7 +24,7 @@ from .missing import MISSING
 
 
 class RegressorCommon(IntervalMixin, RegressorMixin, MultiKernelEstimator):  # type: ignore[misc]
-    """Targets and predictions, shared with the cross-validated regressor."""
+    """Targets and predictions, common to all regressors."""
 
     _parameter_constraints = {
         **MultiKernelEstimator._parameter_constraints,
@@ -103,7 +103,7 @@ class RegressorCommon(IntervalMixin, RegressorMixin, MultiKernelEstimator):  # t
         self.intercept_ = float(intercept[0]) if self._single_output else intercept
 
     def predict(self, X: Any, *, split: bool = False, return_std: bool = False) -> Any:
-        """Predicted outputs, and their standard deviations.
+        """Predict outputs, with standard deviations if ``return_std=True``.
 
         Parameters
         ----------
@@ -242,20 +242,21 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         Centred alignment of each kernel alone with the outputs.
     dual_coef_ : array of shape (n_support, n_outputs)
     support_ : array of shape (n_support,)
-        Indices of the training samples with a coefficient.
+        Indices of the training samples with a non-zero coefficient.
     intercept_ : float, or array of shape (n_outputs,)
     objective_ : float
         Primal objective, summed over outputs.
     duality_gap_ : float
         Relative duality gap, the largest over outputs.
-    loo_predictions_ : array of shape (n_samples,) or (n_samples, n_machines)
+    loo_predictions_ : array of shape (n_samples,) or (n_samples, n_outputs)
         With ``weighting="loo"`` or ``alpha="loo"`` and squared loss: the prediction for every
         training sample by the model trained without it, in the form that ``predict`` returns.
     loo_score_ : float
-        Their coefficient of determination.
+        Coefficient of determination of ``loo_predictions_``.
     column_importance_ : array of shape (n_features,)
-        The share of each column in how much the predictions change: the mean squared derivative
-        over the training samples times the variance of the column. Computed on first access.
+        Sensitivity of the predictions to each column, as a share of the total: the mean squared
+        derivative over the training samples times the variance of the column. Computed on first
+        access.
     n_iter_ : int
     history_ : list of dict
     engine_ : str
@@ -271,7 +272,7 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         With ``missing="ignore"``: the share of the training samples that have a value in the
         columns of each kernel.
     view_presence_ : dict
-        The same by the names of views (:func:`multikernel.per_view`).
+        The same for each view of :func:`multikernel.per_view`, by name.
     codes_ : TableCodes
         How the columns of a data frame with categories are encoded; set only if X was one.
     n_features_in_ : int
@@ -396,8 +397,8 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         """Add rows of a stream, and learn from all rows so far.
 
         The bank and the features are chosen from the first rows, which should be a few thousand and
-        typical of the stream. It needs ``approximation`` and ``loss="squared"``: only sums of
-        features and targets are kept.
+        typical of the stream. Only sums of features and targets are kept, which requires
+        ``approximation`` and ``loss="squared"``.
 
         Parameters
         ----------
@@ -410,7 +411,7 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
         self
         """
         self._partial_fit(X, y, sample_weight, lambda: None)
-        self._training = None  # the rows of a stream are gone
+        self._training = None  # the rows of a stream are not kept
         return self
 
     def _learner_for_rows(self) -> Ridge | SVR:

@@ -1,4 +1,4 @@
-"""Banks on columns whose scales are learned from the targets."""
+"""Banks of kernels on columns that are rescaled by scales learned from the targets."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from ..problem import Target
 from ..solvers.column_scales import learn_bank
 
 logger = logging.getLogger("multikernel")
-#: Whole numbers are classes if there are at most so many different ones.
+#: Whole numbers are treated as classes if there are at most this many distinct ones.
 MAX_CLASSES = 20
 TASKS = ("auto", "classification", "regression")
-#: Column scales are learned by default from at least this many samples ...
+#: By default, column scales are learned only from at least this many samples.
 MIN_DEFAULT_SAMPLES = 400
-#: ... of at most this many columns: derivatives in every column take long, and gain less.
+#: By default, column scales are learned for at most this many columns: more take longer and gain
+#: less.
 MAX_DEFAULT_COLUMNS = 100
 
 
@@ -49,7 +50,7 @@ def learned_scales(
     ridge regression, measures how much the fitted function changes with each column (the root of
     its mean squared derivative over the training samples), and multiplies the columns by that
     number. The kernels of the last round are in the bank beside those of round 0, on the columns as
-    they were; ``weighting="loo"`` chooses among them.
+    given; ``weighting="loo"`` chooses among them.
 
     Scales learned from the targets may overfit them. Unless ``validate`` is False, the rescaled
     kernels are kept only if they reduce the squared error on samples that took no part in choosing
@@ -62,8 +63,8 @@ def learned_scales(
 
     Without X and y the scales are learned in ``fit`` of :class:`MultiKernelClassifier` or
     :class:`MultiKernelRegressor`, from the training sample of that fit. This is the form for
-    cross-validation and grid search: a bank that has seen the targets of test samples is too
-    optimistic about them.
+    cross-validation and grid search: scores on test samples are too optimistic if their targets
+    were used to make the bank.
 
     Parameters
     ----------
@@ -180,7 +181,7 @@ def learn_in_fit(
     budget: MemoryBudget,
     n_jobs: int,
 ) -> tuple[KernelBank, list[str]]:
-    """The bank with its `LearnedScales` replaced by kernels, and what validation has found."""
+    """The bank with its `LearnedScales` replaced by kernels, and messages on the validation."""
     parts, said = [], []
     for entry, name in zip(bank.entries, bank._entry_names(), strict=True):
         if not isinstance(entry, LearnedScales):
@@ -195,7 +196,7 @@ def learn_in_fit(
 
 
 def scales_by_default(X: Any) -> bool:
-    """Whether column scales are learned for a table of this size when no kernels are given."""
+    """Whether column scales are learned for this table when no kernels are given."""
     n, d = X.shape
     return (
         not sp.issparse(X)

@@ -31,7 +31,7 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
-        As in :class:`MultiKernelClassifier`.
+        As in :class:`MultiKernelClassifier`, but column scales are never learned.
     weighting : str, weighting, or list of them, default="loo"
         The rules to choose from, as in the estimator without search.
     Cs : sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
@@ -64,10 +64,9 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
     n_splits_ : int
     cv_indices_ : list of (train, test)
         The samples of every split, as row numbers of X; samples of weight zero are in none.
-    cv_predictions_ : array of shape (n_samples,) or (n_samples, n_outputs)
-        Predictions of the chosen candidate for each sample when it was held out: decision values
-        (one column per class if there are more than two), or outputs of a regression. NaN for
-        samples that no split holds out.
+    cv_predictions_ : array of shape (n_samples,) or (n_samples, n_classes)
+        Decision values of the chosen candidate for each sample when it was held out, with one
+        column per class if there are more than two. NaN for samples that no split holds out.
     best_index_ : int
 
     All fitted attributes of :class:`MultiKernelClassifier` are set as well, by a final fit on the
@@ -209,7 +208,7 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
     ) -> tuple[np.ndarray, list[np.ndarray], list[TrainedFold]]:
         separate = self._is_separate(fold.target, rule)
         if warm is not None and (warm.ndim == 2) != separate:
-            warm = None  # of a rule with other shapes
+            warm = None  # from a rule whose weights have another shape
         if not separate:
             return super()._predict_fold(fold, rule, learners, held_out, warm)
         outputs, paths, trained = [], [], []
@@ -244,7 +243,7 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
                 f"The training part of fold {fold} contains only one class ({y[train][0]!r}); "
                 "every fold needs two. Use stratified or shuffled folds."
             )
-        # Balanced weights count the classes of the training part, nothing else.
+        # Balanced weights depend on the class counts of the training part only.
         return replace(part, costs=self._class_costs(y[train], part.sample_weight))
 
     def _calibrate_fold(
@@ -286,7 +285,7 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
     Parameters
     ----------
     kernels : KernelBank, list of kernels, "precomputed" or None, default=None
-        As in :class:`MultiKernelRegressor`.
+        As in :class:`MultiKernelRegressor`, but column scales are never learned.
     weighting : str, weighting, or list of them, default="loo"
         The rules to choose from, as in the estimator without search.
     alphas : sequence of float, default=(0.01, 0.1, 1.0, 10.0, 100.0)
@@ -319,9 +318,8 @@ class MultiKernelRegressorCV(FoldSumsMixin, SearchMixin, RegressorCommon):  # ty
     cv_indices_ : list of (train, test)
         The samples of every split, as row numbers of X; samples of weight zero are in none.
     cv_predictions_ : array of shape (n_samples,) or (n_samples, n_outputs)
-        Predictions of the chosen candidate for each sample when it was held out: decision values
-        (one column per class if there are more than two), or outputs of a regression. NaN for
-        samples that no split holds out.
+        Predictions of the chosen candidate for each sample when it was held out. NaN for samples
+        that no split holds out.
     best_index_ : int
 
     All fitted attributes of :class:`MultiKernelRegressor` are set as well, by a final fit on the

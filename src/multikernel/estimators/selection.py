@@ -1,18 +1,18 @@
-"""Which candidate of a search is taken, given the scores of all folds."""
+"""Choice of a candidate from the scores of all folds."""
 
 from __future__ import annotations
 
 import numpy as np
 
 SELECTIONS = ("best", "one-standard-error")
-#: Mean scores that differ by less are the same.
+#: Mean scores are tied if they differ by less than this, relative to scores above 1.
 TIE = 1e-12
 
 
 def select(scores: np.ndarray, selection: str) -> tuple[int, int]:
     """The chosen (weighting, value) of scores of shape (n_splits, n_weightings, n_values).
 
-    Of values with the same score, the one in the middle is taken. ``"one-standard-error"`` takes
+    Of values with tied scores, the middle one is taken. ``"one-standard-error"`` takes
     the first weighting whose best mean score is at most one standard error (of the best one's
     scores over the splits) below the best mean score of all; ``"best"`` takes the best.
     """
@@ -30,6 +30,6 @@ def select(scores: np.ndarray, selection: str) -> tuple[int, int]:
 
 
 def middle_of_best(scores: np.ndarray) -> int:
-    """The place of the largest score; of several equal ones, the middle one."""
+    """Index of the largest score; of several tied ones, the middle one."""
     best = np.flatnonzero(scores >= scores.max() - TIE * max(1.0, abs(float(scores.max()))))
     return int(best[(len(best) - 1) // 2])

@@ -68,7 +68,7 @@ class SpectralKernelClassifier(ClassifierCommon):
 
     Bousquet and Herrmann choose a kernel matrix on labelled and unlabelled samples together, from
     one of four families, to make the bound :math:`\sqrt{\mathrm{tr} K}/(M n)` small: the trace is
-    fixed and the margin M maximised.
+    fixed and the margin M maximised. Numbers in brackets are those of the classes in the paper.
 
     ``family="polynomial"``
         :math:`\sum_{s=1}^{\text{degree}} d_s K^s,\ d \ge 0`, powers of the matrix: the order of the
@@ -80,7 +80,7 @@ class SpectralKernelClassifier(ClassifierCommon):
         :math:`\sum_k d_k K_k,\ d \ge 0`, of a bank of kernels (3): L1-norm multiple kernel learning
         with kernels of equal trace.
     ``family="linear"``
-        :math:`\sum_k d_k K_k` with d of any sign, positive semidefinite on all points (2).
+        :math:`\sum_k d_k K_k` with d of any sign, positive semidefinite on all samples (2).
 
     With more than two classes there is one kernel and one classifier for each class against the
     rest.
@@ -96,25 +96,25 @@ class SpectralKernelClassifier(ClassifierCommon):
     C : float, default=1.0
         Cost of a violated margin.
     margin : {"1-norm", "2-norm", "hard"}, default="1-norm"
-        Losses :math:`C \sum \xi`, :math:`\frac C2 \sum \xi^2`, or none allowed.
+        Losses :math:`C \sum \xi`, :math:`\frac C2 \sum \xi^2`, or no violations allowed.
     criterion : {"margin", "alignment"}, default="margin"
         What to maximise. ``"alignment"`` takes the kernel of the family that is best aligned with
-        the labels (Cristianini et al.), uncentred, on the labelled points; not for ``"linear"``.
+        the labels (Cristianini et al.), uncentred, on the labelled samples; not for ``"linear"``.
     trace : float or None, default=None
-        c, the trace of the learned kernel on all points; None for their number, so that K(x, x) is
-        one on average.
+        c, the trace of the learned kernel on all samples; None for the number of samples, so that
+        K(x, x) is one on average.
     calibration : {"auto", "sigmoid", "isotonic", "temperature"}, default="auto"
         As in :class:`MultiKernelClassifier`. Held-out values use the kernel of the whole sample, so
         a family that overfits (``"spectral"``) gives overconfident probabilities.
     solver : {"auto", "gradient", "cutting_plane", "lp", "conic"}, default="auto"
-        All reach the same optimum. ``"gradient"`` is the paper's own algorithm (machine, gradient
-        step, projection) for non-negative weights; ``"cutting_plane"`` that of
-        :class:`multikernel.L1`, and for ``"linear"`` one with planes for the cone as well;
-        ``"lp"`` the linear programs that ``"spectral"`` comes down to, unless
-        ``margin="2-norm"``; ``"conic"`` the program of Lanckriet et al. in one piece
-        (quadratically constrained, or semidefinite for ``"linear"``), for small problems, by
-        clarabel. ``"auto"`` takes ``"cutting_plane"`` for ``"linear"``, ``"lp"`` where it can, and
-        else the gradient.
+        All reach the same optimum. ``"gradient"`` is the paper's own algorithm (training, gradient
+        step, projection) for non-negative weights. ``"cutting_plane"`` is that of
+        :class:`multikernel.L1`; for ``"linear"`` it has cutting planes for the cone as well.
+        ``"lp"`` solves the linear programs to which ``"spectral"`` reduces, unless
+        ``margin="2-norm"``. ``"conic"`` solves the whole program of Lanckriet et al.
+        (quadratically constrained, or semidefinite for ``"linear"``) by clarabel, for small
+        problems. ``"auto"`` takes ``"cutting_plane"`` for ``"linear"``, ``"lp"`` for ``"spectral"``
+        where possible, and otherwise ``"gradient"``.
     tol : float, default=1e-4
         Relative duality gap at which to stop.
     max_iter : int, default=1000
@@ -135,36 +135,37 @@ class SpectralKernelClassifier(ClassifierCommon):
 
     Attributes
     ----------
-    transduction_ : array of shape (n_points,)
-        The label of every sample of the fit: those given, and those found for unlabelled samples.
+    transduction_ : array of shape (n_samples,)
+        The label of every sample of the fit: given, or predicted for unlabelled samples.
     kernel_weights_ : array of shape (n_members,), or (n_classes, n_members)
         d, the weights of the members of the family, each scaled to trace c.
     kernel_names_ : list of str
-        What the weights belong to: kernels, powers or eigenvectors.
+        Names of the members: kernels, powers or eigenvectors.
     eigenvalues_ : array of shape (rank,)
-        Of the one kernel, scaled to trace c; families ``"polynomial"`` and ``"spectral"``.
+        Eigenvalues of the given kernel, scaled to trace c; families ``"polynomial"`` and
+        ``"spectral"``.
     spectrum_ : array of shape (rank,), or (n_classes, rank)
-        The eigenvalues that were learned in their place.
+        The learned eigenvalues that replace them.
     margin_ : float, or array of shape (n_classes,)
         :math:`M = 1 / \|w\|`.
     bound_ : float, or array of shape (n_classes,)
-        :math:`\sqrt{c} / (M n)` with n labelled points, the complexity in the paper's Corollary 1.
+        :math:`\sqrt{c} / (M n)` with n labelled samples, the complexity in the paper's Corollary 1.
     alignment_ : float, or array of shape (n_classes,)
-        Uncentred alignment of the learned kernel with the labels, on the labelled points.
+        Uncentred alignment of the learned kernel with the labels, on the labelled samples.
     duality_gap_ : float
-        Proven relative gap, the largest over machines. With ``criterion="alignment"`` that of the
-        machines, the kernel being fixed.
+        Proven relative gap, the largest over classifiers. With ``criterion="alignment"`` it is the
+        gap of the classifiers with a fixed kernel.
     optimality_ : float
         With ``criterion="alignment"``, the largest relative violation of its optimality conditions.
     objective_ : float
-        Half the squared norm and the losses, summed over machines.
+        Half the squared norm plus the losses, summed over classifiers.
     dual_coef_ : array of shape (n_support, n_machines)
         Signed coefficients of the learned kernel.
     support_ : array of shape (n_support,)
     intercept_ : array of shape (n_machines,)
     n_iter_ : int
     history_ : list of dict
-        One list for each machine where there are several.
+        One list for each classifier if there are several.
     trace_ : float
     engine_ : str
         The engine that computed the kernels, and on which device.
@@ -178,11 +179,11 @@ class SpectralKernelClassifier(ClassifierCommon):
 
     Notes
     -----
-    ``predict`` on new points uses the kernel function :math:`\sum_k d_k k_k` for ``"convex"`` and
-    ``"linear"`` (the latter is positive semidefinite on the points of the fit, and nothing is said
-    beyond them). Powers and spectra of a *matrix* have no kernel function; there, ``predict`` uses
-    the Nyström extension of the eigenvectors, which agrees with ``transduction_`` on the points of
-    the fit. With ``family="spectral"`` it divides by eigenvalues however small: prefer
+    ``predict`` on new samples uses the kernel function :math:`\sum_k d_k k_k` for ``"convex"`` and
+    ``"linear"`` (the latter is positive semidefinite on the samples of the fit, but not necessarily
+    on others). Powers and spectra of a *matrix* have no kernel function; there, ``predict`` uses
+    the Nyström extension of the eigenvectors, which agrees with ``transduction_`` on the samples of
+    the fit. With ``family="spectral"`` it divides by very small eigenvalues: prefer
     :meth:`transduce`.
 
     Examples
@@ -209,7 +210,7 @@ class SpectralKernelClassifier(ClassifierCommon):
         )
 
     _parameter_constraints = {
-        "kernel": "no_validation",  # as_bank says more about what came
+        "kernel": "no_validation",  # as_bank checks it, with better messages
         "family": [StrOptions(set(FAMILIES))],
         "degree": [Interval(Integral, 1, None, closed="left")],
         "C": [Interval(Real, 0, None, closed="neither")],
@@ -227,7 +228,7 @@ class SpectralKernelClassifier(ClassifierCommon):
         "verbose": ["verbose"],
     }
 
-    # The margin at fixed trace is a property of the matrices as they are.
+    # The margin at fixed trace is defined for kernels that are not centred or normalised.
     center = False
     normalize = None
     weighting = None
@@ -275,12 +276,12 @@ class SpectralKernelClassifier(ClassifierCommon):
 
     @property
     def kernels(self) -> Any:  # type: ignore[override]
-        """The kernels, under the name that estimators share."""
+        """The parameter ``kernel``, under the name that it has in other estimators."""
         return self.kernel
 
     @property
     def _is_precomputed(self) -> bool:
-        return False  # matrices come as mk.precomputed(matrices); a text is refused further down
+        return False  # use mk.precomputed(matrices); _make_grams refuses strings
 
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def fit(self, X: Any, y: Any) -> SpectralKernelClassifier:
@@ -288,9 +289,9 @@ class SpectralKernelClassifier(ClassifierCommon):
 
         Parameters
         ----------
-        X : array, sparse matrix or DataFrame of shape (n_points, n_features)
-            Labelled and unlabelled points.
-        y : array of shape (n_points,)
+        X : array, sparse matrix or DataFrame of shape (n_samples, n_features)
+            Labelled and unlabelled samples.
+        y : array of shape (n_samples,)
             Labels; -1 marks an unlabelled sample, as in :mod:`sklearn.semi_supervised`. If all
             samples are labelled, traces are over the training samples: the inductive setting.
 
@@ -330,7 +331,7 @@ class SpectralKernelClassifier(ClassifierCommon):
         sparse = sp.issparse(X) or sp.issparse(others)
         points: Any = sp.vstack([X, others]).tocsr() if sparse else np.vstack([X, others])
         labelled = np.arange(len(y))
-        everyone = np.concatenate([y, np.full(others.shape[0], y[0])])  # the rest is not read
+        everyone = np.concatenate([y, np.full(others.shape[0], y[0])])  # the rest is a placeholder
         self._learn_labels(points, everyone, labelled)
         return np.asarray(self.transduction_[len(y) :])
 
@@ -411,7 +412,7 @@ class SpectralKernelClassifier(ClassifierCommon):
                 f"family={self.family!r} modifies the spectrum of a single kernel; got {grams.p}. "
                 "Choose one, add them up, or use family='convex' to learn their weights."
             )
-        # the matrices on all points and on the labelled ones, eigenvectors, and room to combine
+        # matrices on all samples and on the labelled ones, eigenvectors, and room to combine them
         budget.require(
             8.0 * grams.n**2 * (2 * grams.p + 3),
             f"{type(self).__name__} on {grams.n} samples, labelled or not,",
@@ -421,7 +422,7 @@ class SpectralKernelClassifier(ClassifierCommon):
         return grams.corrected(False, None)
 
     def _make_sample(self, grams: Grams, labelled: np.ndarray) -> Sample:
-        """Whole matrices of trace c."""
+        """The kernel matrices on all samples, scaled to trace c, and the family that they span."""
         self.trace_ = float(grams.n if self.trace is None else self.trace)
         stack = np.stack(
             [grams.combine(e).dense().astype(np.float64, copy=False) for e in np.eye(grams.p)]
@@ -493,7 +494,7 @@ class SpectralKernelClassifier(ClassifierCommon):
         lower = labels.dual(machine.alpha, float(d @ hull.forms(machine.s)))
         return MarginSolution(d, machine, lower, 1)
 
-    # -- what stays -------------------------------------------------------------------------------
+    # -- fitted attributes ------------------------------------------------------------------------
 
     def _values_on_sample(self, sample: Sample, found: list[MarginSolution]) -> np.ndarray:
         """Values of the functions, without intercepts, at all samples of the fit."""

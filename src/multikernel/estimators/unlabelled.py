@@ -26,7 +26,7 @@ class UnlabelledEstimator(MultiKernelEstimator):
         if name not in ("center", "tol", "max_iter", "random_state")
     }
 
-    # Alignments and principal components are about centred kernels.
+    # Alignments and principal components are those of centred kernels.
     center = True
     random_state = None
     _predicts_targets = False
@@ -56,12 +56,12 @@ class UnlabelledEstimator(MultiKernelEstimator):
         return rule
 
     def _learn_weights(self, X: Any) -> tuple[Grams, CombinedGram]:
-        """Learn the weights and store them; the corrected kernels, and their combination."""
+        """Learn and store the weights; return the corrected kernels and their combination."""
         rule = self._consensus_rule()
         started = time.perf_counter()
         everyone = np.arange(X.shape[0])
         grams = self._make_grams(X, everyone, None).corrected(True, self.normalize)
-        # Rules that read no target get one without content.
+        # A placeholder, which rules without targets do not read.
         nothing = Target(np.ones((grams.n, 1)), "one-class")
         summary = grams.summary(nothing.Y, products=True)
         refuse_constant_kernels(grams)

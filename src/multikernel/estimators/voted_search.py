@@ -1,9 +1,9 @@
 """Choosing lambda and beta of voted kernels by cross-validation.
 
-Kernels are evaluated once. Each training fold is a view of them with complexity terms of its own,
-and one pool of columns serves the whole grid of penalties in a fold. Validation samples are not
-used in the fit that predicts them. Kernels that take widths or scales from the
-sample take them from every training part.
+Kernels that do not depend on the sample are evaluated once. Each training fold is a view of them
+with its own complexity terms, and one pool of columns serves the whole grid of penalties in a fold.
+Validation samples are not used in the fit that predicts them. Kernels that learn widths or scales
+from the sample learn them from each training part.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ class VotedKernelClassifierCV(VotedCommon):
         return isinstance(self.complexity, str) and self.complexity == "local"
 
     def _settings(self) -> list[tuple[float, float, float]]:
-        """All (s, lambda, beta), ordered so that neighbours differ in one value, mostly."""
+        """All (s, lambda, beta), ordered so that most neighbours differ in one value."""
         lams = check_penalty_grid("complexity_penalties", self.complexity_penalties)
         betas = check_penalty_grid("sparsity_penalties", self.sparsity_penalties)
         radii = [np.inf]
@@ -292,7 +292,7 @@ class VotedKernelClassifierCV(VotedCommon):
     def _calibrate_vote_of_fold(
         self, fold: KernelColumns, target: Target, penalties: np.ndarray
     ) -> Calibration | None:
-        """The probabilities of a vote that was trained on one fold."""
+        """The map to probabilities for a vote that was trained on one fold."""
         held_out = held_out_votes(
             fold, target, penalties, self._problems, tol=self.tol, max_iter=self.max_iter
         )
@@ -304,7 +304,7 @@ class VotedKernelClassifierCV(VotedCommon):
         sample_weight: np.ndarray | None,
         settings: list[tuple[float, float, float]],
     ) -> list[np.ndarray]:
-        """Lambda_k of each setting, with terms r_k of the training fold."""
+        """Penalties ``lambda r_k + beta`` of each setting, with terms r_k of the training fold."""
         if self._is_local:
             own = spectra(fold, sample_weight)
             m = total(fold, sample_weight)
@@ -340,7 +340,7 @@ class VotedKernelClassifierCV(VotedCommon):
             self.cv_results_["local_radius"] = np.array([s for s, _, _ in settings])
         return settings[self.best_index_]
 
-    # Folds and scores are those of the search over kernel combinations.
+    # Folds are made and scored as in the search over kernel combinations.
     _fold_target = MultiKernelClassifierCV._fold_target
     _score_fold = MultiKernelClassifierCV._score_fold
 

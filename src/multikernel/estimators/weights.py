@@ -1,4 +1,4 @@
-"""Kernel weights of a fitted model, as people read them."""
+"""Kernel weights of a fitted model by name, group and view, for tables and reports."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from sklearn.utils.validation import check_is_fitted
 from ..kernels.bank import view_of
 from ..weighting.structured_norms import group_labels
 
-#: What `group_weights` calls the kernels that are in no group.
+#: The name that `group_weights` gives to kernels that are in no group.
 OTHERS = "(others)"
 
 
 def is_weighted(estimator: Any) -> bool:
-    """Whether a fit has left kernel weights, or coefficients that add up by kernel."""
+    """Whether a fit has set kernel weights, or terms whose coefficients add up by kernel."""
     return hasattr(estimator, "kernel_weights_") or hasattr(estimator, "terms_")
 
 
 @dataclass(frozen=True)
 class Weights:
-    """What was learned about the kernels.
+    """The weights that a fitted model gives to its kernels.
 
     Attributes
     ----------
     names : list of str
     values : array of shape (t, p)
-        One row, or one per machine where each has weights of its own.
+        One row, or one per class or output if each has its own weights.
     machines : list of str
-        What the rows belong to; empty for one row.
+        Names of the classes or outputs of the rows; empty if there is one row.
     what : str
-        What the numbers are.
+        Name of the numbers in captions.
     """
 
     names: list[str]
@@ -50,7 +50,7 @@ class Weights:
 
     @property
     def shares(self) -> np.ndarray:
-        """The mean weights as parts of one; zeros if all weights are."""
+        """Absolute mean weights divided by their sum; zeros if all weights are zero."""
         sizes = np.abs(self.mean)
         total = sizes.sum()
         return sizes / total if total > 0 else sizes
@@ -61,19 +61,19 @@ class Weights:
 
     @property
     def effective(self) -> float:
-        """How many equal weights would be spread as evenly: ``1 / sum share^2``."""
+        """Effective number of kernels, ``1 / sum share^2``; k for k equal weights."""
         squares = float(np.sum(self.shares**2))
         return 1.0 / squares if squares > 0 else 0.0
 
     @property
     def order(self) -> np.ndarray:
         """Kernels by falling weight; equal ones stay in the bank's order."""
-        # Weights that differ by rounding only count as equal.
+        # Weights that differ only by rounding error count as equal.
         return np.argsort(-np.round(self.shares, 9), kind="stable")
 
     @property
     def views(self) -> dict[str, float]:
-        """The share of every view, largest first; empty where kernels belong to none."""
+        """The share of every view, largest first; empty if no kernel belongs to a view."""
         if not self.has_views:
             return {}
         parts: dict[str, float] = {}
@@ -108,7 +108,7 @@ class Weights:
                 + (" that is not fitted." if hasattr(estimator, "fit") and names is None else ".")
             )
         if hasattr(estimator, "terms_"):
-            # A vote has a coefficient for each (kernel, sample); their sizes add up by kernel.
+            # A vote has a coefficient per (kernel, sample): add up absolute values per kernel.
             terms = estimator.terms_
             sizes = np.bincount(terms["kernel"], np.abs(terms["coef"]), minlength=len(names))
             return cls(list(names), sizes[None, :], [], "sum of absolute coefficients")
@@ -165,7 +165,7 @@ class ViewWeights:
         sums: dict[str, np.ndarray] = {name: np.zeros(len(sizes)) for name in labels if name}
         for label, column in zip(labels, sizes.T, strict=True):
             sums[label] = sums[label] + column
-        if groups is not None:  # in the order that was asked for
+        if groups is not None:  # in the order of ``groups``
             ordered = [str(name) for name in groups]
             sums = {name: sums.get(name, np.zeros(len(sizes))) for name in ordered} | sums
         return {

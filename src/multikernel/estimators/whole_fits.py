@@ -1,4 +1,4 @@
-"""An interrupted fit leaves no model, rather than a mixture of two models."""
+"""Fits that leave a complete model or none if they are interrupted, not a mixture of two."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class WholeFits:
 
 
 def whole_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
-    """The same fit, which drops an incomplete model when it is interrupted or fails."""
+    """Wrap ``fit`` so that it drops an incomplete model when it is interrupted or fails."""
 
     @wraps(fit)
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -33,8 +33,8 @@ def whole_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return fit(self, *args, **kwargs)
         except BaseException as error:
-            # A refused problem leaves an earlier model as it was. An interrupt may come between any
-            # two of its attributes; it may leave a certified iterate, if that was asked for.
+            # After an error, keep an earlier model if its expansion has not changed. An interrupt
+            # may come between two assignments: keep no model, except a certified iterate.
             changed = vars(self).get("_expansion") is not before
             if (changed or not isinstance(error, Exception)) and not hasattr(error, "keeps_model"):
                 self._drop_model()

@@ -36,8 +36,8 @@ def reduced_combination(
         Facts on the distances between the family's points.
     w : array of shape (p,)
     shape : TableShape or None
-        With a shape, tables are float64 and any number of exponentials becomes one; without, tables
-        have the type of the family, and a few exponentials stay as they are, which costs less.
+        With a shape, tables are float64 and replace any number of exponentials. Without, tables
+        have the type of the family, and a few exponentials are kept, which costs less.
     """
     dtype = family.dtype if shape is None else np.dtype(np.float64)
     min_kernels = MIN_TABLE_KERNELS[dtype] if shape is None else 1
@@ -70,7 +70,7 @@ def reduced_combination(
         tables.append(table.ravel())
     shifted = np.append(shifted[rest], np.zeros(len(tabled), dtype=np.bool_))
     coefficients = np.append(w[rest], np.ones(len(tabled)))
-    # A family lists its groups in order.
+    # A family lists its kernels by group.
     order = np.argsort(group, kind="stable")
     reduced = KernelFamily(
         family.Z,

@@ -1,7 +1,7 @@
 """Compiled passes over given symmetric matrices, which read each lower triangle once.
 
-A panel holds rows ``first, first + 1, ...`` of a matrix from column 0 to beyond the diagonal.
-Entries above the diagonal are never read: the matrices were checked to be symmetric.
+A panel holds rows ``first, first + 1, ...`` of a matrix, from column 0 to the diagonal or beyond.
+Entries right of its diagonal square are never read: the matrices were checked to be symmetric.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from .._small import SMALL_SAMPLES
 
 Array = NDArray[Any]
 
-#: Numbers at the beginning of a row that are prefetched while the rows before it are read: the
-#: processor recognises a stream only after its first cache lines.
+#: Entries prefetched at the start of the next rows while the present ones are read: the processor
+#: recognises a stream only after its first cache lines.
 AHEAD = 128
 
 _compiled = njit(nogil=True, cache=True, fastmath={"reassoc", "contract", "nsz"})
@@ -38,7 +38,7 @@ def prefetch(typingctx: Any, row: Any, at: Any) -> Any:
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         call = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
         place = builder.bitcast(builder.gep(data, [args[1]]), byte)
-        # to be read, into the second cache, as data
+        # for reading, into the second-level cache, as data
         builder.call(call, [place, number(0), number(2), number(1)])
         return context.get_dummy_value()
 
@@ -74,9 +74,9 @@ def add_panel(panel: Array, first: int, weight: float, out: Array) -> None:
 def add_four_panels(
     a: Array, b: Array, c: Array, d: Array, first: int, weights: Array, out: Array
 ) -> None:
-    """`add_panel` for four matrices and two rows at once: less traffic with ``out``, more streams.
+    """`add_panel` for four matrices and two rows at once: ``out`` is read and written less often.
 
-    The first of two rows is added up to one column beyond the diagonal.
+    In the first of two rows, one entry right of the diagonal is added, too.
     """
     height = a.shape[0]
     for i in range(0, height - 1, 2):
@@ -111,8 +111,8 @@ def centred_half(
 ) -> None:
     """``sqrt(omega_i omega_j) (K_ij - r_i - r_j + g)``, from column 0 to the panel's last row.
 
-    Entries left of the panel's diagonal square are multiplied by the root of 2, since each stands
-    for itself and its mirror image: sums of products over all panels are those over the matrix.
+    Entries left of the panel's diagonal square are multiplied by the root of 2, since each counts
+    for itself and its mirror image: sums of products over all panels equal those over the matrix.
     """
     two = np.sqrt(2.0)
     for i in range(panel.shape[0]):
@@ -143,7 +143,7 @@ def _row_sums(row: Array, stop: int, omega: Array, y: Array) -> tuple[float, flo
 def _four_row_sums(
     panel: Array, top: int, first: int, omega: Array, y: Array, row_sums: Array
 ) -> tuple[float, float]:
-    """Sums of four rows left of column ``first + top`` in one sweep: four streams of memory."""
+    """Sums of four rows left of column ``first + top`` in one sweep."""
     a, b, c, d = panel[top], panel[top + 1], panel[top + 2], panel[top + 3]
     i = first + top
     wa, wb, wc, wd = omega[i], omega[i + 1], omega[i + 2], omega[i + 3]
@@ -229,13 +229,13 @@ def statistics_and_four_panels(
     """`panel_statistics` and `add_four_panels` of four matrices in one sweep.
 
     ``row_sums`` and ``diagonals`` have shape (4, n) and ``parts``, squares and products with the
-    targets, (4, 2). An ``omega`` of None stands for ones, and costs nothing.
+    targets, (4, 2). An ``omega`` of None means ones and costs nothing.
     """
     w, x, y, z = weights[0], weights[1], weights[2], weights[3]
     sum_a, sum_b, sum_c, sum_d = row_sums[0], row_sums[1], row_sums[2], row_sums[3]
     target = targets[0]
     height = a.shape[0]
-    # Two rows at once: sums over columns are written half as often, and memory has eight streams.
+    # Two rows at once: sums over columns are read and written half as often.
     for r in range(0, height - height % 2, 2):
         i = first + r
         a0, b0, c0, d0 = a[r], b[r], c[r], d[r]
@@ -299,7 +299,7 @@ def statistics_and_four_panels(
         parts[3, 1] += 2.0 * dot_d
     for k, panel in enumerate((a, b, c, d)):
         for r in range(height):
-            # Not covered by the sweep: two or three entries at the diagonal, and an odd last row.
+            # Not covered by the sweep: one or two entries at the diagonal, and an odd last row.
             i = first + r
             row = panel[r]
             start = i - r % 2 if r < height - height % 2 else 0
@@ -327,10 +327,10 @@ def statistics_and_four_panels(
 
 @_compiled
 def support_dots(matrix: Array, rows: Array, v: Array, out: Array) -> None:
-    """``out_a = matrix[rows_a] . v`` for rising rows and a v that is zero at all other points.
+    """``out_a = matrix[rows_a] . v`` for increasing rows and a v that is zero everywhere else.
 
-    An entry left of the diagonal serves its row and, by symmetry, its column, so that one half of
-    each row is read. Eight rows are read at once, since one stream does not saturate memory.
+    An entry left of the diagonal serves its row and, by symmetry, its column, so rows are read only
+    up to the diagonal. Eight rows are read at once, since one does not saturate memory bandwidth.
     """
     if not len(rows):
         return

@@ -18,17 +18,17 @@ from ._passes import EXP_CHI, EXP_SQ
 
 Array = NDArray[Any]
 
-#: One in this many points, those farthest from the mean, is compared with all points.
+#: One in this many points (the farthest from the mean) is compared with all points.
 POINTS_PER_REMOTE_POINT = 24
-#: Pairs of points in `distance_sample`.
+#: Number of pairs of points in `distance_sample`.
 SAMPLE_PAIRS = 1024
 _CHUNK_ROWS = 4096
 
 
 class DistanceFacts:
-    """Facts on the distances of a family's points, each computed when it is first asked for.
+    """Statistics of the distances of a family's points, each computed on first use.
 
-    A distance is named by the group of columns and the kind of kernel, `EXP_SQ`, `EXP_L1` or
+    A distance is identified by the group of columns and the kind of kernel, `EXP_SQ`, `EXP_L1` or
     `EXP_CHI`.
     """
 
@@ -45,7 +45,7 @@ class DistanceFacts:
         return float(self._once(distance_bound, group, kind))
 
     def sample(self, group: int, kind: int) -> NDArray[np.float64]:
-        """The distances of a fixed choice of pairs, sorted."""
+        """The distances of a fixed selection of pairs, sorted."""
         return np.asarray(self._once(distance_sample, group, kind))
 
     def _once(self, function: Any, group: int, kind: int) -> Any:
@@ -75,7 +75,7 @@ def is_wide(family: KernelFamily, facts: DistanceFacts | None = None) -> NDArray
 def mean_distance(columns: Array, kind: int) -> float:
     """The mean distance over all pairs, a point with itself included; 0 without points.
 
-    Chi-squared distances have no shortcut to this mean: that of `distance_sample` is returned.
+    For chi-squared distances, which have no short formula for it, the mean of `distance_sample`.
     """
     n = len(columns)
     if n == 0:  # a predictor without support vectors
@@ -99,7 +99,7 @@ def distance_bound(columns: Array, kind: int) -> float:
     L1 distances are bounded by twice the radius around the median; they bound chi-squared
     distances, since ``(x - z)^2 / (x + z) <= |x - z|``. Squared distances of the points
     farthest from the mean are computed; two of the other points are no farther apart than twice
-    the radius of those.
+    their radius around the mean.
     """
     n = len(columns)
     if kind != EXP_SQ:

@@ -1,7 +1,7 @@
 """The description of a family of kernels: scalar functions of pairwise statistics of one sample.
 
-A description holds the points and the parameters of the kernels and computes nothing beyond
-sizes. :class:`multikernel.grams.pass_cache.PassCache` holds everything that passes derive from it.
+A description holds the points and the parameters of the kernels.
+:class:`multikernel.grams.pass_cache.PassCache` holds everything that passes compute from it.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ._passes import EXP_CHI, EXP_L1, EXP_SQ
 
 Array = NDArray[Any]
 
-#: Points on a side of a tile, and the size of the slab of one column (kernels times bytes of an
-#: entry) above which the smaller tile keeps the slab in the cache.
+#: Points per side of a tile. The smaller tile keeps the slab in the cache; it is used if one column
+#: of the slab (kernels times bytes of an entry) exceeds MAX_SLAB_COLUMN_BYTES.
 TILE_POINTS, SMALL_TILE_POINTS, MAX_SLAB_COLUMN_BYTES = 128, 64, 2048
 
 
@@ -30,8 +30,8 @@ class KernelFamily:
     ----------
     Z : array of shape (n, D)
         The columns of all groups side by side, float32 or float64; this type is the type of the
-        arithmetic of Gram entries.  Distances are computed from differences of coordinates: a
-        common shift of the points costs nothing but the digits it takes from Z itself.
+        arithmetic of Gram entries.  Distances are computed from differences of coordinates, so a
+        common shift of the points loses only the digits that Z itself loses.
     offsets : array of shape (n_groups + 1,)
         Group g owns the columns ``offsets[g]:offsets[g + 1]``.
     group : array of shape (p,)
@@ -46,7 +46,7 @@ class KernelFamily:
     shifted : bool or array of shape (p,), default=False
         Evaluate exponential kernels as ``expm1(-gamma d)`` instead of ``exp(-gamma d)``.  Centring
         removes the constant, and a very wide kernel keeps its relative accuracy.  A narrow one
-        gains nothing, and its raw products would be those of a matrix of -1.
+        gains nothing, and most of its raw values would be -1.
     tables : array of shape (n_numbers,) or None
         The polynomials of all tables, one table after the other.
 
@@ -109,7 +109,7 @@ class KernelFamily:
         )
 
     def exponentials(self, kernels: Iterable[int]) -> dict[tuple[int, int], NDArray[np.int64]]:
-        """The exponentials among the given kernels, by group and kind of distance."""
+        """The exponentials among the given kernels, by group and kind of kernel."""
         alike: dict[tuple[int, int], list[int]] = {}
         group, kind = self.group.tolist(), self.kind.tolist()
         for k in kernels:

@@ -12,7 +12,7 @@ All three evaluate a *decreasing* exponential of ``d >= 0``, which is what kerne
 
 with ``r(f) = (2**f - 1) / f`` replaced by its interpolating polynomial at Chebyshev nodes of
 [-1/2, 1/2]; its relative error (1.2e-8 in degree 5, 2.0e-17 in degree 10) is below the rounding
-of the type.  Two details carry the accuracy:
+of the type.  Two details ensure the accuracy:
 
 - ``gamma * log2(e)`` is held as a sum of two numbers of the working type, ``high + low``, and the
   reduction ``f = d * high - n + d * low`` uses fused multiply-adds, so that the error does not
@@ -63,7 +63,7 @@ _R64 = (
     4.4549605981865186e-10,
 )
 
-# Beyond this many halvings exp_decay returns exactly 0: results that would be subnormal.
+# Beyond this many halvings, where results would be subnormal, exp_decay returns exactly 0.
 _LAST_HALVING = {np.dtype(np.float32): 125.9, np.dtype(np.float64): 1021.9}
 
 
@@ -213,7 +213,7 @@ def _exp_decay_overload(d: Any, high: Any, low: Any, limit: Any) -> Any:
 def expm1_decay(d: float, high: float, low: float, limit: float) -> float:
     """``exp(-gamma * d) - 1`` for ``d >= 0`` and the constants of `split_rate`.
 
-    Accurate relative to the result, however small ``gamma * d``.
+    Accurate relative to the result for arbitrarily small ``gamma * d``.
     """
     raise NotImplementedError("compiled code only")
 

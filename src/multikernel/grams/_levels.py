@@ -5,15 +5,15 @@ With ``x = 1 - 2 d / D`` for distances d up to D and ``l = gamma D / 2``,
     exp(-gamma d) = exp(-l) exp(l x) = sum_m c_m(l) T_m(x),    c_m(l) = (2 - [m = 0]) exp(-l) I_m(l)
 
 (T_m Chebyshev polynomials, I_m modified Bessel functions). All c_m are positive, their sum is 1,
-and from ``m ~ sqrt(2 l log(1 / e))`` on they add up to less than e. The number of degrees grows
-with the square root of the rate, so one interval does not serve all rates of a wide grid.
+and those from ``m ~ sqrt(2 l log(1 / e))`` on add up to less than e. The number of degrees grows
+with the square root of the rate, so one interval is not enough for all rates of a wide grid.
 
 *Levels* are nested intervals. Beyond ``d = log(n / eps) / gamma`` a kernel adds less than a
 rounding error eps to a sum over n points. Rates are sorted and cut into runs; the run that starts
 at the rate g is served by the interval from 0 to ``min(D, log(n / eps) / g)``, and pairs of points
 that are farther apart are left out. A product of a wide and a narrow kernel is negligible wherever
-the narrow one is, hence it follows from the polynomials of the narrow kernel's level, on which the
-wide kernel needs few degrees.
+the narrow one is, so it is computed from the polynomials of the narrow kernel's level, on which
+the wide kernel needs few degrees.
 
 The cut with the least estimated time is found by dynamic programming, from the distances of a
 fixed sample of pairs. Where evaluating every kernel is estimated to be quicker, there are no
@@ -38,26 +38,26 @@ from ._simd import REST
 
 Array = NDArray[Any]
 
-#: Most polynomials of a level; beyond this number other ways are always faster.
+#: Maximum number of polynomials per level; beyond it, alternatives are always faster.
 MAX_DEGREES = 512
-#: Rates at which a level may begin.
+#: Maximum number of rates that are tried as the start of a level.
 MAX_LEVEL_STARTS = 64
 
 
 class PassCosts(NamedTuple):
-    """Nanoseconds that passes take for a pair of points; only their ratios matter.
+    """Costs of passes in nanoseconds per pair of points; only their ratios matter.
 
     Attributes
     ----------
     overhead : float
-        Time to choose levels and prepare their passes, once and not per pair.
+        Choose levels and prepare their passes; once, not per pair.
     dense, dense_degree : float
         A block of all pairs: prepare a pair, and add one degree to one sum.
     scan, near, near_degree, unit_degree : float
-        Near pairs alone: compare any pair with the end of an interval, gather a near pair, and add
-        one degree to one sum; and one degree's part in adding up the sums of all units of work.
+        Near pairs alone: compare any pair with the end of an interval, gather a near pair, add one
+        degree to one sum; and, per degree, a share of adding up the sums of all units of work.
     kernel, product : dict from dtype to float
-        Evaluate a kernel and add up its rows; multiply it with one other kernel.
+        Evaluate a kernel and sum its rows; multiply it by one other kernel.
     """
 
     overhead: float
@@ -105,14 +105,14 @@ def bessel_coefficients(l: Array, degrees: int) -> Array:
 def degrees_for(l: Array, error: float) -> NDArray[np.int64]:
     """The number of degrees beyond which coefficients add up to at most `error`.
 
-    A multiple of `REST`; more than `MAX_DEGREES` if these are not enough.
+    A multiple of `REST`; more than `MAX_DEGREES` if that many are not enough.
     """
     return REST * (1 + np.searchsorted(_largest_arguments(error), l))
 
 
 @lru_cache(maxsize=32)
 def _largest_arguments(error: float) -> NDArray[np.float64]:
-    """For 4, 8, ... degrees the largest l for which they suffice, by bisection."""
+    """The largest l for which 4, 8, ... degrees suffice, by bisection."""
     m = np.arange(REST, MAX_DEGREES + 1, REST, dtype=np.float64)
     low, high = np.full(len(m), -300.0), np.log(m**2)
     for _ in range(60):
@@ -147,13 +147,13 @@ class DistanceLevel:
     dense : bool
         Whether passes sum blocks of all pairs instead of gathering near pairs.
     degrees : int
-        Kernels are sums of this many polynomials.
+        Number of polynomials that represent a kernel.
     high : int
-        Products of two kernels are sums of this many.
+        Number of polynomials that represent a product of two kernels.
     wider, members : arrays of indices
         Kernels of smaller rates, which belong to other levels, and those of this level.
     C_wider, C : arrays of shape (n_wider, degrees) and (n_members, degrees)
-        Both in terms of the polynomials.
+        Coefficients of these kernels.
     far_value : array of shape (n_members,)
         The value of a member beyond the interval: 0, or -1 of a shifted kernel.
     """
@@ -182,7 +182,7 @@ class DistanceLevel:
     def products(
         self, left: Array, left_sums: Array, right: Array, right_far: Array, totals: Array
     ) -> Array:
-        """``<L, R>`` of kernels of which R, or both, belong to this level.
+        """``<L, R>`` for kernels R of this level and L of this or a wider one.
 
         `left` and `right` are coefficients, (q, degrees) and (r, degrees), `left_sums` are
         ``<L, 1>`` over all pairs, `right_far` the values of R beyond the interval.
@@ -292,7 +292,7 @@ class RateLevels:
 
 
 def _starts(counts: NDArray[np.int64], dense: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Where each run of numbers starts, those of dense levels and of others one after another."""
+    """Start of each level's numbers, counted separately for dense levels and for the others."""
     out = np.empty_like(counts)
     for some in (dense, ~dense):
         out[some] = np.cumsum(counts[some]) - counts[some]
@@ -300,7 +300,7 @@ def _starts(counts: NDArray[np.int64], dense: NDArray[np.bool_]) -> NDArray[np.i
 
 
 class Setting(NamedTuple):
-    """The numbers besides the rates on which the choice of levels depends.
+    """The numbers, apart from the rates, that determine the choice of levels.
 
     Attributes
     ----------
@@ -327,9 +327,9 @@ class Setting(NamedTuple):
             return np.minimum(self.bound, self.cutoff / rates)
 
     def times(self, ends: Array, degrees: Array) -> tuple[Array, Array]:
-        """Estimated nanoseconds for a pair of points: blocks of all pairs, near pairs alone.
+        """Estimated nanoseconds per pair of points, with blocks of all pairs and with near pairs.
 
-        `degrees` counts those of sums by rows and those of totals.
+        `degrees` is the number of degrees of row sums plus that of totals.
         """
         near = (1.0 + np.searchsorted(self.sample, ends)) / (1.0 + len(self.sample))
         c = self.costs
@@ -344,10 +344,10 @@ def choose_levels(
     evaluated: bool = False,
     costs: PassCosts = CORE_COSTS,
 ) -> RateLevels | None:
-    """The levels with the least estimated time; None where evaluating all kernels is quicker.
+    """The levels with the least estimated time; None where evaluating all kernels is faster.
 
-    None as well for a family that has anything but exponentials of one distance. Kernels that are
-    `evaluated` in any case, for their products with others, leave only products to be saved.
+    Also None unless all kernels are exponentials of one distance. With `evaluated`, the kernels
+    are evaluated anyway, for products with others, so levels can only save products.
     """
     alike = family.exponentials(range(family.p))
     n_pairs = 0.5 * family.n**2
@@ -368,7 +368,7 @@ def choose_levels(
     setting = Setting(
         bound=bound,
         cutoff=float(np.log(family.n / eps)),
-        # Over a row, at most the sum of the rounding errors of its entries.
+        # Over a row, this adds up to no more than the rounding errors of its entries.
         error=0.5 * eps / family.n**0.5,
         sample=facts.sample(group, kind),
         costs=costs,
@@ -385,8 +385,8 @@ def choose_levels(
 
 
 def quickest_cut(rates: Array, setting: Setting) -> tuple[list[int], float]:
-    """Where to cut sorted rates into levels, and the estimated nanoseconds for a pair of points."""
-    # Equal rates belong together; of very many rates only some are tried as starts.
+    """Where to cut sorted rates into levels, and the estimated nanoseconds per pair of points."""
+    # Equal rates belong to one level; of very many rates only some are tried as starts.
     first = np.flatnonzero(np.append(True, np.diff(rates) > 0))
     if len(first) > MAX_LEVEL_STARTS:
         first = first[np.linspace(0, len(first) - 1, MAX_LEVEL_STARTS).astype(np.int64)]

@@ -12,13 +12,13 @@ evaluates all p kernels into a slab of p rows that stays in the cache, and reduc
             sums += rows and columns of slab
             G    += slab slab'                  # symmetric too: half of the products
 
-The arithmetic of entries is in the type of the points.  A sum starts in short chains of that type
-(at most 64 products per vector lane) and goes on in float64.  Statistics of many exponentials of
-one distance come from sums of polynomials instead (`_moments`).
+Entries are computed in the type of the points.  A sum starts in short chains of that type (one
+per strip and vector lane) and goes on in float64.  Statistics of many exponentials of one distance
+come from sums of polynomials instead (`_moments`).
 
 Results have the same bits on every run, whatever the number of threads (`_order`).  An entry of
 one kernel has the same bits in every pass; an entry of a combination of many exponentials comes
-from a table (`_mixtures`) and differs from their sum as sums in another order do.
+from a table (`_mixtures`) and differs from their sum by rounding errors.
 
 All functions take a :class:`~multikernel.grams.pass_cache.PassCache`, which holds the family and
 what earlier passes derived from it. The passes of a small sample are those of `_uncompiled`.
@@ -83,9 +83,9 @@ __all__ = [
 
 Array = NDArray[Any]
 
-#: For more vectors than this, evaluating kernels costs less than sums of polynomials.
+#: With more vectors than this, evaluating kernels costs less than sums of polynomials.
 MAX_MOMENT_VECTORS = 2
-#: Statistics of a whole tile are held at once up to this size, else those of a strip.
+#: Pairwise statistics are computed a whole tile at a time up to this size, else strip by strip.
 _MAX_TILE_STATISTICS_BYTES = 1 << 19
 
 
@@ -201,8 +201,8 @@ def centred_statistics(
 ) -> CentredStatistics:
     """Products of centred kernels, centred entry by entry before they are multiplied.
 
-    ``Kc[i, j] = K[i, j] - row_means[i] - row_means[j] + grand_means``: a second pass that is free
-    of the cancellation of the one-pass formula.
+    ``Kc[i, j] = K[i, j] - row_means[i] - row_means[j] + grand_means``: a second pass, without the
+    cancellation of the one-pass formula.
 
     Parameters
     ----------
@@ -231,7 +231,7 @@ def centred_statistics(
 
 
 def diagonals(cache: PassCache) -> Array:
-    """``K_k[i, i]``, with the bits that the other passes give it.
+    """``K_k[i, i]``, bit for bit as the other passes compute it.
 
     Returns
     -------
@@ -260,7 +260,7 @@ def block(cache: PassCache, rows: slice, n_threads: int | None = None) -> Array:
     Returns
     -------
     array of shape (p, n_rows, n)
-        In the type of the family; an entry has the same bits whatever rows are asked for.
+        In the type of the family; the bits of an entry do not depend on ``rows``.
     """
     start, stop, step = rows.indices(cache.family.n)
     if step != 1:
@@ -564,7 +564,7 @@ def _half_pass(
 ) -> Statistics:
     """One pass over the tiles on and above the diagonal.
 
-    With `n_left`, products of the first kernels with all, (n_left, p), and `a` of these alone.
+    With `n_left`, only the products of the first `n_left` kernels with all, and `a` of these.
     """
     family = cache.family
     n, p, tile, dtype = family.n, family.p, family.tile, family.dtype
@@ -572,12 +572,12 @@ def _half_pass(
     n_padded = n_tiles * tile
     centre = row_means is not None
 
-    # Padding has weight zero; a tile that has some takes the weighted path.
+    # Padding has weight zero; tiles with padding take the weighted path.
     weight = np.zeros(n_padded, dtype=dtype)
     weight[:n] = 1.0 if weights is None else weights
     root = np.sqrt(weight)
 
-    # Targets become one more row of the slab.  A power of two keeps them in range of float32.
+    # Targets become one more row of the slab.  Dividing by a power of two avoids float32 overflow.
     scale = 1.0
     if targets is None:
         packed_targets = np.zeros((n_tiles, 0, tile), dtype=dtype)
@@ -788,13 +788,13 @@ def _round_up(n: int, multiple: int) -> int:
 
 
 def _power_of_two(x: NDArray[np.float64]) -> float:
-    """A power of two near the largest absolute value, by which one can divide exactly."""
+    """A power of two near the largest absolute value; dividing by it is exact."""
     largest = float(np.max(np.abs(x), initial=0.0))
     return float(2.0 ** np.frexp(largest)[1]) if largest > 0.0 else 1.0
 
 
 def _rows_at_once(cache: PassCache) -> int:
-    """Rows of a tile for which the statistics are held at the same time."""
+    """Rows of a tile whose pairwise statistics are computed at the same time."""
     tile = cache.family.tile
     whole = len(cache.plan.slot_kind) * tile * tile * cache.family.dtype.itemsize
     return tile if whole <= _MAX_TILE_STATISTICS_BYTES else STRIP

@@ -15,8 +15,8 @@ which is largest at r = D + 1: 8e-10 for D = 5 and 2e-17 for D = 10. Both are be
 their types. The last interval ends where ``exp(-gamma d) < exp(-45)`` for the smallest gamma, and
 larger distances get the value at its end. At ``d = 0`` the value is the sum of the weights.
 
-Rounding x moves d by a rounding error of ``d + d_0``: a kernel so wide that it hardly changes over
-the distances of a sample is evaluated as ``exp(-gamma d) - 1`` and needs a d_0 of their size.
+Rounding x changes d by a rounding error of ``d + d_0``. A kernel so wide that it is almost constant
+over the distances of a sample is evaluated as ``exp(-gamma d) - 1`` and needs a d_0 of their size.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ Array = NDArray[Any]
 BITS = 3
 #: Degree of the polynomials.
 DEGREE = {np.dtype(np.float32): 5, np.dtype(np.float64): 10}
-#: From this many exponentials on a table costs less than evaluating them one by one.
+#: Minimum number of exponentials for which a table costs less than evaluating them one by one.
 MIN_TABLE_KERNELS = {np.dtype(np.float32): 12, np.dtype(np.float64): 6}
-#: Octaves of the largest table; exponentials with rates further apart stay as they are.
+#: Maximum number of octaves of a table; if rates need more, every exponential is evaluated.
 MAX_TABLE_OCTAVES = 64
 #: ``exp(-45) = 3e-20`` is negligible beside 1 in float64.
 NEGLIGIBLE_EXPONENT = 45.0
 
 
 class TableShape(NamedTuple):
-    """``2**bits`` intervals per octave, with polynomials of a degree on each."""
+    """``2**bits`` intervals per octave, each with a polynomial of degree ``degree``."""
 
     bits: int
     degree: int
@@ -80,9 +80,9 @@ def tabulate(
     Parameters
     ----------
     near : float
-        A distance below which only errors relative to those at this distance count.
+        Upper bound of d_0: errors of smaller distances need only be small relative to ``near``.
     shape : TableShape or None
-        None for the shape that the compiled loops use.
+        None for the shape used by the compiled loops.
 
     Returns
     -------
@@ -126,7 +126,7 @@ def _changes(degree: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def mixture(d: float, rate: float, end: float, table: Array, at: int) -> float:
-    """The sum at ``d >= 0``; its polynomials begin at ``table[at]``."""
+    """The tabulated sum at ``d >= 0``; its polynomials start at ``table[at]``."""
     raise NotImplementedError("compiled code only")
 
 

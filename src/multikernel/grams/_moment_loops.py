@@ -1,7 +1,7 @@
 """Compiled sums of Chebyshev polynomials of distances over tiles of points.
 
-:mod:`multikernel.grams._moments` says what the sums are for, :mod:`multikernel.grams._levels` what
-a level is.
+:mod:`multikernel.grams._moments` explains the use of the sums, :mod:`multikernel.grams._levels` the
+levels.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from ._simd import (
 
 Array = NDArray[Any]
 
-COLUMNS = 8  # of a block, fixed by the register tiles
+COLUMNS = 8  # columns of a block; fixed by the register tiles
 #: Targets with more distinct rows than this are multiplied pair by pair.
 MAX_TARGET_VALUES = 16
 
@@ -52,14 +52,14 @@ class LevelTable(NamedTuple):
     end : array of shape (n_levels,)
         Only pairs at a distance below `end` count.
     lowest : array of shape (n_levels,)
-        Only pairs whose x is above this count: -1, or minus infinity where all pairs do.
+        Only pairs whose x is above this count: -1, or minus infinity if all pairs count.
     dense : array of shape (n_levels,)
-        Whether blocks of all pairs are summed, with weights of zero, instead of near pairs alone.
+        Whether blocks of all pairs are summed, far ones with weight zero, or only near pairs.
     degrees, high : arrays of shape (n_levels,)
-        How many polynomials are summed by rows, and how many in all.
+        Number of polynomials with row sums, and number of polynomials in all.
     row_start, high_start : arrays of shape (n_levels,)
-        Places of the first polynomial among the sums by rows and among the totals, counted for
-        dense levels and others apart.
+        Positions of the first polynomial among the row sums and among the totals, counted
+        separately for dense levels and for the others.
     """
 
     end: NDArray[np.float64]
@@ -72,7 +72,7 @@ class LevelTable(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Rows of eight numbers: x, two polynomials, ``Y Y'``; sums by degree and column; ones."""
+    """Buffers of rows of eight: x, two polynomials, ``Y Y'``, sums by degree, and ones."""
 
     x: NDArray[np.float64]
     before: NDArray[np.float64]
@@ -97,15 +97,15 @@ class Targets(NamedTuple):
     Attributes
     ----------
     value : array of shape (n_padded,)
-        Which of the distinct rows a point has.
+        Index of the distinct row of each point.
     order : array of shape (n_padded,)
-        Points of a tile by their value: ``order[i0 + r]`` is the r-th of the tile at i0, less i0.
+        Points of each tile sorted by value: ``i0 + order[i0 + r]`` is the r-th of the tile at i0.
     starts : array of shape (n_tiles, n_values + 1)
-        Where in that order the points of a value begin.
+        Where the points of each value start in that order.
     likeness : array of shape (n_values, n_padded)
         ``w_j Y_v' Y_j`` of each value and point; zero without targets, or where `rows` are used.
     rows : array of shape (n_padded, t)
-        Y, where its values are not few; else with t = 0.
+        Y, if it has many distinct rows; else with t = 0.
     """
 
     value: NDArray[np.int64]
@@ -171,17 +171,17 @@ def moment_panels(
     ``x = 1 - 2 d / end`` and m counted from the level's start, over pairs with ``d < end``::
 
         row_sums[j // 8, m, j % 8] += sum_i w_i T_m(x_ij)
-        totals[m] += sum_ij w_i w_j T_m(x_ij)             (only degrees that row_sums has not)
+        totals[m] += sum_ij w_i w_j T_m(x_ij)             (only degrees without row sums)
         paired[m] += sum_ij w_i w_j (Y Y')_ij T_m(x_ij)
 
-    where the last two are left as eight partial sums each, for the caller to add up. Levels that
-    are not dense have their sums, over pairs of two different points, in ``near_sums[j, m]``,
-    `near_totals` and `near_paired`. Totals and sums with targets that have no rows are not
-    computed.
+    where the last two are left as eight partial sums each, for the caller to add up. For levels
+    that are not dense, the sums over pairs of two different points are in ``near_sums[j, m]``,
+    `near_totals` and `near_paired`. Totals and sums with targets are not computed if their arrays
+    have no rows.
 
     Padding has weight zero and repeats the last point, so that its polynomials are numbers between
     -1 and 1. With coefficients `combined` of the kernels of `plan`, `out` receives the combined
-    matrix; the rows of `kept` receive the distances of as many tiles.
+    matrix; each row of `kept` receives the distances of one tile.
     """
     n_tiles, depth, tile = packed.shape
     points = packed.ravel()
@@ -362,7 +362,7 @@ def _block_sums(
     totals: NDArray[np.float64],
     paired: NDArray[np.float64],
 ) -> None:
-    """Add the sums over the rows of a block, value by value of the targets.
+    """Add the sums over the rows of a block, one target value after the other.
 
     The columns of the block are the points j, j + 1, ...; on entry `now` is ``w T_0`` and `before`
     is ``w T_(-1) = w T_1``.

@@ -1,15 +1,15 @@
 """Statistics of all exponentials of one distance from sums of a few polynomials of it.
 
 On a level (:mod:`multikernel.grams._levels`) every kernel is a sum of Chebyshev polynomials of the
-distance, ``exp(-gamma d) = sum_m c_m T_m(x)``, so that sums over pairs of points of the polynomials
+distance, ``exp(-gamma d) = sum_m c_m T_m(x)``, so that sums of the polynomials over pairs of points
 serve any number of kernels. Sums of products of two kernels follow as well, since
 ``T_a T_b = (T_(a + b) + T_|a - b|) / 2`` is again a sum of polynomials; those of degree
 ``sqrt(2) m`` and more are negligible if those of degree m and more were negligible in a kernel.
-Neither the number of kernels nor its square enters into the work per pair: that is one step of the
-recurrence ``T_(m + 1) = 2 x T_m - T_(m - 1)`` and one or two additions for each degree.
+The work per pair does not depend on the number of kernels: it is one step of the recurrence
+``T_(m + 1) = 2 x T_m - T_(m - 1)`` and one or two additions for each degree.
 
-Polynomials and sums are float64 for points of single precision too: an error e of every entry may
-add up to ``n e`` where the kernel itself, nearly the identity, adds up to 1.
+Polynomials and sums are float64 even for points in single precision: errors e of the entries may
+add up to ``n e`` in a row whose sum is near 1, if the kernel is nearly the identity.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class MomentSums(NamedTuple):
     ----------
     rows : tuple of arrays of shape (degrees, n), one per level
         ``sum_j w_j T_m(x_ij)`` over the pairs of the level.
-    totals : tuple of arrays of shape (high,), or of (degrees,) if no totals were asked for
+    totals : tuple of arrays of shape (high,), or of shape (degrees,) without `totals`
         ``sum_ij w_i w_j T_m(x_ij)``.
     paired : tuple of arrays of shape (degrees,), or None
         ``sum_ij w_i w_j (Y Y')_ij T_m(x_ij)``.
@@ -140,7 +140,7 @@ def moment_sums(
         by_level.append(np.ascontiguousarray(here))
         known.append(by_level[-1] @ weight)
         if totals:
-            # The pass adds up only those degrees of which there are no sums by rows.
+            # The pass sums only the degrees for which there are no row sums.
             high = above.sum(axis=1) if level.dense else near_above + weight @ weight
             place = int(table.high_start[at])
             known[-1] = np.append(known[-1], high[place + degrees : place + level.high])

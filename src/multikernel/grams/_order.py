@@ -1,6 +1,6 @@
-"""Walks over tiles by several threads, with results that do not depend on their number.
+"""Passes over tiles in several threads, with results that do not depend on their number.
 
-The grid of tiles depends on n, p and the type alone; threads take *units* of row panels, and the
+The grid of tiles depends only on n, p and the type. Threads take *units* of row panels, and the
 results of units are added in the order of the units.
 """
 
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 Result = TypeVar("Result")
 
-UNITS = 32  # most units of work a pass is cut into; bounds the memory of partial sums
+UNITS = 32  # maximum number of units per pass; bounds the memory of partial sums
 
 
 def tiles_of(n: int, tile: int) -> int:
@@ -43,7 +43,7 @@ def units(n_tiles: int) -> list[NDArray[np.int64]]:
 def in_order(
     function: Callable[[Any], Result], jobs: Any, n_threads: int | None
 ) -> Iterator[Result]:
-    """Results of ``function(job)`` in the order of the jobs, few of them alive at a time."""
+    """Results of ``function(job)`` in the order of the jobs; few are held at a time."""
     if n_threads is None:
         n_threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
         n_threads = max(n_threads, 1)

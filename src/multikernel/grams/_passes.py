@@ -1,8 +1,8 @@
-"""Compiled walks over tiles of points: one function per kind of pass.
+"""Compiled loops over tiles of points: one function per kind of pass.
 
-A Gram matrix is cut into square tiles; a tile is worked through in strips of `STRIP` rows.  All
-functions are called with arrays that were packed by tiles, ``(n_tiles, coordinates, tile)``, and
-padded with zeros; flat views of them go to the register tiles, which do their own indexing.
+A Gram matrix is cut into square tiles; a tile is processed in strips of `STRIP` rows.  Functions
+take arrays that are packed by tiles, ``(n_tiles, coordinates, tile)``, and padded; flat views of
+them go to the register tiles, which do their own indexing.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ EXP_L1 = 1  # exp(-gamma * ||x - z||_1)
 POLY = 2  # (gamma * x.z + coef0) ** degree
 TANH = 3  # tanh(gamma * x.z + coef0)
 TABLE_SQ = 4  # a sum of EXP_SQ, from a table
-TABLE_L1 = 5  # the same of EXP_L1
+TABLE_L1 = 5  # a sum of EXP_L1, from a table
 EXP_CHI = 6  # exp(-gamma * sum_c (x_c - z_c)^2 / (x_c + z_c))
 TABLE_CHI = 7  # a sum of EXP_CHI, from a table
 EXP_ROOT = 8  # exp(-gamma * ||x - z||)
@@ -75,8 +75,8 @@ SQUARE, ABSOLUTE, DOT, RATIO = 0, 1, 2, 3  # pairwise statistics
 
 STRIP = 8  # rows of a strip, fixed by the register tiles
 COLUMNS = 32  # widths are multiples of this, hence of every vector length
-CHUNK = 256  # coordinates summed in one chain before the sum is put aside
-BLOCK_BYTES = 1 << 18  # rows of the slab that are multiplied together from the cache
+CHUNK = 256  # coordinates summed in one chain before the sum is stored
+BLOCK_BYTES = 1 << 18  # size of a block of slab rows that stays in the second-level cache
 
 
 class LoopPlan(NamedTuple):
@@ -92,9 +92,9 @@ class LoopPlan(NamedTuple):
         The slot that each kernel reads.
     kind : array of shape (p,)
     degree : array of shape (p,)
-        Of a table: where it begins.
+        For a table, its start in `tables`.
     constants : array of shape (p, 3)
-        The result of ``split_rate``, or gamma and coef0, in the type of the points; of a table,
+        The result of ``split_rate``, or gamma and coef0, in the type of the points; for a table,
         its rate and end.
     shifted : array of shape (p,)
     tables : array of shape (n_numbers,)
@@ -149,7 +149,7 @@ def _tile_statistic(
 ) -> None:
     """One pairwise statistic of rows top:bottom of a tile, from ``base[at]`` on.
 
-    Strips follow each other at a distance of ``STRIP * tile``; the rows of a strip are contiguous.
+    Strips start ``STRIP * tile`` entries apart; the rows of a strip are contiguous.
     """
     step = 2 * VECTOR_BYTES // base.itemsize
     base[at : at + (bottom - top) * tile] = 0
@@ -233,7 +233,7 @@ def evaluate(plan: LoopPlan, k: int, x: Array, out: Array) -> None:
     elif kind in (MATERN_3, MATERN_5):
         third = a * 0 + (1.0 / 3.0 if kind == MATERN_5 else 0.0)
         one = a * 0 + 1.0
-        rate = -(a + b) * (a * 0 + 0.6931471805599453)  # the constants are those of powers of 2
+        rate = -(a + b) * (a * 0 + 0.6931471805599453)  # the constants are for powers of 2
         for i in range(x.shape[0]):
             t = np.sqrt(x[i])
             u = rate * t
@@ -262,7 +262,7 @@ def evaluate(plan: LoopPlan, k: int, x: Array, out: Array) -> None:
 
 @njit(nogil=True, cache=True)
 def diagonals(plan: LoopPlan, packed: Array, out: Array) -> None:
-    """Diagonal entries; the chain of a dot product is that of `dot_tile`."""
+    """Diagonal entries; dot products are summed in the same order as in `dot_tile`."""
     tile = packed.shape[2]
     p, n = out.shape
     x = np.zeros(n, dtype=packed.dtype)
@@ -308,11 +308,11 @@ def half_panels(
     """Tiles (I, J), J >= I, of some row panels I.
 
     The slab has a row per kernel and, if there are targets, one for ``Y Y'``, so that `gram`
-    receives ``<K_k, K_l>`` and ``<K_k, Y Y'>`` alike, for as many of the first kernels k as it has
+    receives both ``<K_k, K_l>`` and ``<K_k, Y Y'>``, for as many of the first kernels k as it has
     rows; without `products` it has two rows only, ``<K_k, K_k>`` and ``<K_k, Y Y'>``.  Strictly
-    upper pairs go through the slab and count twice; the n diagonal entries are kept aside and enter
-    in float64 at the end of their panel. With weights `combined`, `out` receives the combined
-    matrix as in `combine_panels`.
+    upper pairs go through the slab and count twice; the n diagonal entries are stored separately
+    and added in float64 at the end of their panel. With weights `combined`, `out` receives the
+    combined matrix as in `combine_panels`.
     """
     n_tiles, depth, tile = packed.shape
     p = plan.kind.shape[0]
@@ -324,7 +324,7 @@ def half_panels(
     points, target_points = packed.ravel(), packed_targets.ravel()
     flat_gram, flat_sums = gram.ravel(), row_sums.ravel()
 
-    # One vector more than the strip, or all rows of the slab would start in the same cache set.
+    # One vector of padding: otherwise all rows of the slab would start in the same cache set.
     stride = STRIP * tile + 64 // packed.itemsize
     slab = np.zeros(n_rows * stride, dtype=packed.dtype)
     rows_per_block = max(4, BLOCK_BYTES // (stride * slab.itemsize) // 4 * 4)
@@ -344,7 +344,7 @@ def half_panels(
             n_j = min(tile, n - j0)
             width = _round_up(n_j, COLUMNS)
             is_diagonal = i_tile == j_tile
-            # Padding has weight zero, so that a tile with padding is a weighted tile.
+            # Padding has weight zero, so a tile with padding is treated as weighted.
             masked = weighted or width > n_j
             column_sums[:] = 0
             for top in range(0, n_i, rows_at_once):
@@ -438,7 +438,7 @@ def _centre_strip(y: Array, width: int, means: Array, grand: float, i: int, j: i
 def _cut_diagonal(
     y: Array, width: int, first: int, n_rows: int, kept: NDArray[np.float64], at: int
 ) -> None:
-    """Move the diagonal of a strip to `kept`; leave the entries strictly above it."""
+    """Copy the diagonal of a strip to `kept`; keep only the entries strictly above it."""
     for d in range(STRIP):
         if d < n_rows:
             kept[at + d] = y[d * width + first + d]
@@ -470,8 +470,8 @@ def _slab_products(
 
     `gram` is flat; it may have fewer than `n_rows` rows, a multiple of four.
 
-    Four rows i stay in the first-level cache while the rows j of a block pass by; the block stays
-    in the second-level cache while all rows i do.
+    Four rows i stay in the first-level cache during the loop over the rows j of a block; the block
+    stays in the second-level cache during the loop over all rows i.
     """
     for block in range(0, n_rows, rows_per_block):
         end = min(block + rows_per_block, n_rows)
@@ -505,7 +505,7 @@ def _slab_norms(
     gram: NDArray[np.float64],
     n_rows: int,
 ) -> None:
-    """The diagonal of ``slab slab'`` in the first row, its column of the targets in the second."""
+    """Add the diagonal of ``slab slab'`` to the first row, its target column to the second."""
     target = slab[p * stride : p * stride + length]
     for k in range(p):
         y = slab[k * stride : k * stride + length]
@@ -627,9 +627,9 @@ def combine_panels(
 ) -> float:
     """Tiles (I, J), J >= I, of the combined matrix, and their mirror images.
 
-    They are written to `out`, centred if there are means, and their sums under `weight` added to
-    `row_sums`; arrays without rows are not computed. The distances of the first tiles are read from
-    `kept`, a row each. Returns the sum of squares if there are sums.
+    They are written to `out`, centred if there are means, and their sums under `weight` are added
+    to `row_sums`; arrays without rows are not computed. The distances of the first tiles are read
+    from `kept`, one row per tile. Returns the sum of squares if row sums are computed.
     """
     square = 0.0
     n_tiles, depth, tile = packed.shape
@@ -694,8 +694,8 @@ def _sum_strip(
 ) -> float:
     """Add the strip with its corner at (i, j), and its mirror image, to the sums of the rows.
 
-    Returns their sum of squares. In tiles on the diagonal, entries left of it are skipped, since
-    their mirror images count for them.
+    Returns their sum of squares. In tiles on the diagonal, entries left of it are skipped: their
+    mirror images count for both.
     """
     square = 0.0
     for d in range(height):
@@ -811,7 +811,7 @@ def apply_panel(
 ) -> None:
     """One row panel of ``K_k V``, or of ``sum_k w_k K_k V``.
 
-    Rows of V beyond its end are zero, so that padded columns do not count.
+    Padding rows of V are zero, so padded columns do not count.
     """
     n_tiles, depth, tile = right.shape
     t = packed_V.shape[1]

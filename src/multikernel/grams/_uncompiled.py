@@ -4,9 +4,9 @@ Compiling the loops takes some twenty seconds of processor time, once for each i
 fit on a few hundred points takes far less than that: its kernel matrices are computed once, and
 every pass is a product with them.
 
-The choice depends on the size of the sample alone (`is_small`), never on whether compiled code is
-available: the same data give the same bits on every machine with the same
-libraries. Values of the two agree to rounding.
+The choice depends on sizes, the kind of fit and the memory budget (`is_small`), never on whether
+compiled code is available: with the same budget, the same data give the same bits on every machine
+with the same libraries. Both versions agree up to rounding.
 """
 
 from __future__ import annotations
@@ -41,30 +41,30 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-#: Kernel values up to which the matrices of a small sample are written out: for fits of few
-#: passes, and for fits of many, for which compiling pays off sooner.
+#: Maximum number of kernel values for which all matrices of a small sample are computed at once:
+#: for fits with few passes, and for fits with many, for which compiling pays off sooner.
 MAX_VALUES, MAX_VALUES_OF_MANY_PASSES = 1 << 26, 1 << 23
-#: Given kernel values up to which passes over them are left to NumPy.
+#: Maximum number of given kernel values for which NumPy performs the passes.
 MAX_GIVEN_VALUES = 1 << 24
-#: Kernel values between new samples and those of a model up to which NumPy evaluates them.
+#: Maximum number of kernel values between new samples and a model's that NumPy evaluates.
 MAX_NEW_VALUES = 1 << 25
-#: Differences of coordinates that are computed one by one; beyond, BLAS multiplies.
+#: Maximum number of coordinate differences computed directly; beyond it, BLAS products are used.
 MAX_DIFFERENCES = 1 << 28
-#: Squared distances below this part of the squared norms are computed from differences.
+#: Squared distances below this fraction of the squared norms are computed from differences.
 CANCELLATION = 1e-2
-#: Rows of a panel, for sums of products with weights.
+#: Rows per panel.
 PANEL_ROWS = 128
 
 
 def is_small(n_samples: int, n_kernels: int, room: float, few_passes: bool) -> bool:
-    """Whether kernel matrices are written out; ``room`` is the memory for them in bytes."""
+    """Whether all kernel matrices are computed at once; ``room`` is the memory budget in bytes."""
     values = n_kernels * n_samples**2
     limit = MAX_VALUES if few_passes else MAX_VALUES_OF_MANY_PASSES
     return n_samples <= SMALL_SAMPLES and values <= limit and 32.0 * values <= room
 
 
 def is_small_given(n_samples: int, n_kernels: int) -> bool:
-    """Whether passes over given matrices are left to NumPy."""
+    """Whether NumPy performs the passes over given matrices."""
     return n_samples <= SMALL_SAMPLES and n_kernels * n_samples**2 <= MAX_GIVEN_VALUES
 
 
@@ -81,7 +81,7 @@ def evaluate(
 ) -> Iterator[Floats]:
     """The given kernels, one after the other, between two sets of points, (m, n) each.
 
-    The caller may change a matrix: it is the next one of ``out`` (p, m, n), or a new one.
+    Each matrix is the next one of ``out`` (p, m, n), or a new array; the caller may change it.
     """
     shifted = family.is_shifted
     known: dict[tuple[int, str], Floats] = {}
@@ -162,7 +162,7 @@ def _pairs(statistic: str, U: Floats, V: Floats) -> Floats:
 def _squares_by_products(U: Floats, V: Floats) -> Floats:
     """Squared distances from dot products; those of near points from differences.
 
-    A squared distance that is far smaller than the squared norms would lose digits to them.
+    A squared distance far below the squared norms would lose its digits to cancellation.
     """
     middle = V.mean(axis=0)
     V = V - middle
@@ -206,7 +206,7 @@ def statistics(
 ) -> tuple[Floats, Floats, Floats | None, Floats]:
     """Row sums, diagonals, products with the targets and with each other.
 
-    With means, of entries that are centred first; see `_loops.statistics` and
+    With means, entries are centred first; see `_loops.statistics` and
     `_loops.centred_statistics`.
     """
     K = cache.values

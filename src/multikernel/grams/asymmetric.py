@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class AsymmetricCombined(CombinedGram):
-    """``sum_k w_k K_k``: entries and products, but nothing that only symmetric matrices have."""
+    """``sum_k w_k K_k``: entries and products, but no passes that need a symmetric matrix."""
 
     def __init__(self, grams: DenseGrams, kernel_weights: np.ndarray) -> None:
         self.grams, self.kernel_weights, self.n = grams, kernel_weights, grams.n
@@ -59,7 +59,7 @@ class AsymmetricCombined(CombinedGram):
 
 
 def asymmetry_error(what: str) -> ValueError:
-    """The error of a pass that needs symmetric matrices."""
+    """The error raised by a pass that needs symmetric matrices."""
     return ValueError(
         f"{what} needs symmetric kernels, and these were not required to be symmetric. Build the "
         "grams with symmetric=True; if a matrix is not symmetric, use (K + K.T) / 2."

@@ -155,7 +155,7 @@ class DenseGrams(BlockGrams):
     def value_precisions(self) -> np.ndarray:
         if self._precisions is None:
             matrices = self.matrices
-            if matrices is None:  # a few entries decide
+            if matrices is None:  # judged from a few entries
                 few = np.arange(min(self.n, 32))
                 matrices = [self._evaluate(k, few, few) for k in range(self.p)]
             self._precisions = np.array([value_precision(K) for K in matrices])
@@ -308,7 +308,7 @@ class DenseGrams(BlockGrams):
     def _half_products(
         self, row_means: np.ndarray, grand_means: np.ndarray, full: bool
     ) -> np.ndarray:
-        """``<K_k, K_l>`` after centring, (p, p) or the diagonal (p,), from one half of each."""
+        """``<K_k, K_l>`` after centring, (p, p) or its diagonal (p,); reads half of each matrix."""
         root = np.sqrt(self._omega())
 
         def one(rows: slice) -> np.ndarray:
@@ -374,7 +374,7 @@ class DenseGrams(BlockGrams):
             return super().raw_support_matvecs(V, support)
         rows, pool, place = support, np.ascontiguousarray(V.T), np.arange(len(support))
         if not self._whole:
-            # Samples may come in any order, and more than once.
+            # Samples may appear in any order, and more than once.
             rows, place = np.unique(self._where[support], return_inverse=True)
             pool = np.zeros((V.shape[1], len(self._read[0])))
             for t in range(V.shape[1]):
@@ -454,7 +454,7 @@ class DenseGrams(BlockGrams):
 
 
 class PoolRows(np.ndarray):
-    """Samples of a pool whose kernel values are known, by row number."""
+    """Row numbers of samples in a pool whose kernel values are known."""
 
     def __new__(cls, rows: np.ndarray) -> PoolRows:
         return np.asarray(rows, dtype=np.intp).view(cls)
@@ -489,7 +489,7 @@ class DenseCross(RawCross):
     def slim(self, diagonals: bool) -> RawCross:
         """The same kernels, with only the anchors' columns of each given matrix, renumbered.
 
-        Diagonals at new points are in the whole matrices only.
+        With ``diagonals`` the matrices stay whole: only they have the diagonals of new samples.
         """
         slim = shallow_copy(self)
         slim.release()

@@ -37,7 +37,7 @@ from .stacked import StackedGrams
 
 @dataclass(frozen=True)
 class BuildOptions:
-    """How a part is to be built; the last argument of every builder.
+    """How to build a part; the last argument of every builder.
 
     Attributes
     ----------
@@ -54,12 +54,12 @@ class BuildOptions:
         The samples of a given array (N, N, p) that make up the training sample; None for all.
         For other kinds X holds the training sample and nothing else.
     symmetric : bool
-        Whether a matrix that is not symmetric is an error; votes take any matrix.
+        Whether a matrix that is not symmetric is an error; voted classifiers accept any matrix.
     few_passes : bool
         Whether the fit makes few passes over the kernels, as two-stage rules do. Compiling
         loops then pays off for larger samples only.
     device : str
-        What follows the colon in the name of the engine, as in ``"torch:cuda"``; may be empty.
+        The text after the colon in the name of the engine, as in ``"torch:cuda"``; may be empty.
     """
 
     names: Sequence[str]
@@ -91,7 +91,7 @@ class Engine:
     name : str
     builders : dict from kind to builder
     serves : dict from kind to function of a kernel
-        For kinds of which the engine serves only some kernels.
+        For kinds of kernels that the engine serves only in part.
     falls_back_to : str or None
         The engine that serves all other kernels.
     products : callable or None
@@ -130,7 +130,7 @@ def register(
         :class:`BuildOptions`.
     serves : callable, optional
         ``serves(kernel)`` says whether the engine serves a kernel of this kind; by default it
-        serves all of them. Only the kinds "shared", "linear" and "dense" have kernels to ask about.
+        serves all of them. Only parts of kind "shared", "linear" and "dense" have kernel objects.
     falls_back_to : str, optional
         The engine for all kernels that this one does not serve. Without it such kernels are an
         error.
@@ -154,7 +154,7 @@ def register_products(engine: str, products: Products) -> None:
     products : callable
         ``products(F, omega)`` returns ``F'diag(omega) F`` in float64, shape (D, D), for a chunk F
         of shape (n, D) in float64 and weights of shape (n,), or None for ones. It must return the
-        same bits for the same input. Processes of a cluster receive it by its name, so it is a
+        same bits for the same input. Processes of a cluster import it by name, so it must be a
         function of a module. For an engine with a device in its name, as ``"torch:cuda"``, it is
         called with ``device=`` as well.
     """
@@ -316,7 +316,7 @@ def build(
 def _refuse_asymmetric(plan: Plan) -> None:
     """Raise an error for kernels declared asymmetric, before anything is computed."""
     for part in plan.parts:
-        # Rank-one parts have positions, and no kernel objects.
+        # Rank-one parts have positions, but no kernel objects.
         for k, kernel in zip(part.positions, part.kernels, strict=False):
             if not kernel.is_symmetric:
                 raise ValueError(
@@ -453,7 +453,7 @@ def find_budget(engine: str, budget: Any) -> MemoryBudget:
 
 
 def describe(plan: Plan) -> str:
-    """Which engine computed which kernels of a plan, and on which device."""
+    """Text that names the engine and the device of the kernels of a plan."""
     parts: dict[str, int] = {}
     for part in plan.parts:
         parts[part.engine] = parts.get(part.engine, 0) + len(part.positions)

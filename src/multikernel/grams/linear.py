@@ -1,9 +1,9 @@
 """Grams of linear kernels on several columns each: the columns themselves.
 
 ``K_k = U_k U_k'`` with the n x d_k columns ``U_k`` of kernel k, centred and normalised. With fewer
-columns than samples all passes cost O(n d) or O(n d^2) and no n x n matrix is formed unless it is
-asked for. Kernels on a single column are served by :mod:`multikernel.grams.rankone`, also if the
-columns are sparse.
+columns than samples all passes cost O(n d) or O(n d^2), and no n x n matrix is formed unless it is
+requested. Kernels on a single column, dense or sparse, are served by
+:mod:`multikernel.grams.rankone`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .normalise import check_how, inverse_root, scales
 from .protocol import Expansion, Grams, Summary, center_targets, require_sizes, target_norm
 from .shared import Encoder, Group
 
-#: A centred row shorter than this part of the norm of the mean row is zero up to rounding.
+#: A centred row counts as zero if its norm is below this fraction of that of the mean row.
 CENTRE_ROUNDING = 16 * float(np.finfo(np.float64).eps)
 
 
@@ -183,7 +183,7 @@ class LinearGrams(Grams):
 
 
 def unit_rows(U: np.ndarray, shift: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """The columns of each kernel with rows of length one; zero for samples at the centre."""
+    """The columns of each kernel, rows scaled to length one; zero for samples at the centre."""
     square = np.add.reduceat(U**2, starts[:-1], axis=1)
     rounding = CENTRE_ROUNDING**2 * np.add.reduceat(shift**2, starts[:-1])
     root = inverse_root(np.where(square > rounding, square, 0.0))
@@ -191,14 +191,14 @@ def unit_rows(U: np.ndarray, shift: np.ndarray, starts: np.ndarray) -> np.ndarra
 
 
 class ColumnEncoder:
-    """Makes the columns of all kernels side by side from new inputs.
+    """Encode new inputs as the columns of all kernels side by side.
 
     Parameters
     ----------
     encoder : Encoder
         Selects and scales the columns of each group of kernels.
     columns : int array
-        The columns of all kernels among these.
+        Positions of the columns of all kernels among these.
     """
 
     def __init__(self, encoder: Encoder, columns: np.ndarray) -> None:
@@ -209,7 +209,7 @@ class ColumnEncoder:
 
 
 class LinearCombined(MatrixGram):
-    """``U diag(w) U'``: only the columns are held, unless the matrix is asked for."""
+    """``U diag(w) U'``: only the columns are held, unless the matrix is requested."""
 
     fast_products = True
 
@@ -239,7 +239,7 @@ class LinearCombined(MatrixGram):
         return np.asarray(self.grams.U**2 @ self.factors)
 
     def solve(self, ridge: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """By the Woodbury identity, with one refinement, for weights that are not negative."""
+        """Solve by the Woodbury identity with one refinement, if no weight is negative."""
         if "features" not in self.extras:
             return super().solve(ridge, B)
         F = self.features()

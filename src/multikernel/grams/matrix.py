@@ -27,17 +27,17 @@ from .protocol import (
 MAX_CHOLESKY_SAMPLES = 12_000
 #: Up to this many samples all eigenvalues are computed where that proof fails.
 MAX_EIGENVALUE_SAMPLES = 1000
-#: Fewest entries of the matrix for a thread: fewer are read in less time than it takes to start.
+#: Minimum number of matrix entries per thread: fewer are read faster than a thread is called.
 MIN_THREAD_ENTRIES = 200_000
 
 
 class MatrixGram(CombinedGram):
     """A combined Gram operator with an optional cached matrix; see `CombinedGram`.
 
-    A subclass computes the matrix and, for samples that do not fit in memory, rows and products.
+    A subclass computes the matrix and, where that does not fit in memory, rows and products.
     """
 
-    #: The threads of this operator, which end with it.
+    #: Thread pool of this operator; its threads end with the operator.
     _threads: ThreadPoolExecutor | None = None
 
     @property
@@ -65,7 +65,7 @@ class MatrixGram(CombinedGram):
         return self._gathered(rows, columns, np.float64)
 
     def _gathered(self, rows: np.ndarray, columns: np.ndarray, dtype: Any) -> np.ndarray:
-        """Entries of the matrix, each thread with some of the rows."""
+        """Entries of the matrix; each thread copies some of the rows."""
         out = np.empty((len(rows), len(columns)), dtype=dtype)
         if not len(rows):
             return out
@@ -74,12 +74,12 @@ class MatrixGram(CombinedGram):
         def copy(part: slice) -> None:
             gather(K, rows[part], columns, out[part])
 
-        # Entries that are not side by side take several times as long as those of a row.
+        # Scattered entries take several times as long to read as contiguous ones.
         self._in_threads(copy, len(rows), 8 * len(columns))
         return out
 
     def partial_matvec(self, index: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """By sums of rows of the matrix, each thread with some of their entries."""
+        """``K[:, index] V`` as a sum of rows; each thread computes some of its entries."""
         plain = self.n <= SMALL_SAMPLES or self._matrix is None or np.ndim(V) > 1
         if plain or not self._matrix.flags.c_contiguous:  # type: ignore[union-attr]
             return super().partial_matvec(index, V)
@@ -94,14 +94,14 @@ class MatrixGram(CombinedGram):
         return out
 
     def _in_threads(self, work: Callable[[slice], None], size: int, others: int) -> None:
-        """Call ``work`` on parts of ``range(size)``, lines of ``others`` entries, in threads."""
+        """Call ``work`` in threads on parts of ``range(size)``; items read ``others`` entries."""
         step = max(1, -(-size // self.n_jobs), MIN_THREAD_ENTRIES // max(others, 1))
         parts = [slice(i, min(i + step, size)) for i in range(0, size, step)]
         if len(parts) <= 1 or self.n_jobs <= 1:
             for part in parts:
                 work(part)
             return
-        if self._threads is None:  # starting threads would take longer than many a product
+        if self._threads is None:  # starting threads takes longer than many products
             self._threads = ThreadPoolExecutor(self.n_jobs)
         list(self._threads.map(work, parts))
 
@@ -127,7 +127,7 @@ class MatrixGram(CombinedGram):
         return self._rows(index)[:, index]
 
     def solve(self, ridge: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """By a Cholesky factor where two matrices fit, else by conjugate gradients."""
+        """Solve by a Cholesky factor if two matrices fit, else by conjugate gradients."""
         if not self.fits(copies=2):
             return super().solve(ridge, B)
         A = self._with_ridge(ridge)
@@ -178,7 +178,7 @@ class MatrixGram(CombinedGram):
         """A proof that no eigenvalue is negative beyond rounding, if there is one."""
         shifted = self.dense().copy()
         bound = float(np.linalg.norm(shifted))  # at most root n times the largest eigenvalue
-        # Matrices of low rank need all the shift that is allowed.
+        # A matrix of low rank has a Cholesky factor only with the full shift that is allowed.
         largest = 0.9 * rayleigh_quotient(self.matvec, self.n, 5)
         allowed = max(PSD_TOLERANCE * max(0.01 * bound, largest), self.rounding)
         shifted[np.diag_indices(self.n)] += allowed
@@ -214,7 +214,7 @@ class GivenMatrix(MatrixGram):
 
     @property
     def offers(self) -> frozenset[str]:
-        # Copies of the matrix may not fit, so none is offered.
+        # A copy of the matrix may not fit, so no "factor" is offered.
         return super(MatrixGram, self).offers
 
     def diagonal(self) -> np.ndarray:

@@ -22,7 +22,7 @@ class MemoryBudgetError(MemoryError, ValueError):
 
 @dataclass(frozen=True)
 class MemoryBudget:
-    """A number of bytes that allocations are checked against before they are made."""
+    """A limit in bytes, checked before allocations."""
 
     bytes: int
 
@@ -49,7 +49,7 @@ class MemoryBudget:
         return needed <= self.bytes
 
     def require(self, needed: float, what: str, advice: str) -> None:
-        """Raise :class:`MemoryBudgetError` before an allocation that does not fit."""
+        """Raise :class:`MemoryBudgetError` if ``needed`` bytes do not fit."""
         if not self.allows(needed):
             raise MemoryBudgetError(
                 f"{what} needs {readable(needed)}, more than the memory budget of "

@@ -33,7 +33,7 @@ class Correction:
     sphere : array of shape (p, n) or None
         d; None unless the normalisation is spherical.
     noise : array of shape (p,) or None
-        The rounding error of the centred diagonal: a point with less is at the centre.
+        Rounding error of the centred diagonal; samples with a smaller entry are at the centre.
     """
 
     row_means: np.ndarray | None
@@ -76,7 +76,7 @@ class Correction:
         means : array of shape (p, m)
             The (weighted) mean of each new point's kernel values over the training sample.
         diagonal : array of shape (p, m)
-            Raw K(x, x) of the new points; only the spherical normalisation asks for it.
+            Raw K(x, x) of the new points; needed only for the spherical normalisation.
         """
         centred_diagonal = diagonal
         if self.row_means is not None and self.grand_means is not None:
@@ -117,17 +117,16 @@ def scales(
     degenerate: np.ndarray,
     names: list[str],
 ) -> np.ndarray:
-    """The factor of each kernel.
+    """The factors (p,) by which kernels are multiplied; 0 for constant ones.
 
     Parameters
     ----------
     traces : array of shape (p,)
-        Trace of the kernel that is to be normalised: as it is used, centred or not, but before it
-        is centred for ``"trace-first"``.
+        Trace of the kernel as used, centred or not; for ``"trace-first"``, before it is centred.
     variances : array of shape (p,)
         ``Tr(Kc) / W``, the variance in feature space (Kloft eq. 3.6), whether centred or not.
     norms : array of shape (p,) or None
-        Frobenius norm of the kernel that is to be normalised; None unless ``how`` asks for it.
+        Frobenius norm of the kernel as used; needed only for ``"frobenius"``.
     """
     if how is None or how == "spherical":
         size = np.ones_like(traces)

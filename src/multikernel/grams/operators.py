@@ -1,4 +1,4 @@
-"""Linear algebra with an operator that is only known by its products: solves and eigenvalues."""
+"""Solves and eigenvalues of an operator that is known only by its products with vectors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 Matvec = Callable[[np.ndarray], np.ndarray]
 
-#: An eigenvalue above minus this part of the largest counts as rounding, not as negative.
+#: A negative eigenvalue below this fraction of the largest, in size, counts as rounding error.
 PSD_TOLERANCE = 1e-8
 #: Relative residual at which conjugate gradients stop.
 RESIDUAL = 1e-12
@@ -25,7 +25,7 @@ class EigenvalueBounds(NamedTuple):
         The smallest eigenvalue or, where ``proven``, a lower bound of it.
     largest : float
     proven : bool
-        Whether a factorisation has proven that no eigenvalue is below ``lowest``.
+        Whether it is proven that no eigenvalue is below ``lowest`` by more than rounding.
     """
 
     lowest: float
@@ -36,8 +36,9 @@ class EigenvalueBounds(NamedTuple):
 def extreme_eigenvalues(matvec: Matvec, n: int, rounding: float = 0.0) -> EigenvalueBounds:
     """Smallest and largest eigenvalue by Lanczos' method.
 
-    The largest is found to three digits, the smallest to three digits or a tenth of what counts as
-    rounding: `PSD_TOLERANCE` of the largest, or ``rounding``.
+    The largest is found to three digits. So is the smallest if it is clearly negative; otherwise
+    its error is about a tenth of what counts as rounding: `PSD_TOLERANCE` of the largest, or
+    ``rounding``.
     """
     operator = LinearOperator((n, n), matvec=matvec, dtype=np.float64)
     if n < 3:
@@ -54,7 +55,7 @@ def extreme_eigenvalues(matvec: Matvec, n: int, rounding: float = 0.0) -> Eigenv
     roundings = max(PSD_TOLERANCE * abs(largest), rounding)
     for tol in (1e-3, 0.1 * roundings / max(shift, np.finfo(np.float64).tiny)):
         found = _lanczos(shifted, tol)
-        if found is None:  # the best of many steps is still an eigenvalue's upper bound
+        if found is None:  # a Rayleigh quotient still gives an upper bound of ``lowest``
             found = rayleigh_quotient(shifted.matvec, n, 200)
         lowest = shift - found
         if lowest < -1e-2 * shift:
@@ -87,7 +88,7 @@ def conjugate_gradients(
     """The solution of ``(K + diag(ridge)) X = B``, with the diagonal as preconditioner.
 
     All columns share one product with K per step. The iteration ends at a relative residual of
-    `RESIDUAL` or, where rounding forbids that, after 10 n steps with the best X so far.
+    `RESIDUAL` or, where rounding prevents that, with the last X after 10 n steps.
     """
     right = np.asarray(B, dtype=np.float64).reshape(len(ridge), -1)
     scale = np.maximum(diagonal, 0.0) + ridge
@@ -105,7 +106,7 @@ def conjugate_gradients(
         curvature = np.einsum("nt,nt->t", D, AD)
         length = np.divide(rho, curvature, out=np.zeros_like(rho), where=curvature > 0)
         X += length * D
-        # The recursion drifts; now and then the residual is computed afresh.
+        # The recursion drifts, so the residual is computed anew every 64 steps.
         R = right - matvec(X) - ridge[:, None] * X if step % 64 == 0 else R - length * AD
         Z = inverse * R
         new = np.einsum("nt,nt->t", R, Z)

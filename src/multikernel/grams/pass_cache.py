@@ -1,9 +1,9 @@
-"""A cache of everything that passes over one family of kernels compute once.
+"""A cache of intermediate results shared by the passes over one family of kernels.
 
 A :class:`~multikernel.grams._families.KernelFamily` is a description. A `PassCache` belongs to one
 family and holds everything derived from it: points packed by tiles, the plan of the loops, facts on
 distances, levels, kept distances, and the last combination. Its owner passes it to the functions of
-:mod:`multikernel.grams._loops`. A copy or a pickle of a cache holds the family alone.
+:mod:`multikernel.grams._loops`. A copy or a pickle of a cache holds only the family.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from ._uncompiled import values_of
 
 Array = NDArray[Any]
 
-#: Bytes of kept distances for each entry of a combined matrix, whose own entries have eight.
+#: Memory for kept distances, in bytes per entry of a combined matrix (whose entries take eight).
 KEPT_BYTES_PER_ENTRY = 1.6
 
 _STATISTIC = {
@@ -98,8 +98,8 @@ class PassCache:
     keep_distances : bool
         Whether the next pass for statistics may keep the distances it computes.
     distances : array of shape (n_tiles, tile ** 2)
-        Distances of the first tiles on and above the diagonal, a row each, as the last pass for
-        statistics left them; without rows before that.
+        Distances of the first tiles on and above the diagonal, one row per tile, stored by the last
+        pass for statistics; no rows before that.
     """
 
     def __init__(self, family: KernelFamily, small: bool = False) -> None:
@@ -144,14 +144,14 @@ class PassCache:
 
     @cached_property
     def levels(self) -> RateLevels | None:
-        """Polynomials that stand for all kernels; None where every kernel is evaluated."""
+        """Levels of polynomials that replace all kernels; None if every kernel is evaluated."""
         return None if self.small else choose_levels(self.family, self.facts)
 
     @cached_property
     def split(self) -> BankSplit | None:
-        """The exponentials of one distance in a bank of several kinds, where levels pay for them.
+        """The split of a mixed bank into exponentials of one distance and other kernels.
 
-        Such a bank has no levels of its own.
+        None if levels would not speed up the exponentials, or if the bank itself has levels.
         """
         alike = self.family.exponentials(range(self.family.p))
         if self.levels is not None or not alike:
@@ -179,7 +179,7 @@ class PassCache:
         return min(n_tiles * (n_tiles + 1) // 2, int(room))
 
     def with_shifted(self, shifted: NDArray[np.bool_]) -> PassCache:
-        """A cache of the same kernels, with other ones shifted; points are shared."""
+        """A cache of the same kernels on the same points, with another mask ``shifted``."""
         new = PassCache(replace(self.family, shifted=shifted), self.small)
         new.facts = self.facts
         return new if self.small else self._share_points(new)
@@ -196,7 +196,7 @@ class PassCache:
     def combination(self, w: NDArray[np.float64]) -> tuple[PassCache, NDArray[np.float64]]:
         """A cache of fewer kernels and coefficients with the same sum ``sum_k w_k K_k``.
 
-        The last answer is kept: rows of one combination are asked for many times.
+        The last result is cached: rows of one combination are requested many times.
         """
         w = np.asarray(w, dtype=np.float64)
         known = self._last_combination

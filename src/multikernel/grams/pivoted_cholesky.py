@@ -27,9 +27,9 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.linalg import solve_triangular
 
-#: Pivots that are proposed at once.
+#: Number of pivots proposed at once.
 BLOCK = 128
-#: A pivot must leave more than so many roundings of its diagonal entry.
+#: A sample can be a pivot while its residual exceeds this many roundings of its diagonal entry.
 MIN_ROUNDINGS = 64.0
 
 
@@ -40,7 +40,7 @@ class GrowingFactor(Protocol):
         """Rows of F, shape (len(index), k)."""
 
     def append(self, columns: Any, chosen: np.ndarray, L: np.ndarray) -> np.ndarray:
-        """Append ``(K[:, chosen] - F F[chosen]') L^-T``; the sums of squares of its rows, (n,)."""
+        """Append ``(K[:, chosen] - F F[chosen]') L^-T``; return the squared norms of its rows."""
 
     def result(self) -> Any:
         """F, shape (n, k)."""
@@ -77,7 +77,7 @@ class PivotedCholesky:
     pivots : array of int, shape (k,)
         The columns of K that were read, in order.
     left : array of shape (n,)
-        The diagonal of ``K - F F'``, not negative.
+        The diagonal of ``K - F F'``, non-negative.
     """
 
     F: Any
@@ -107,7 +107,7 @@ def pivoted_cholesky(
     submatrix: Callable[[np.ndarray], np.ndarray] | None = None,
     factor: GrowingFactor | None = None,
 ) -> PivotedCholesky:
-    """Randomly pivoted Cholesky of a positive semidefinite matrix that is known by its columns.
+    """Randomly pivoted Cholesky of a positive semidefinite matrix whose columns can be read.
 
     Parameters
     ----------
@@ -118,17 +118,18 @@ def pivoted_cholesky(
     rank : int
         Number of pivots; fewer are used if the residual vanishes.
     block : int
-        Pivots that are proposed at once. The result depends on it, its distribution does not.
+        Number of pivots proposed at once. The result depends on it, its distribution does not.
     seed : int or Generator
     tol : float
-        Stop when the trace of the residual is at most this part of the trace of K.
+        Stop when the trace of the residual is at most this fraction of the trace of K.
     precision : float
-        Rounding error of entries of K, relative to their size: pivots within it are not used.
+        Relative rounding error of entries of K: samples with a residual near it are not pivots.
     submatrix : callable, optional
         ``submatrix(index)`` is ``K[index][:, index]``. If it is given, only the columns of accepted
         pivots are computed; otherwise those of all proposed ones.
     factor : GrowingFactor, optional
-        Holds F, by default in host memory. With ``submatrix`` it may take columns of another kind.
+        Holds F, by default in host memory. With ``submatrix``, ``columns`` may return what this
+        object accepts, such as tensors.
 
     Examples
     --------
@@ -179,7 +180,7 @@ def _reject(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Positions of at most ``room`` accepted proposals, and the Cholesky factor of their block.
 
-    The first proposal has lost nothing since it was drawn and is always accepted.
+    Nothing was eliminated from the first proposal since it was drawn: it is always accepted.
     """
     start = np.maximum(np.diag(H), 0.0)
     size = len(H)
@@ -190,7 +191,7 @@ def _reject(
         first = not accepted
         if not first and (now <= least[i] or now < rng.random() * start[i]):
             continue
-        if first:  # the diagonal that was drawn from and this one differ by rounding
+        if first:  # this entry and the one it was drawn with differ by rounding
             now = max(now, float(least[i]), np.finfo(np.float64).tiny)
         a = len(accepted)
         L[i:, a] = (H[i:, i] - L[i:, :a] @ L[i, :a]) / np.sqrt(now)

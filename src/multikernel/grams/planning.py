@@ -1,10 +1,11 @@
 """Assign kernels to kinds of implementations.
 
 * linear kernels on one column are **rank-one**;
-* linear kernels on several columns are **linear**, if X is dense, the columns of all of them are no
-  more than the samples, and no other kernels share their dot products;
+* linear kernels on several columns are **linear**, if X is dense, they have no more columns in all
+  than there are samples, and no other kernel of the bank is a function of a distance or a dot
+  product;
 * kernels that are scalar functions of a distance or a dot product are **shared**, unless X is
-  sparse and too wide to be written out;
+  sparse and too wide to be made dense;
 * rank-one kernels whose features are made from X, such as counts of n-grams, are **features**;
 * an array (n, n, p) of kernel values is **given**;
 * all others (callables, composites, precomputed matrices) are **dense**.
@@ -34,7 +35,7 @@ from .memory import MemoryBudget
 from .protocol import Grams
 from .shared import Group
 
-#: The largest part of the budget that a sparse X may take when it is written out for shared loops.
+#: Maximum fraction of the budget that a sparse X may take when it is made dense for shared loops.
 MAX_DENSIFIED_BUDGET_FRACTION = 0.125
 NO_COLUMNS = np.array([], dtype=np.intp)
 #: The engine of the library itself, which serves all kinds.
@@ -49,7 +50,7 @@ class Part:
     ----------
     kind : {"shared", "linear", "rank-one", "features", "dense", "given"}
     positions : array of int
-        Where the kernels stand in the bank.
+        Positions of the kernels in the bank.
     kernels : tuple of kernels
         Empty unless the kind is "shared", "linear" or "dense".
     columns : array of int
@@ -72,7 +73,7 @@ class Part:
 
     @cached_property
     def known_psd(self) -> np.ndarray:
-        """Mask of `kernels` that are positive semidefinite by construction; asked once."""
+        """Mask of `kernels` that are positive semidefinite by construction; cached."""
         return known_psd(self.kernels)
 
     def state(self) -> dict[str, Any]:
@@ -169,7 +170,7 @@ def make_plan(
     sparse: bool,
     budget: MemoryBudget,
 ) -> Plan:
-    """The same as :func:`plan`, for an X of which only these facts are known."""
+    """The same as :func:`plan`, from the properties of X alone."""
     names, placed = place(bank, n_features, feature_names)
     single = [(one.positions, one.columns) for one in placed if one.columns is not None]
     others = [(int(one.positions[0]), one.kernels[0]) for one in placed if one.kernels]

@@ -131,7 +131,7 @@ class CombinedGram(ABC):
     fast_products: bool = False
     #: Whether `rough_matvec` is faster than `matvec`.
     rough_products: bool = False
-    #: Negative eigenvalues down to minus this number are blamed on rounding (`Grams.rounding`).
+    #: Negative eigenvalues down to minus this number count as rounding error (`Grams.rounding`).
     rounding: float = 0.0
     #: Offers of the engine beyond those of every operator, see `offers`.
     extras: frozenset[str] = frozenset()

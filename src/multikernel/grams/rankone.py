@@ -1,7 +1,7 @@
 """Grams of rank-one kernels ``K_k = v_k v_k'``: the feature columns themselves, dense or sparse.
 
 Centring a rank-one kernel centres its feature, so that thousands to millions of kernels cost no
-more than passes over the columns, and no n x n or p x p object is formed unless it is asked for.
+more than passes over the columns, and no n x n or p x p object is formed unless it is requested.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from .protocol import Expansion, Grams, Summary, center_targets, require_sizes, 
 
 #: Ratio of raw to centred sum of squares beyond which sparse features are centred explicitly.
 MEAN_TO_SPREAD_LIMIT = 1e2
-#: Largest share of kernels with a weight for which their features are copied out.
+#: Maximum fraction of kernels with non-zero weight for which their features are copied.
 MAX_COPIED_SHARE = 0.125
-#: Entries of the features that are converted to extended precision at once.
+#: Number of entries of the features converted to extended precision at once.
 EXTENDED_ENTRIES = 2**20
 
 
@@ -36,7 +36,7 @@ class RankOneGrams(Grams):
     features : array or CSC matrix of shape (n, p)
         The columns v_k.
     columns : array of shape (p,)
-        Where they stand in X, for new points.
+        Their positions in X, for new samples.
     """
 
     kind = "rank-one"
@@ -69,7 +69,7 @@ class RankOneGrams(Grams):
 
     @property
     def degenerate(self) -> np.ndarray:
-        # Features are centred before they are squared: their noise is eps, that of squares eps^2.
+        # Features are centred before they are squared: rounding leaves eps^2 of the power, not eps.
         constant = self.spread <= (16 * np.finfo(np.float64).eps) ** 2 * self.power
         return constant | self.one_sign if self.signs and not self.center else constant
 
@@ -104,7 +104,7 @@ class RankOneGrams(Grams):
     # -- products with the features as used, u_k ------------------------------------------------
 
     def nonzero(self, kernel_weights: np.ndarray) -> tuple[RankOneGrams, slice | np.ndarray]:
-        """The kernels with a weight, and their positions; all kernels unless these are few."""
+        """The kernels with non-zero weight and their positions, if these are few; else all."""
         used = np.flatnonzero(kernel_weights)
         if len(used) > MAX_COPIED_SHARE * self.p:
             return self, slice(None)
@@ -315,7 +315,7 @@ class RankOneFeatures:
 
 
 class RankOneCombined(MatrixGram):
-    """``U diag(w s) U'``: only the features are held, unless the matrix is asked for."""
+    """``U diag(w s) U'``: only the features are held, unless the matrix is requested."""
 
     fast_products = True
 
@@ -323,7 +323,7 @@ class RankOneCombined(MatrixGram):
         self.grams, self.n = grams, grams.n
         self.room, self.n_jobs = grams.budget.bytes, grams.n_jobs
         self.kernel_weights, self.factors = kernel_weights, kernel_weights * grams.scale
-        # Negative weights have no features, and sparse columns would have to be written out.
+        # Negative weights have no features, and sparse columns would have to be made dense.
         if np.all(kernel_weights >= 0) and not sp.issparse(grams.data):
             self.extras = frozenset({"features"})
 

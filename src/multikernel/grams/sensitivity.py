@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from ..kernels.columns import column_moments
 from .protocol import Expansion
 
-#: Numbers in the array of derivatives that is held at once.
+#: Maximum number of derivatives per output that are computed at once.
 MAX_BLOCK_NUMBERS = 2**21
 MAX_BLOCK_ROWS = 256
 
@@ -73,7 +73,7 @@ def exchange_sensitivities(
 ) -> np.ndarray:
     """Half the mean squared change of a function if a column takes the value of another sample.
 
-    With ``x'`` a second sample, drawn independently with the sample weights as odds,
+    With ``x'`` a second sample, drawn independently in proportion to the sample weights,
 
         s_j = 1/2 E sum_t (f_t(x) - f_t(x with x'_j in column j))^2
 

@@ -31,8 +31,9 @@ from .pass_cache import PassCache
 from .protocol import require_sizes
 
 #: `BlockGrams.one_pass_limit` of statistics from sums of polynomials, which are float64 for points
-#: of either type. The centring identity loses about 2e-16 times the ratio: 2e-12 of float64
-#: kernels. Of float32 kernels, whose polynomials leave out 1e-9, it is 1e-9 times its square root.
+#: of either type. The error of the centring identity is about 2e-16 times the ratio (so 2e-12) for
+#: float64 kernels; for float32 kernels, whose polynomials are truncated at 1e-9, it is 1e-9 times
+#: the square root of the ratio (so 1e-6).
 MOMENT_ONE_PASS_LIMIT = {np.dtype(np.float32): 1e6, np.dtype(np.float64): 1e4}
 
 
@@ -76,8 +77,8 @@ class Group:
         scaling = kernel.scaling
         if isinstance(scaling, str):
             raise ValueError(f"{kernel!r} has not learned its scaling yet: use bank.adapt(X).")
-        # Squared distances follow from dot products without loss where the columns are centred
-        # anyway; elsewhere they get a group of their own, which is centred for them.
+        # If the scaling centres the columns, squared distances and dot products share a group
+        # without loss of accuracy. Otherwise squared distances have their own, which is centred.
         centred = scaling is not None and scaling.centred
         if base == "squared distances" and centred:
             base = "dot products"
@@ -133,7 +134,7 @@ class SharedGrams(BlockGrams):
         self._known_psd = ask_psd(self.kernels) if known_psd is None else known_psd
         self.shifted = np.zeros(len(self.kernels), dtype=bool)
         self._passes: PassCache | None = None
-        # The inputs before they were rounded to single precision, and the rows of them in use.
+        # The inputs before rounding to single precision, and which of their rows are used.
         self._inputs: tuple[Any, np.ndarray] | None = None
 
     @classmethod
@@ -164,8 +165,8 @@ class SharedGrams(BlockGrams):
     def Z(self) -> np.ndarray:
         """The samples from which values are computed, shape (n, D).
 
-        Centring makes the origin of linear kernels irrelevant. Near the mean of the sample, their
-        values lose the fewest digits.
+        For centred linear kernels the origin does not matter; their values lose the fewest digits
+        if it is the mean of the sample.
         """
         if self._Z is None:
             self._Z = self.encoded if self.center else self.encoder.restore(self.encoded)
@@ -221,7 +222,7 @@ class SharedGrams(BlockGrams):
     def raw_statistics(
         self, Yc: np.ndarray | None, products: bool, also_combine: np.ndarray | None = None
     ) -> RawStatistics:
-        # Room for the combined matrix, and for distances beside it.
+        # Keep distances if they fit beside the combined matrix.
         if (8.0 + _loops.KEPT_BYTES_PER_ENTRY) * self.n**2 <= self.budget.bytes:
             self.passes.keep_distances = True
         s = _loops.statistics(
@@ -256,7 +257,7 @@ class SharedGrams(BlockGrams):
     ) -> tuple[PassCache, np.ndarray, np.ndarray]:
         """Passes over the same kernels, with 1 subtracted from wide ones, and their row means.
 
-        Centring removes constants, and entries of wide kernels less 1 keep their digits.
+        Centring removes the constant, and wide kernels minus 1 keep their relative accuracy.
         """
         passes = self.passes
         wide = _loops.is_wide(passes.family, passes.facts) & ~self.shifted
@@ -357,7 +358,7 @@ class SharedGrams(BlockGrams):
 
 @dataclass(frozen=True)
 class Encoder:
-    """Makes the columns of all groups side by side from inputs X, and families of kernels on them.
+    """Encode inputs X as the columns of all groups side by side; describe families of kernels.
 
     Attributes
     ----------
@@ -365,7 +366,7 @@ class Encoder:
     widths : tuple of int
     origins : tuple of arrays or None
         Subtracted from the columns of a group: distances and centred linear kernels do not change
-        and lose less to rounding. `restore` adds the origins of dot products again.
+        and have smaller rounding errors. `restore` adds the origins of dot products again.
     """
 
     groups: tuple[Group, ...]
@@ -417,7 +418,7 @@ class Encoder:
         )
 
     def restore(self, encoded: np.ndarray) -> np.ndarray:
-        """Encoded samples as kernels that are not centred read them: dot products from zero."""
+        """Encoded samples for kernels that are not centred: dot products about zero."""
         if not self.moves_dot_products:
             return encoded
         Z, offsets = encoded.copy(), self.offsets
@@ -486,9 +487,9 @@ class Encoder:
 class SharedCross(RawCross):
     """Kernels between new points and anchors, through the same compiled passes."""
 
-    #: made again from the anchors when it is needed
+    #: built from the anchors when needed
     _passes: PassCache | None = None
-    #: whether the kernels are centred; models of older versions have no dot products to restore
+    #: whether the kernels are centred; missing in older model files, which have nothing to restore
     center = False
 
     def __init__(self, grams: SharedGrams, rows: np.ndarray, kernels: np.ndarray) -> None:
@@ -504,11 +505,11 @@ class SharedCross(RawCross):
     def passes(self) -> PassCache:
         if self._passes is None:
             family = self.encoder.family(self.anchors, self.kernels, self.shifted)
-            self._passes = PassCache(family, small=True)  # unless there are many new points
+            self._passes = PassCache(family, small=True)  # NumPy, unless there are many new points
         return self._passes
 
     def __getstate__(self) -> dict[str, Any]:
-        # A saved model holds its anchors once.
+        # The cache holds the anchors again, so it is not saved.
         return {name: value for name, value in self.__dict__.items() if name != "_passes"}
 
     def state(self) -> dict[str, Any]:
@@ -528,7 +529,7 @@ class SharedCross(RawCross):
         return self.encoder(X)
 
     def place(self, points: np.ndarray) -> np.ndarray:
-        """Encoded samples in the place of the anchors."""
+        """Encoded samples relative to the same origin as the anchors."""
         return points if self.center else self.encoder.restore(points)
 
     def block(self, points: np.ndarray) -> np.ndarray:

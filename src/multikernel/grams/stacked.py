@@ -28,7 +28,7 @@ class StackedGrams(Grams):
     ----------
     parts : sequence of Grams on the same sample
     positions : sequence of int arrays
-        Where each part's kernels stand in the bank.
+        Positions of each part's kernels in the bank.
     """
 
     kind = "stacked"
@@ -232,9 +232,9 @@ class StackedExpansion(Expansion):
     Parameters
     ----------
     parts : sequence of Expansion or None
-        None for parts of the bank whose kernels have no weight, but not for all of them.
+        None for parts whose kernels have no weight; at least one part is not None.
     positions : sequence of int arrays
-        Where each part's kernels stand in the bank.
+        Positions of each part's kernels in the bank.
     n_kernels : int
         The size of the bank.
     """

@@ -14,7 +14,7 @@ from .dense import DenseCross, DenseGrams, PoolRows
 class StoredGrams(DenseGrams):
     """Raw matrices of other grams, computed once, for many samples of one pool (folds).
 
-    New inputs still go through the grams the matrices came from.
+    New inputs are still evaluated by the original grams.
     """
 
     def __init__(self, origin: BlockGrams) -> None:

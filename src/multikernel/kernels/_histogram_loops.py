@@ -24,8 +24,8 @@ def sparse_chi_squared(
 ) -> None:
     """``sum_c (x_c - z_c)^2 / (x_c + z_c)`` of all pairs of rows of two CSR matrices.
 
-    The columns of a row are sorted and distinct, so that two rows are read side by side. A column
-    that only one of them holds adds its value.
+    The columns of a row must be sorted and distinct, as two rows are read side by side. A column
+    stored in only one of them adds its value.
     """
     for i in range(out.shape[0]):
         x_end = x_starts[i + 1]

@@ -18,7 +18,7 @@ C = TypeVar("C", bound="Composite")
 
 @dataclass(frozen=True, repr=False)
 class Composite(Kernel):
-    """A kernel built from others; nested ones of its class are flattened: (a + b) + c is a + b + c."""
+    """A kernel built from others, nested sums (or products) flattened: (a + b) + c is a + b + c."""
 
     parts: tuple[Kernel, ...]
 

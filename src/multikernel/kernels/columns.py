@@ -1,8 +1,8 @@
 """The columns of X that a kernel sees, as hashable values.
 
 A kernel may look at all of X (``columns=None``) or at some of it: names, patterns of names such as
-``"gene_*"``, indices, a boolean mask or a slice. Whatever the user wrote becomes a hashable value
-here, so that kernels compare, hash and can be grouped by the columns they share.
+``"gene_*"``, indices, a boolean mask or a slice. Any of these becomes a hashable value here, so
+kernels can be compared, hashed and grouped by the columns they share.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Columns = ColumnSlice | tuple[int | str, ...] | None
 
 
 def freeze_columns(columns: Any) -> Columns:
-    """Turn what the user wrote as ``columns=`` into a hashable value."""
+    """Turn the user's ``columns=`` into a hashable value."""
     if columns is None or isinstance(columns, ColumnSlice):
         return columns
     if isinstance(columns, slice):
@@ -46,7 +46,7 @@ def freeze_columns(columns: Any) -> Columns:
         return (columns,)
     if isinstance(columns, (int, np.integer)) and not isinstance(columns, bool):
         return (int(columns),)
-    # An array gives plain numbers; a list is taken as it is: names next to indices stay indices.
+    # Lists are not converted: an array of names and indices would turn the indices into text.
     is_array = isinstance(columns, np.ndarray) or not isinstance(columns, Iterable)
     items = np.asarray(columns).tolist() if is_array else list(columns)
     if not isinstance(items, list) or not items:
@@ -77,8 +77,8 @@ def resolve_columns(
 ) -> Columns:
     """Replace names, patterns, negative indices and slices by plain indices into X.
 
-    ``None`` stays ``None``: "all columns" needs no copy. A column of exactly this name comes before
-    a pattern; the columns that match a pattern come in the order of X, without those that were
+    ``None`` (all columns) stays ``None``, which needs no copy. A column with exactly this name is
+    preferred to a pattern. The columns that match a pattern come in the order of X, without those
     listed before.
     """
     if columns is None:
@@ -129,16 +129,16 @@ def resolve_columns(
 
 
 def _nearest_columns(wanted: str, names: Iterable[str]) -> str:
-    """A hint with the names most like a name or pattern; empty if none is like it."""
+    """A hint with the column names most similar to a name or pattern; empty if there are none."""
     plain = "".join(c for c in wanted if c not in WILDCARDS and c != "]")
-    # A pattern is shorter than the names that it was meant to match.
+    # A pattern is shorter than the names it was meant to match.
     cutoff = 0.6 if plain == wanted else 0.4
     close = difflib.get_close_matches(plain, list(names), n=3, cutoff=cutoff)
     return f" Did you mean {', '.join(map(repr, close))}?" if close else ""
 
 
 def take_columns(X: Any, columns: Columns) -> Any:
-    """Columns of an array, a sparse matrix or a DataFrame, as an array (or CSR matrix)."""
+    """Columns of an array, a sparse matrix or a DataFrame, as an array (or sparse matrix)."""
     if hasattr(X, "numbers"):  # a table with columns of sequences beside those of numbers
         return X.numbers(columns)
     if hasattr(X, "iloc"):
@@ -176,7 +176,7 @@ def column_moments(V: Any, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
     weight = omega[V.indices]
 
     def total(values: np.ndarray) -> np.ndarray:
-        # bincount of no entries at all would be of integers.
+        # Without entries, bincount returns integers.
         return np.bincount(index, values, V.shape[1]).astype(np.float64)
 
     absent = W - total(weight)
@@ -190,10 +190,10 @@ def column_moments(V: Any, omega: np.ndarray) -> tuple[np.ndarray, np.ndarray, n
 
 @dataclass(frozen=True, repr=False)
 class Standardization:
-    """The affine map ``(x - mean) / scale`` of each selected column, as a value.
+    """The affine map ``(x - mean) / scale`` of each selected column, as a hashable value.
 
-    Learned once from data by :func:`multikernel.default_bank` and then part of the kernel, so the
-    kernel stays a pure function of its two inputs.
+    Learned once from a training sample and then part of the kernel, so the kernel stays a pure
+    function of its two inputs.
     """
 
     scale: tuple[float, ...]
@@ -223,7 +223,7 @@ class Standardization:
         else:
             mean, variance, _ = column_moments(np.asarray(X, dtype=np.float64), omega)
         scale = np.sqrt(variance)
-        # A constant column is noise of rounding size around its mean: leave it as it is.
+        # A constant column varies by rounding errors only: do not magnify them.
         constant = scale <= 10 * np.finfo(np.float64).eps * np.abs(mean)
         scale = np.where(constant, 1.0, scale)
         return cls(tuple(scale.tolist()), None if sp.issparse(X) else tuple(mean.tolist()))

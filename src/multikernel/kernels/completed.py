@@ -7,9 +7,9 @@ sample lacks count as zero. Ridge regression with M predicts centred feature vec
     phi_k(x) - m_k = sum_r c_r(x) (phi_k(x_r) - m_k),    c(x) = (M_rr + lambda I)^-1 M_r(x)
 
 which is the conditional mean in the EM algorithm for kernel completion (Tsuda, Akaho and Asai
-2003). Where nothing is known about x the prediction is the mean m_k, as in
+2003). If no other view of x is known, the prediction is the mean m_k, as in
 :class:`multikernel.kernels.observed.Observed`. All values are inner products of feature vectors, so
-that the kernel is as positive semidefinite as it was, on training and new samples together.
+a positive semidefinite kernel stays so, on training and new samples together.
 
 lambda minimises the exact leave-one-out error of the regression, ``sum_i (P K P)_ii / P_ii^2`` with
 ``P = (M_rr + lambda I)^-1`` and K the centred kernel matrix.
@@ -44,11 +44,11 @@ class Completion:
     donors : array of shape (n_reference, n_features)
         The training samples that have the view, with all their columns.
     inverse : array of shape (n_reference, n_reference)
-        ``P``.
+        ``P = (M_rr + lambda I)^-1``.
     ridge : float
     explained : float
-        The leave-one-out share of the variance of the view's kernel that the other views predict,
-        from 0 to 1.
+        The leave-one-out share of the variance of the view's kernel that the other views predict:
+        at most 1, and negative if they predict worse than the mean does.
     """
 
     helpers: tuple[Observed, ...]
@@ -98,13 +98,13 @@ class Completion:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Completed(Observed):
-    """A kernel that takes NaN: absent samples are predicted from their other views.
+    """A kernel that accepts NaN: absent samples are predicted from their other views.
 
     Attributes
     ----------
     completion : Completion or None
-        Shared by the kernels of a view; None for the mean. Other attributes are those of
-        :class:`Observed`.
+        Shared by the kernels of a view; None places absent samples at the mean. Other attributes
+        are those of :class:`Observed`.
     """
 
     completion: Completion | None = None
@@ -151,7 +151,7 @@ class Completed(Observed):
 def complete(bank: KernelBank, X: np.ndarray, absent: np.ndarray) -> KernelBank:
     """The kernels of a bank of :class:`Observed` ones, completed from each other.
 
-    A kernel that no sample lacks, or that has no kernel on other columns beside it, stays as it is.
+    A kernel for which no sample is absent, or without kernels on other columns, is unchanged.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ def complete(bank: KernelBank, X: np.ndarray, absent: np.ndarray) -> KernelBank:
 
 
 def centred(kernel: Observed, X: Any, Z: Any) -> np.ndarray:
-    """Kernel values centred at the mean of the kernel's reference samples; absent ones are zero."""
+    """Kernel values centred at the mean of the kernel's reference samples; 0 for absent samples."""
     A, has = kernel.read(X)
     B, also = kernel.read(Z)
     K = np.zeros((len(A), len(B)))

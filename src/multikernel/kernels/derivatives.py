@@ -11,8 +11,9 @@ scaling: one product of matrices for all kernels on the same columns.
 Some kernels have corners. A term ``K(x, z_i)`` counts as zero where x lies on its corner: an
 exponential at ``x = z_i``, a Laplacian in columns in which x and ``z_i`` are equal. This is the
 limit of central differences. At zero, the end of its range, a column of a chi-squared kernel has
-its one-sided derivative. Maps to ranks have a slope over a window
-(:meth:`multikernel.kernels.scaling.QuantileScaling.slopes`); every other derivative is exact.
+its one-sided derivative. Slopes of maps to ranks are averages over a window
+(:meth:`multikernel.kernels.scaling.QuantileScaling.slopes`), and kernels without a formula use
+central differences; every other derivative is exact.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from .vectors import (
 )
 
 SQUARED, ABSOLUTE, DOT = "squared distances", "L1 distances", "dot products"
-#: The base statistic of kernels on histograms, whose columns are neither negative nor moved.
+#: The base statistic of kernels on histograms: columns are not negative and must not be shifted.
 CHI_SQUARED = "chi-squared distances"
 #: The base statistic of each kernel type; subclasses are not included.
 BASES: dict[type, str] = {
@@ -56,7 +57,7 @@ BASES: dict[type, str] = {
     Polynomial: DOT,
     Sigmoid: DOT,
 }
-#: Squared distances below this part of the squared norms are rounding: the samples are equal.
+#: Squared distances below this fraction of the squared norms are rounding error and count as 0.
 EQUAL_SAMPLES = 1e-12
 
 
@@ -68,11 +69,11 @@ def weighted_gradient(
     Parameters
     ----------
     kernel : Kernel
-        On columns of numbers, however it is composed.
+        A kernel on numeric columns, or a sum, product, multiple or power of such kernels.
     X, Z : arrays or CSR matrices of shape (m, n_features), (n, n_features)
     A : array of shape (m, n)
     steps : array of shape (n_features,)
-        Steps of central differences, for kernels whose derivative is not known.
+        Steps of central differences, for kernels without a formula for the derivative.
     """
     if isinstance(kernel, Sum):
         return sum_arrays([weighted_gradient(part, X, Z, A, steps) for part in kernel.parts])
@@ -109,7 +110,7 @@ def weighted_gradient(
 def _observed_gradient(
     kernel: Observed, X: Any, Z: Any, A: np.ndarray, steps: np.ndarray
 ) -> np.ndarray:
-    """`weighted_gradient` with values of absent samples as means over the reference samples."""
+    """`weighted_gradient` where values of absent samples are means over the reference samples."""
     U, _ = kernel.read(X)
     V, also = kernel.read(Z)
     index = np.asarray(kernel.columns, dtype=np.intp)
@@ -124,7 +125,7 @@ def _observed_gradient(
 def gradient_of_sum(
     kernels: Sequence[VectorKernel], factors: np.ndarray, U: np.ndarray, V: Any, A: np.ndarray
 ) -> np.ndarray:
-    """The gradient of a sum of kernels on the same scaled columns, with respect to these.
+    """The gradient of a sum of kernels on the same scaled columns, with respect to those columns.
 
     Parameters
     ----------
@@ -157,7 +158,7 @@ def gradient_of_sum(
 
 
 def derivative(kernel: VectorKernel, values: np.ndarray) -> np.ndarray:
-    """The derivative of a kernel with respect to its base statistic, at values of that."""
+    """The derivative of a kernel with respect to its base statistic, at values of the statistic."""
     if isinstance(kernel, Gaussian):  # and Laplacians and chi-squared kernels
         return -kernel.gamma * np.exp(-kernel.gamma * values)
     if isinstance(kernel, Exponential):
@@ -239,12 +240,12 @@ def central_differences(
 
 
 def stepped_down(x: np.ndarray, step: float) -> np.ndarray:
-    """``x - step``, but x where that would make counts negative."""
+    """``x - step``, but x where the step would make a value (such as a count) negative."""
     return np.where((x >= 0) & (x < step), x, x - step)
 
 
 def has_derivative(kernel: Kernel) -> bool:
-    """Whether `weighted_gradient` of a kernel is exact, without differences."""
+    """Whether `weighted_gradient` of a kernel is known to need no central differences."""
     if isinstance(kernel, (Sum, Product)):
         return all(has_derivative(part) for part in kernel.parts)
     if isinstance(kernel, (Scaled, Power)):
@@ -285,7 +286,7 @@ def reads_ranks(kernel: Kernel) -> bool:
 
 
 def sum_arrays(arrays: Sequence[np.ndarray]) -> np.ndarray:
-    """The sum, always in the same order."""
+    """The sum of arrays, always added in the same order."""
     total = arrays[0]
     for array in arrays[1:]:
         total = total + array

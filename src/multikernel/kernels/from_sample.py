@@ -1,4 +1,4 @@
-"""Tell which kernels hold numbers learned from data: scales, ranks, frequencies."""
+"""Check which kernels hold numbers learned from data: scales, ranks, frequencies."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def took_from_sample(entry: Any) -> bool:
     """Whether a kernel, or an entry of a bank, holds numbers that were learned from data.
 
     Kernels of :func:`multikernel.default_bank` and of :func:`multikernel.learned_scales` hold the
-    scales of columns, wherever they are placed afterwards. A kernel that is yet to learn, such as
-    one of :func:`multikernel.at_distances`, holds nothing. A width alone cannot be told from one
-    that was typed in.
+    scales of columns, also inside sums and products. A kernel that has not learned yet, such as one
+    of :func:`multikernel.at_distances`, holds none. A learned width alone cannot be distinguished
+    from one that the user chose.
     """
     if isinstance(entry, Composite):
         return any(took_from_sample(part) for part in entry.parts)

@@ -1,7 +1,7 @@
 """Kernels on histograms, counts and other columns without negative values.
 
-Both follow from the chi-squared distance ``d(x, z) = sum_c (x_c - z_c)^2 / (x_c + z_c)``, in which
-columns that are zero in x and z count for nothing.
+Both chi-squared kernels use the distance ``d(x, z) = sum_c (x_c - z_c)^2 / (x_c + z_c)``, to which
+columns that are zero in x and z contribute nothing.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ class AdditiveChiSquared(CountKernel):
     """The additive chi-squared kernel ``K(x, z) = sum_c 2 x_c z_c / (x_c + z_c)``.
 
     For histograms, counts and other columns without negative values. It is half of
-    ``sum_c x_c + sum_c z_c - d(x, z)`` with the chi-squared distance d, so centring leaves the
-    centred distances times -1/2. (``sklearn.metrics.pairwise.additive_chi2_kernel`` returns the
+    ``sum_c x_c + sum_c z_c - d(x, z)`` with the chi-squared distance d, so the centred kernel is
+    -1/2 times the centred distances. (``sklearn.metrics.pairwise.additive_chi2_kernel`` returns the
     distances with a minus sign, which is not positive semidefinite.)
 
     Parameters
@@ -89,11 +89,11 @@ class AdditiveChiSquared(CountKernel):
 
 
 def chi_squared_distances(X: Any, Z: Any) -> np.ndarray:
-    """The distances between the rows of two arrays or CSR matrices, shape (n_X, n_Z)."""
+    """Chi-squared distances between the rows of two arrays or CSR matrices, shape (n_X, n_Z)."""
     if X.shape[0] == 0 or Z.shape[0] == 0 or X.shape[1] == 0:
         return np.zeros((X.shape[0], Z.shape[0]))
     if not sp.issparse(X) and not sp.issparse(Z):
-        # Compiled for arrays that may be written to, which views of read-only memory are not.
+        # scikit-learn's compiled function needs writable arrays: copy views of read-only memory.
         return np.asarray(-additive_chi2_kernel(*(np.require(A, requirements="W") for A in (X, Z))))
     from ._histogram_loops import sparse_chi_squared  # importing numba is slow
 
@@ -115,9 +115,9 @@ def require_nonnegative(Z: Any, who: str, columns: Columns, n_features: int | No
     Z : array or CSR matrix
         The columns that the kernel sees.
     who : str
-        The kernel.
+        The kernel's name in the error message.
     columns : tuple, slice or None
-        What the kernel calls them.
+        The kernel's names or indices for these columns.
     n_features : int or None
         The number of columns of X, from which a slice selects.
     """

@@ -6,8 +6,8 @@ is then the mean of the feature vectors of the training samples that have them,
     phi(x) = m = sum_r v_r phi(x_r),    v_r >= 0,    sum_r v_r = 1.
 
 So ``K(x, z) = sum_r v_r K(x_r, z)`` for absent x, and ``K(x, z) = sum_rs v_r v_s K(x_r, x_s)`` if z
-is absent too. All values are inner products of feature vectors: the kernel is as positive
-semidefinite as it was, on training and new samples together. With v proportional to the sample
+is absent too. All values are inner products of feature vectors: a positive semidefinite kernel
+stays so, on training and new samples together. With v proportional to the sample
 weights, m is also the mean over *all* training samples, whether they are absent or not. Centring
 subtracts it, and the centred rows of absent samples are exactly zero: they carry no information.
 
@@ -31,26 +31,26 @@ from .columns import take_columns
 from .missing_pattern import MissingPattern
 from .vectors import VectorKernel
 
-#: Kernel values against the reference samples are computed for so many rows at a time.
+#: Rows per block when computing kernel values against the reference samples.
 ROWS_AT_ONCE = 1024
 
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Observed(Kernel):
-    """A kernel that takes NaN: absent samples are at the mean of the others in feature space.
+    """A kernel that accepts NaN: absent samples are at the mean of the others in feature space.
 
     Attributes
     ----------
     kernel : Kernel
-        On the columns that it reads alone, in the order of `columns`.
+        Reads an X that holds only the columns in `columns`, in that order.
     columns : tuple of int
         The columns of X that the kernel reads.
     fill : array of shape (n_columns,)
         Values in place of NaN, for samples that have some of the columns.
     reference : array of shape (n_reference, n_columns)
-        The training samples that are present, filled.
+        The training samples that are present, with missing values filled in.
     shares : array of shape (n_reference,)
-        Their sample weights, with sum one.
+        Sample weights of the reference samples, with sum one.
     centre : float
         The kernel value of two absent samples.
     label : str
@@ -142,14 +142,14 @@ def observe(
     feature_names: Sequence[str] | None = None,
     fill: np.ndarray | None = None,
 ) -> tuple[KernelBank, np.ndarray]:
-    """The kernels of a bank as :class:`Observed`, and which samples each of them lacks.
+    """The kernels of a bank as :class:`Observed`, and which samples are absent for each of them.
 
-    Scalings and widths are learned from the samples that a kernel has.
+    Scalings and widths are learned from the samples that are present for a kernel.
 
     Parameters
     ----------
     bank : KernelBank
-        Of kernels on columns of numbers, however they are composed.
+        Kernels on numeric columns, or sums, products, multiples and powers of them.
     X : array of shape (n, n_features)
         The training sample, with NaN for what is missing.
     sample_weight : array of shape (n,), optional
@@ -167,7 +167,7 @@ def observe(
     omega = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, np.float64)
     missing = np.isnan(X)
     filling = column_means(X, omega) if fill is None else fill
-    samples: dict[tuple[int, ...], tuple[np.ndarray, ...]] = {}  # kernels of a view share theirs
+    samples: dict[tuple[int, ...], tuple[np.ndarray, ...]] = {}  # shared by the kernels of a view
 
     def select(columns: tuple[int, ...], owner: str) -> tuple[np.ndarray, ...]:
         if columns not in samples:
@@ -189,13 +189,13 @@ def observe(
     absent: list[np.ndarray] = []
     for entry, given in zip(bank.entries, bank._names or [None] * len(bank.entries), strict=True):
         for kernel in _kernels(entry, X.shape[1], names):
-            if isinstance(kernel, Observed):  # of a fitted bank
+            if isinstance(kernel, Observed):  # from a fitted bank
                 absent.append(missing[:, np.array(kernel.columns)].all(axis=1))
                 kernels.append(kernel)
                 labels.append(kernel.label)
                 continue
             placed = kernel.resolve(X.shape[1], names)
-            if isinstance(placed, MissingPattern):  # this kernel reads the NaN themselves
+            if isinstance(placed, MissingPattern):  # this kernel reads NaN itself
                 kernels.append(placed)
                 absent.append(np.zeros(len(X), dtype=bool))
                 labels.append(given or kernel.name)
@@ -216,7 +216,7 @@ def observe(
 
 
 def column_means(X: np.ndarray, omega: np.ndarray) -> np.ndarray:
-    """Weighted means of the values that are there, shape (n_features,); 0 where there is none."""
+    """Weighted column means of the values that are not NaN, shape (n_features,); 0 without any."""
     there = ~np.isnan(X)
     totals = omega @ there
     sums = omega @ np.where(there, X, 0.0)
@@ -224,7 +224,7 @@ def column_means(X: np.ndarray, omega: np.ndarray) -> np.ndarray:
 
 
 def columns_read(kernel: Any, n_features: int) -> set[int]:
-    """The columns that a kernel reads; its own columns are indices, or None for all of them."""
+    """Indices of the columns that a kernel reads, whose own ``columns`` are indices or None."""
     if isinstance(kernel, Observed):
         return set(kernel.columns)
     if isinstance(kernel, Composite):
@@ -240,7 +240,7 @@ def columns_read(kernel: Any, n_features: int) -> set[int]:
 
 
 def _kernels(entry: Any, n_features: int, names: Sequence[str] | None) -> list[Kernel]:
-    """The kernels that an entry of a bank stands for."""
+    """The kernels of one entry of a bank."""
     if isinstance(entry, PerFeature):
         columns = entry.indices(n_features, names).tolist()
         shown = columns if names is None else [names[c] for c in columns]
@@ -279,7 +279,7 @@ def _with_columns_of(kernel: Any, given: Any) -> Any:
 
 
 def name_columns(columns: Sequence[int], names: Sequence[str] | None, most: int = 5) -> str:
-    """The first few of some columns, by name where they have one."""
+    """A text that lists the first few of some columns, by name if they have names."""
     shown = [str(c) if names is None else repr(str(names[c])) for c in columns[:most]]
     return ", ".join(shown) + (", ..." if len(columns) > most else "")
 

@@ -15,7 +15,7 @@ from .distances import Exponential
 from .vectors import Gaussian, Linear, VectorKernel
 from .widths import AtDistance
 
-#: Widths of the kernels of a view that names none, in medians of the distances within the view.
+#: Default kernels of a view, with widths as multiples of the median distance within the view.
 VIEW_WIDTHS: tuple[tuple[VectorKernel, float], ...] = (
     (Exponential(), 1.0),
     (Gaussian(), 0.5),

@@ -1,4 +1,4 @@
-"""Assumptions of the theorems, checked where a number enters: the error says which one fails.
+"""Checks of the assumptions of theorems, for every input; an error names the one that fails.
 
 Every message names the argument, the expected range and the given value. Values that are not
 numbers or arrays raise a TypeError; numbers to which a theorem does not apply raise an
@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 
 Closed = Literal["neither", "left", "right", "both"]
-#: An eigenvalue above minus this part of the largest counts as rounding, not as negative.
+#: Negative eigenvalues down to minus this fraction of the largest count as rounding error.
 PSD_TOLERANCE = 1e-8
 
 
@@ -37,7 +37,7 @@ def check_number(
 ) -> float:
     """A number in the interval from low to high; ``closed`` says which ends belong to it.
 
-    An infinite end that is not closed asks for a finite number. NaN lies in no interval.
+    With an infinite end that is not closed, the number must be finite. NaN is always refused.
     """
     left, right = closed in ("left", "both"), closed in ("right", "both")
     expected = f"a number in {'[' if left else '('}{low:g}, {high:g}{']' if right else ')'}"
@@ -62,7 +62,7 @@ def check_delta(delta: float) -> float:
 
 
 def check_count(name: str, value: float, least: int = 1) -> int:
-    """Check a count, such as a number of points, kernels or draws."""
+    """Check a count, such as a number of samples, kernels or draws."""
     # Beyond 2^53 not every integer is a floating-point number.
     number = check_number(name, value, low=least, high=2.0**53, closed="both", why="an integer")
     if number != int(number):
@@ -81,7 +81,7 @@ def check_nonnegative(name: str, value: float, why: str) -> float:
 
 
 def check_radius(name: str, value: float, why: str) -> float:
-    """A number of at least zero; infinity stands for the whole class."""
+    """A number of at least zero; infinity means the whole class."""
     return check_number(name, value, low=0.0, closed="both", why=why)
 
 

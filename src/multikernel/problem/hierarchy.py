@@ -38,8 +38,8 @@ import numpy as np
 
 from .regularisers import MIN_FORM_RATIO, conjugate, floored_roots, norm
 
-#: Smallest weight of a kernel or a group at a saddle point: weights never underflow to zero, from
-#: which they could not grow again.
+#: Smallest weight of a kernel or a group in the steps towards a saddle point: a weight that had
+#: underflowed to zero could not grow again.
 MIN_SADDLE_WEIGHT = 1e-100
 
 

@@ -1,6 +1,6 @@
 """Norms that couple kernels through a positive definite matrix E (Kloft 2011, section 2.3.6).
 
-With norms ``v_k = ||w_k||`` and roots ``zeta_k = sqrt(a_k)`` regulariser and conjugate are
+With norms ``v_k = ||w_k||`` and roots ``zeta_k = sqrt(a_k)``, regulariser and conjugate are
 
     R(v) = max_{z >= 0} v'z - 1/2 z'E z,        R*(zeta) = min_{u >= zeta} 1/2 u'E u
 
@@ -14,7 +14,7 @@ Both are small quadratic programs, convex and non-decreasing, so that R is a con
   E joins by a negative entry compete, and some v_k may be zero. If no entry of ``B = E^-1`` is
   negative, R is ``1/2 v'B v``. With ``B = 1 1'`` it would be the sparse block norm p = 1.
 
-In the second case ``theta = v(zeta) / zeta`` as an update can cycle. The step taken instead is
+In the second case, the update ``theta = v(zeta) / zeta`` can cycle. The step taken instead is
 
     y = argmin_{y >= 0}  1/2 y'B y + 1/2 sum_k y_k^2 / theta_k - 2 zeta'y
     theta_k <- theta_k (y_k / (theta_k zeta_k))^(2 t),        t = RELAXATION
@@ -107,7 +107,7 @@ class NonIsotropic:
     def _coupled_step(self, theta: np.ndarray, zeta: np.ndarray) -> np.ndarray:
         smallest = MIN_WEIGHT_RATIO * float(theta.max())
         theta = np.maximum(theta, smallest)
-        # In x = y / sqrt(theta) the smallest eigenvalue is at least one.
+        # Solve for x = y / sqrt(theta): the smallest eigenvalue of its matrix is at least one.
         root = np.sqrt(theta)
         coupling = self._inverse * np.outer(root, root)
         x, _ = best_response(coupling + np.eye(len(root)), 2.0 * root * zeta)

@@ -26,7 +26,7 @@ from scipy.optimize import nnls
 from .._threads import one_blas_thread
 
 #: Smallest a_k, relative to the largest, in updates that divide by powers of a_k: kernel weights
-#: stay finite. The primal value changes by about the root of this number, relative to itself.
+#: stay finite. The relative change of the primal value is about the square root of this number.
 MIN_FORM_RATIO = 1e-12
 #: Rounding error of a norm that is scaled to the boundary of a ball.
 UNIT_BALL_ROUNDING = 1e-14
@@ -91,7 +91,7 @@ class BlockNorm:
         if p == 2:
             return self.start()  # all weights are one
         if p < 2:
-            # From w: the best response to a alone can cycle.
+            # Computed from the norms v: the best response to a alone can cycle.
             v = theta * np.sqrt(a)
             size = norm(v, p)
             return theta if size == 0 else (v / size) ** (2.0 - p)

@@ -32,7 +32,7 @@ class Machine:
         The prediction for every sample by a predictor trained without it, if the learner has
         computed it.
     chosen : float or None
-        The cost or ridge constant that the learner chose, if it was to choose one.
+        The cost or ridge constant that the learner chose; None if it was given.
     held_out : array of shape (m, t) or None
         Like ``left_out``, but approximate or for a part of the sample; None unless requested.
     """

@@ -21,7 +21,7 @@ class Target:
     sample_weight : array of shape (n,) or None
         Sample weights. They multiply the losses and weigh the samples when kernels are centred.
     costs : array of shape (n,) or None
-        Further factors of the losses only (class weights).
+        Additional factors that multiply the losses only (class weights).
     """
 
     Y: np.ndarray
@@ -36,7 +36,7 @@ class Target:
 
     @cached_property
     def loss_weights(self) -> np.ndarray:
-        """The factor of each sample's loss, shape (n,); not to be written to."""
+        """The factor of each sample's loss, shape (n,); read-only."""
         factors = np.ones(len(self.Y))
         for part in (self.sample_weight, self.costs):
             if part is not None:

@@ -27,9 +27,8 @@ from ..problem.regularisers import Regulariser
 #: A callback that receives every entry of a solver's history.
 Report = Callable[[dict[str, Any]], None]
 
-#: The gap must also be below this many times ``tol`` relative to the regulariser. If the objective
-#: is nearly all loss, a gap that is small relative to the objective can leave the kernel weights
-#: undetermined.
+#: Limit on the gap relative to the regulariser, in units of ``tol``. If the objective is nearly all
+#: loss, a gap that is small relative to the objective can leave the kernel weights undetermined.
 REGULARISER_FACTOR = 10.0
 
 
@@ -91,7 +90,7 @@ class CertifiedIterate:
         return self._beyond_rounding(max(self.primal - self.dual, 0.0))
 
     def _beyond_rounding(self, gap: float | None) -> float:
-        """This gap, or that of the iterate if it is None; zero if it may be a rounding error."""
+        """The given gap, by default that of the iterate; zero if it may be a rounding error."""
         if gap is None:
             return self.gap
         return 0.0 if gap <= self.rounding else gap
@@ -101,7 +100,7 @@ class CertifiedIterate:
         return relative_to(self.primal, self.gap)
 
     def meets(self, tol: float, gap: float | None = None) -> bool:
-        """Whether the gap is within the tolerance; ``gap`` is a smaller one, if it is proven."""
+        """Whether the gap, or ``gap`` if a smaller one is proven, is within the tolerance."""
         gap = self._beyond_rounding(gap)
         small = relative_to(self.primal, gap) <= tol
         return small and gap <= REGULARISER_FACTOR * tol * abs(self.regulariser)
@@ -149,7 +148,7 @@ def record(history: list[dict[str, Any]], entry: dict[str, Any], report: Report 
 def centred_outputs(target: Target, learner: Learner) -> tuple[np.ndarray, np.ndarray]:
     """The targets minus their mean, and the mean of shape (t,), which a free intercept absorbs.
 
-    A large mean of regression targets would cost the dual value digits. For classification, or
+    A large mean of regression targets would cost the dual value precision. For classification, or
     without an intercept, the mean is zero.
     """
     mean = np.zeros(target.Y.shape[1])
@@ -185,7 +184,7 @@ def certify(
     regulariser = rule.primal(theta, a)
     primal = regulariser + float(loss.value(values, Y, C, intercept).sum())
     dual = loss_dual - rule.dual(theta, a)
-    nothing_else = isinstance(loss, OneClass)  # the objective may vanish
+    nothing_else = isinstance(loss, OneClass)  # its objective may be zero
     rounding = ROUNDING_UNITS * size_of_terms(gram, coef) if nothing_else else 0.0
     return CertifiedIterate(
         theta, coef, intercept + mean, gram, a, loss_dual, regulariser, primal, dual, rounding

@@ -3,13 +3,13 @@
 A round fits ridge regression on the equally weighted kernels of the last round, with the ridge
 constant of the smallest leave-one-out error, and measures how much the function changes with each
 column: the root of its mean squared derivative over the training samples, for columns of unit
-variance. These are the factors of the columns in the kernels of the next round. All rounds begin
-with the columns as they were, so factors replace each other and do not multiply.
+variance. These are the factors of the columns in the kernels of the next round. Every round
+rescales the original columns, so its factors replace those of the round before.
 
-Factors follow the targets and may overfit them. Before they are used, they are learned once more on
-training parts of the sample, and predictions for the rest with and without the rescaled kernels are
-compared. These predictions have equal kernel weights: learning weights in every fold takes far
-longer and tells useful scales from useless ones no better.
+Factors are learned from the targets and may overfit. They are therefore validated: learned again on
+training folds, where predictions for the test folds are compared with and without the rescaled
+kernels. These predictions use equal kernel weights: learning weights in every fold takes far longer
+and does not separate useful from useless scales any better.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from ..weighting.uniform import folds
 
 #: Learned scales are validated on at most this many samples.
 MAX_VALIDATION_SAMPLES = 500
-#: Parts of the sample, each of which is predicted by the others when scales are validated.
+#: Cross-validation folds when scales are validated.
 N_FOLDS = 3
-#: Rescaled kernels are kept if they reduce the squared error by more than so many standard errors.
+#: Rescaled kernels are kept if their gain is larger than this many standard errors.
 REQUIRED_STANDARD_ERRORS = 0.5
 
 
@@ -56,12 +56,12 @@ class ScaledBank:
     bank : KernelBank
         The kernels of round 0, and those on learned scales if they are kept.
     factors : array of shape (n_rounds, n_features)
-        The factors of the columns in each later round, the largest 1.
+        The factors of the columns in each later round, scaled to a largest of 1.
     gain : float
         Mean squared error without the rescaled kernels minus that with them, relative to the
-        variance of the targets, on samples that did not choose the scales; NaN without validation.
+        variance of the targets, on held-out samples; NaN without validation.
     standard_error : float
-        Of the gain.
+        Standard error of the gain.
     """
 
     bank: KernelBank
@@ -108,11 +108,11 @@ def learn_bank(
 
 
 def learn_from(sample: InputsAndTargets, base: KernelBank, how: LearnedScales) -> ScaledBank:
-    """The bank that `learn_bank` returns, from the samples that it chose."""
+    """The result of `learn_bank`, from the samples that it selected."""
     none = np.zeros((0, sample.X.shape[1]))
     gain = error = float("nan")
     if how.validate and sample.X.shape[0] < MIN_SAMPLES:
-        return ScaledBank(base, none, 0.0, 0.0)  # too few to tell
+        return ScaledBank(base, none, 0.0, 0.0)  # too few samples to validate
     if how.validate:
         gain, error = validate(base, sample, how)
         if not gain > REQUIRED_STANDARD_ERRORS * error:
@@ -136,7 +136,7 @@ def base_kernels(
     sample_weight: np.ndarray | None,
     feature_names: Sequence[str] | None,
 ) -> KernelBank:
-    """The kernels of round 0, with everything learned that does not depend on targets."""
+    """The kernels of round 0, adapted to X (which does not depend on the targets)."""
     if how.base is None:
         base = default_bank(X, kind="tables", sample_weight=sample_weight)
     else:
@@ -152,7 +152,7 @@ def base_kernels(
 
 @dataclass(frozen=True)
 class InputsAndTargets:
-    """Inputs and targets, and where their kernels are computed."""
+    """Inputs and targets, with the memory and the number of jobs for computing kernels."""
 
     X: Any
     target: Target
@@ -182,7 +182,7 @@ class InputsAndTargets:
         return made.corrected(True, "multiplicative")
 
     def rescaled(self, kernels: Sequence[Kernel], factors: np.ndarray) -> Sequence[Kernel]:
-        """Those kernels that can be, on rescaled columns."""
+        """The kernels that have a width, on rescaled columns."""
         return rescaled(kernels, factors, self.X, self.target.sample_weight)
 
 
@@ -211,7 +211,7 @@ def learn_factors(base: Sequence[Kernel], sample: InputsAndTargets, rounds: int)
 def with_rounds(
     base: KernelBank, factors: np.ndarray, sample: InputsAndTargets, keep: str
 ) -> KernelBank:
-    """The kernels of round 0 and of the last round, or of all rounds, on the learned scales."""
+    """The kernels of round 0, and those on the learned scales of the last round or of all."""
     kernels, names = list(base), list(base.names)
     rounds = list(enumerate(factors, 1))
     for number, one in rounds if keep == "all" else rounds[-1:]:
@@ -223,7 +223,7 @@ def with_rounds(
 
 
 def validate(base: KernelBank, sample: InputsAndTargets, how: LearnedScales) -> tuple[float, float]:
-    """How much rescaled kernels reduce the squared error on other samples, and its standard error.
+    """The gain of rescaled kernels in squared error on held-out samples, and its standard error.
 
     Both are relative to the variance of the targets. In every fold, scales are learned on the
     training part, and the samples of the test part are predicted by ridge regression on it, with
@@ -241,7 +241,7 @@ def validate(base: KernelBank, sample: InputsAndTargets, how: LearnedScales) -> 
                 for bank in (base, with_rounds(base, factors, known, how.keep))
             ]
         except LinAlgError:
-            continue  # a fold that says nothing
+            continue  # its samples count as no gain
         better[test] = errors[0] - errors[1]
     total = costs.sum()
     unit = float(costs @ np.sum((Y - np.average(Y, axis=0, weights=costs)) ** 2, axis=1)) / total

@@ -1,8 +1,8 @@
 """Coordinates of samples in the feature space of one kernel, exact or of low rank.
 
 A set of components is a map ``z(x) = C' k(x) - c`` with ``k(x) = (K(x, x_1), ..., K(x, x_n))``. On
-the training sample ``Z = K C - 1 c'``, and ``Z Z'`` is the kernel matrix (centred, if that is asked
-for) or its best approximation.
+the training sample ``Z = K C - 1 c'``, and ``Z Z'`` is the kernel matrix (centred if requested) or
+its best approximation.
 """
 
 from __future__ import annotations
@@ -15,14 +15,13 @@ from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from ..grams.protocol import CombinedGram
 
-#: Up to this many samples all eigenvectors are computed at once; beyond it, if few are asked for,
-#: they come from Lanczos iterations.
+#: With more samples than this, a few leading eigenvectors are computed by Lanczos iterations, not
+#: by a full decomposition.
 MAX_FULL_EIGENVECTORS = 300
-#: Lanczos iterations compute at most this part of all eigenvectors.
+#: From this fraction of all eigenvectors on, the full decomposition is used if it fits in memory.
 MAX_LANCZOS_PART = 0.1
-#: Landmarks for each coordinate that is kept. On three sets and six kernels, 50 coordinates from 50
-#: landmarks kept 70 to 100 % of the trace that the best 50 would keep, from 100 landmarks 84 to
-#: 100 %.
+#: Landmarks per coordinate. On three data sets and six kernels, 50 coordinates from 50 landmarks
+#: kept 70 to 100 % of the trace that the best 50 coordinates keep; from 100 landmarks, 84 to 100 %.
 LANDMARKS_PER_COMPONENT = 2
 #: Beyond this many samples eigenvectors of the whole matrix are too expensive for features.
 MAX_EIGENVECTOR_SAMPLES = 4000
@@ -36,9 +35,9 @@ class Components:
     ----------
     values : array of shape (r,)
         The sum of squares of each coordinate over the training sample: eigenvalues of ``Z Z'``.
-        Zero for components that the kernel does not have.
+        Zero for components beyond the rank of the kernel.
     coef : array of shape (n, r)
-        C; a row is zero for samples that the map does not read.
+        C; a row is zero for samples that the map does not use.
     offset : array of shape (r,)
         c.
     total : float
@@ -56,7 +55,7 @@ class Components:
 
     @property
     def shares(self) -> np.ndarray:
-        """The part of the trace that each component stands for."""
+        """The fraction of the trace that each component explains."""
         return self.values / self.total if self.total > 0 else np.zeros_like(self.values)
 
     def first(self, count: int) -> Components:
@@ -71,7 +70,7 @@ def principal_components(
     """The leading eigenvectors of the kernel matrix, centred here unless ``center`` is False.
 
     With ``C = U / sqrt(lambda)`` the coordinates of the training sample are ``U sqrt(lambda)``
-    (kernel principal components). ``count=None`` gives all components that the kernel has.
+    (kernel principal components). ``count=None`` gives all components with a non-zero value.
     """
     n = gram.n
     keep_matrix(gram)
@@ -88,7 +87,7 @@ def principal_components(
 
 
 def keep_matrix(gram: CombinedGram) -> None:
-    """Compute the matrix once, if there is room, for many products with it."""
+    """Compute and keep the matrix if it fits in memory, for many products with it."""
     if "features" not in gram.offers and gram.fits(2):
         gram.dense()
 
@@ -101,10 +100,10 @@ def landmark_components(
 ) -> Components:
     """The leading components of the Nystrom approximation ``K_:L K_LL^-1 K_L:`` for landmarks L.
 
-    Landmarks are the pivots of a Cholesky factorisation, drawn with the odds of the remaining
-    diagonal: samples that the landmarks so far explain least are the most likely (Chen, Epperly,
-    Tropp & Webber 2022). Only their columns of K are computed. The sample with the largest
-    remaining diagonal would be an outlier, and a poor landmark.
+    Landmarks are the pivots of a Cholesky factorisation, drawn with probabilities proportional to
+    the remaining diagonal: samples that the landmarks so far explain least are the most likely
+    (Chen, Epperly, Tropp & Webber 2022). Only their columns of K are computed. Always taking the
+    largest remaining diagonal would select outliers, which are poor landmarks.
     """
     n = gram.n
     left = np.array(gram.diagonal(), dtype=np.float64)
@@ -122,7 +121,7 @@ def landmark_components(
         left[i] = 0.0
         pivots.append(i)
     L = L[:, : len(pivots)]
-    # Rotated so that the coordinates are uncorrelated and ordered by size.
+    # Rotate so that the coordinates are uncorrelated and ordered by size.
     _, sizes, rotation = svd(L, full_matrices=False)
     sizes, rotation = sizes[:count], rotation[:count]
     rotation = rotation * np.sign(_entries_of_largest_size(L @ rotation.T))[:, None]
@@ -134,7 +133,7 @@ def landmark_components(
 def _leading_eigenpairs(
     gram: CombinedGram, count: int, center: bool, row_means: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The largest eigenvalues, falling, and their eigenvectors."""
+    """The largest eigenvalues, in descending order, and their eigenvectors."""
     n = gram.n
     few = n > MAX_FULL_EIGENVECTORS and count < MAX_LANCZOS_PART * n
     if few or not gram.fits(3):
@@ -151,7 +150,7 @@ def _leading_eigenpairs(
             values, U = eigsh(operator, k=min(count, n - 1), which="LA", v0=start)
             return values[::-1], U[:, ::-1]
         except ArpackNoConvergence:
-            pass  # eigenvalues that are all but equal: the direct method below
+            pass  # nearly equal eigenvalues: use the direct method below
     K = gram.dense()
     if center:
         K = K - row_means[:, None] - row_means + row_means.mean()

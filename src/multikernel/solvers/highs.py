@@ -1,4 +1,4 @@
-"""Sequences of similar linear programs in HiGHS, each solved from the basis of the last one."""
+"""Sequences of similar linear programs in HiGHS, each started from the basis of the one before."""
 
 from __future__ import annotations
 

@@ -14,7 +14,8 @@ import numpy as np
 from ..grams.protocol import CombinedGram
 from .components import keep_matrix
 
-#: A run stops when a step lowers the objective by less than this part of it.
+#: A run stops when a step lowers the objective by less than this fraction; a sample changes its
+#: cluster only for a gain above this fraction of ``K(x, x)``.
 LEAST_DECREASE = 1e-12
 
 
@@ -29,9 +30,9 @@ class Clusters:
     inertia : float
         The sum of squared distances from the samples to the means of their clusters.
     n_iter : int
-        How often distances from all means were computed.
+        Number of times the distances to all means were computed.
     history : list of float
-        The inertia after each step; it never rises.
+        The inertia after each step; it never increases.
     """
 
     labels: np.ndarray
@@ -48,7 +49,7 @@ class Clusters:
 def kernel_kmeans(
     gram: CombinedGram, n_clusters: int, *, n_init: int, max_iter: int, rng: np.random.Generator
 ) -> Clusters:
-    """The best of ``n_init`` runs from starts as in k-means++ (Arthur & Vassilvitskii 2007)."""
+    """The best of ``n_init`` runs from k-means++ starts (Arthur & Vassilvitskii 2007)."""
     keep_matrix(gram)
     diagonal = gram.diagonal()
     runs = [
@@ -61,14 +62,14 @@ def kernel_kmeans(
 def start(
     gram: CombinedGram, diagonal: np.ndarray, n_clusters: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Labels by the nearest of ``n_clusters`` samples, drawn by their squared distances."""
+    """Labels by the nearest of ``n_clusters`` samples, drawn as in k-means++."""
     nearest, labels = np.full(gram.n, np.inf), np.zeros(gram.n, dtype=np.intp)
     chosen = int(rng.integers(gram.n))
     taken = np.zeros(gram.n, dtype=bool)
     for c in range(n_clusters):
         if c > 0:
             odds = np.where(taken, 0.0, nearest)
-            if odds.sum() <= 0:  # copies of the samples drawn so far
+            if odds.sum() <= 0:  # the rest are copies of samples drawn before
                 odds = np.where(taken, 0.0, 1.0)
             chosen = int(rng.choice(gram.n, p=odds / odds.sum()))
         taken[chosen] = True
@@ -76,7 +77,7 @@ def start(
         distances = np.maximum(diagonal - 2.0 * column + diagonal[chosen], 0.0)
         closer = distances < nearest
         nearest, labels = np.where(closer, distances, nearest), np.where(closer, c, labels)
-        labels[chosen] = c  # copies of one sample may be several starts
+        labels[chosen] = c  # copies of one sample may start several clusters
     return labels
 
 
@@ -120,9 +121,9 @@ def distances_to_means(
 def without_empty(
     labels: np.ndarray, n_clusters: int, diagonal: np.ndarray, gram: CombinedGram
 ) -> np.ndarray:
-    """The same labels, with a sample for every empty cluster: that furthest from its own mean.
+    """The labels after moving a sample to every empty cluster: the one farthest from its mean.
 
-    It is taken from a cluster of several samples, whose inertia falls.
+    It comes from a cluster of several samples, whose inertia decreases.
     """
     for empty in np.flatnonzero(np.bincount(labels, minlength=n_clusters) == 0):
         distances = distances_to_means(gram, labels, n_clusters, diagonal)

@@ -66,8 +66,8 @@ class LevelPrograms:
         self.gain = float(np.abs(gain).max(initial=0.0)) or 1.0
         self.sizes = np.zeros(0)
         self.lp = warm_simplex(FEASIBILITY_TOLERANCE)
-        # The last column is the sum of s. Features are shifted by a multiple of it, so that sparse
-        # features stay sparse.
+        # The last column is the sum of s: features are shifted by multiples of it, which keeps
+        # sparse features sparse.
         m = len(gain)
         total = 0.0 if balanced else self.infinity
         model = highspy.HighsLp()
@@ -99,7 +99,7 @@ class LevelPrograms:
         self.sizes = np.append(self.sizes, sizes)
 
     def solve(self, level: float) -> tuple[np.ndarray, np.ndarray] | None:
-        """s and beta, or None if the objective is unbounded or HiGHS fails."""
+        """The optimal s and beta at a level; None if it is unbounded or HiGHS fails."""
         m, r = len(self.box), len(self.sizes)
         most, held = float(self.box.max()), level / (float(self.sizes.max(initial=0.0)) or 1.0)
         unit = held if np.isinf(most) else min(most, max(held, MIN_UNIT_RATIO * most))

@@ -3,13 +3,13 @@
 """Compiled loops over matches of two sequences as bits, many pairs at a time.
 
 Each symbol's code is cut into its binary digits; digit b of all positions of a sequence is one row
-of bits, 64 positions to a word. Two symbols are equal where no digit differs, so that the matches
-of two sequences are a few logical operations on words: 2-bit DNA of length 200 takes 64 bytes,
-and one operation on words compares 64 positions.
+of bits, 64 positions to a word. Two symbols are equal if no digit differs, so the matches of two
+sequences take a few logical operations on words: 2-bit DNA of length 200 takes 64 bytes, and one
+operation on words compares 64 positions.
 
-The second sample is laid out word by word across sequences, so that one vector instruction treats
-the same word of several pairs. From the matches m_1, the positions at which d symbols in a row
-match are ``m_d = m_{d-1} & (m_1 >> (d-1))``; here ``m_d = m_{d-1} & (m_{d-1} >> 1)``.
+The second sample is laid out word by word across sequences, so that one vector instruction handles
+the same word of several pairs. Let m_1 mark the matching positions. The positions at which d
+matching symbols in a row begin are ``m_d = m_{d-1} & (m_{d-1} >> 1)``.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from numba.extending import intrinsic
 
 from ..._compiling import njit
 
-#: Pairs treated together: enough to fill vector registers, few enough to stay in the nearest cache.
+#: Pairs processed together: enough to fill vector registers, few enough for the nearest cache.
 LANES = 64
-#: Sequences of the second sample that are read again for every one of the first: 512 kB of DNA
-#: windows of length 200 stay in the second-level cache, and rows of the result are written in long
-#: stretches.
+#: Sequences of the second sample in a panel, which is read again for every sequence of the first:
+#: 512 kB of DNA windows of length 200 stay in the second-level cache, and rows of the result are
+#: written in long stretches.
 PANEL = 8192
 
 
@@ -96,7 +96,7 @@ def _shift(x, i, shift, s, out):
 
 @njit(cache=True, nogil=True, inline="always")
 def _match(x, i, across, start, masked, m):
-    """Bits of the positions where sequence i of x equals LANES others: m[w, lane]."""
+    """Bits of the positions where sequence i of x equals each of LANES others: m[w, lane]."""
     n_planes, n_words = x.shape[1] - 1, x.shape[2]
     for w in range(n_words):
         known, first = x[i, n_planes, w], x[i, 0, w]
@@ -118,7 +118,7 @@ def _match(x, i, across, start, masked, m):
 
 @njit(cache=True, nogil=True, inline="always")
 def _runs(m, n_words, degree, total, running):
-    """Add up |m_d| for d = 1, 2, ... until no run is that long; returns how many degrees remain."""
+    """Sum running totals of |m_d|, d = 1, 2, ..., while runs are that long; return degrees left."""
     one, top = np.uint64(1), np.uint64(63)
     for lane in range(LANES):
         total[lane] = 0
@@ -127,7 +127,7 @@ def _runs(m, n_words, degree, total, running):
     while left > 0:
         alive = np.uint64(0)
         if n_words == 4 and left > 1:
-            # Windows of about 200: all words of a pair and two degrees at once, in registers.
+            # About 200 letters: all words of a pair and two degrees at once, in registers.
             for lane in range(LANES):
                 a, b, c, d = m[0, lane], m[1, lane], m[2, lane], m[3, lane]
                 first = running[lane] + popcount(a) + popcount(b) + popcount(c) + popcount(d)
@@ -185,7 +185,7 @@ def degree_sums(x, across, counts, degree, shifts, factors, same, masked, out):
                 for s in range(len(shifts)):
                     _match(moved, s, across, start, masked, m)
                     left = np.uint64(_runs(m, n_words, degree, total, running))
-                    # Runs that have ended add their total once for every further degree.
+                    # No run is longer: the running total counts once for each degree that is left.
                     for lane in range(width):
                         j = np.uint64(start + lane)
                         value = factors[s] * np.float64(
@@ -236,7 +236,7 @@ def degree_diagonal(codes, offsets, degree, shifts, factors, out):
             shift = shifts[s]
             total = 0
             run = 0
-            weight = 0  # of a position at the end of a run: min(run, degree) terms of the sum
+            weight = 0  # of the min(run, degree) d-mers that end at this position
             for p in range(max(0, -shift), min(n, n - shift)):
                 if x[p] >= 0 and x[p] == x[p + shift]:
                     run += 1

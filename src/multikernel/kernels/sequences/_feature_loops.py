@@ -13,7 +13,7 @@ def number(
 ) -> None:
     """The symbols at rising distances from each position as one number in base ``size``.
 
-    -1 where the pattern leaves the sequence, and where a code is negative: an unknown symbol.
+    -1 where the pattern leaves the sequence, or meets a negative code (an unknown symbol).
     """
     for row in range(len(offsets) - 1):
         last = max(offsets[row], offsets[row + 1] - pattern[-1])
@@ -41,7 +41,7 @@ def tally(
     totals: np.ndarray,
     ends: np.ndarray,
 ) -> int:
-    """Add up the values of equal numbers in each sequence; returns how many sums there are in all.
+    """Add up the values of equal numbers in each sequence; return the total number of sums.
 
     ids : (patterns, positions), -1 for none; sums : a workspace of zeros, one per number.
     Results go to index (in the order of appearance), totals, and ends (one per sequence).
@@ -74,7 +74,7 @@ def list_holders(
     holders: np.ndarray,
     held: np.ndarray,
 ) -> None:
-    """For each wanted feature the rows that hold it, in order, and their values.
+    """List the rows that hold each wanted feature, in order, and their values.
 
     starts : where each feature's list begins; holders, held : filled here
     """
@@ -109,7 +109,7 @@ def scatter(
     """
     stops = starts[1:].copy()
     if same:
-        stops = starts[:-1].copy()  # the lists grow by row i when it is reached: columns up to i
+        stops = starts[:-1].copy()  # a list includes row i once the loop reaches it
     for i in range(len(offsets) - 1):
         for e in range(offsets[i], offsets[i + 1]):
             u = index[e]
@@ -145,7 +145,7 @@ def list_occurrences(
     starts: np.ndarray,
     holders: np.ndarray,
 ) -> None:
-    """The same lists for counts: a row stands in them as often as it holds the feature."""
+    """`list_holders` for counts: a row is listed as often as it holds the feature."""
     place = starts[:-1].copy()
     for row in range(len(offsets) - 1):
         for e in range(offsets[row], offsets[row + 1]):
@@ -169,7 +169,7 @@ def scatter_counts(
     row: np.ndarray,
     out: np.ndarray,
 ) -> None:
-    """`scatter` for `list_occurrences`: nothing but additions, and half of the memory."""
+    """`scatter` for `list_occurrences`: only additions, and half of the memory."""
     stops = starts[1:].copy()
     if same:
         stops = starts[:-1].copy()

@@ -19,7 +19,7 @@ def scatter(
     same: bool,
     out: np.ndarray,
 ) -> None:
-    """For every k-mer of sequence i add ``table[|p - q|]`` to all sequences j that hold it at q.
+    """Add ``table[|p - q|]`` to entry (i, j) for each k-mer at p in sequence i and at q in j.
 
     If both samples are the same, only the lower triangle is filled.
     """

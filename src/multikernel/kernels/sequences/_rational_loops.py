@@ -13,8 +13,8 @@ from ..._compiling import njit
 
 @njit(cache=True, nogil=True, inline="always")
 def _common(kind: int, own: int, a: int, other_kind: int, other: int, b: int, size: int) -> int:
-    """How many symbols both sides may write after reading a and b (-1: unknown or nothing)."""
-    # A set is {symbol} or all but one symbol; -1 in place of the latter is all symbols.
+    """Number of symbols both sides may write after reading a and b (-1: unknown or nothing)."""
+    # A set is {symbol} if single, otherwise all symbols but that one (-1: all symbols).
     single, symbol = kind == 0, own
     if kind == 1:
         single, symbol = True, a
@@ -52,7 +52,7 @@ def _common(kind: int, own: int, a: int, other_kind: int, other: int, b: int, si
 @njit(cache=True, nogil=True, inline="always")
 def multiplicity(moves: np.ndarray, e: int, a: int, b: int, size: int) -> int:
     """The number of ways in which move e is possible where x reads a and z reads b."""
-    # A read of -2 is any symbol, -3 one that never comes; a kind of -1 writes nothing.
+    # A read of -2 matches any symbol, -3 none; with a kind of -1 nothing is written.
     if (moves[e, 2] >= 0 and moves[e, 2] != a) or moves[e, 2] == -3:
         return 0
     if (moves[e, 3] >= 0 and moves[e, 3] != b) or moves[e, 3] == -3:
@@ -80,7 +80,7 @@ def _advance(
     size: int,
     log: bool,
 ) -> None:
-    """Add to the sums of one cell what the moves bring from another."""
+    """Add to the sums of the cell ``after`` the paths that come from ``before`` by one move."""
     for e in range(len(weights)):
         value = before[moves[e, 0]]
         if value == (-np.inf if log else 0.0):
@@ -97,7 +97,7 @@ def _advance(
 
 @njit(cache=True, nogil=True)
 def _close(cell: np.ndarray, old: np.ndarray, closure: np.ndarray, log: bool) -> None:
-    """Follow all paths that read nothing; closure is their sum between any two states."""
+    """Follow all paths that read nothing; closure holds their sums between any two states."""
     old[:] = cell
     for t in range(len(cell)):
         total = -np.inf if log else 0.0
@@ -132,7 +132,7 @@ def _one(
     zero = -np.inf if log else 0.0
     closes = len(closure) > 0
     old = np.empty(n_states)
-    above = np.full((len(z) + 1, n_states), zero)  # sums for one symbol of x less
+    above = np.full((len(z) + 1, n_states), zero)  # sums for one symbol fewer of x
     here = np.full((len(z) + 1, n_states), zero)
     for i in range(len(x) + 1):
         a = x[i - 1] if i > 0 else -1

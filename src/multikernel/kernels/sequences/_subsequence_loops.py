@@ -1,12 +1,12 @@
 """Compiled loops of the subsequence kernel.
 
-With ``S_1[i, j] = decay^2 [x_i = z_j]`` the sum over pairs of subsequences of length l that end at
-i and j, discounted by their spans, is
+Let ``S_l[i, j]`` be the sum over pairs of equal subsequences of length l that end at i and j,
+discounted by their spans. Then ``S_1[i, j] = decay^2 [x_i = z_j]``,
 
     S_l[i, j] = decay^2 [x_i = z_j] * D_{l-1}[i - 1, j - 1],
     D_l[i, j] = S_l[i, j] + decay D_l[i - 1, j] + decay D_l[i, j - 1] - decay^2 D_l[i - 1, j - 1]
 
-where D_l discounts by the distance from the end to (i, j); and ``K = sum_ij S_length[i, j]``.
+where D_l also discounts by the distance from the ends to (i, j), and ``K = sum_ij S_length[i, j]``.
 """
 
 from __future__ import annotations

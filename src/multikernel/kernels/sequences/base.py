@@ -25,8 +25,8 @@ class ShortSequenceWarning(UserWarning):
 class SequenceKernel(Kernel):
     """A kernel on one column of strings or lists of tokens.
 
-    Subclasses write :meth:`_pairs` and :meth:`_diag` on codes, where equal codes are equal
-    symbols and -1 equals nothing.
+    Subclasses implement :meth:`_pairs` and :meth:`_diag` on codes, where equal codes are equal
+    symbols and -1 matches nothing.
     """
 
     _: KW_ONLY
@@ -141,7 +141,7 @@ def _alphabet_name(alphabet: tuple[str, ...] | None) -> Any:
 
 
 def readers(kernels: Any) -> Iterator[SequenceKernel]:
-    """The kernels on sequences in a kernel, bank or list, however deep; anything else has none."""
+    """The sequence kernels in a kernel, bank or list, at any depth; none in other objects."""
     if isinstance(kernels, SequenceKernel):
         yield kernels
     elif isinstance(kernels, (list, tuple)):

@@ -40,8 +40,8 @@ class EditSimilarity(SequenceKernel):
     psd : {"clip", "shift"} or None, default=None
         How the kernel is made positive semidefinite on the training sample (Chen, Garcia, Gupta,
         Rahimi & Cazzanti 2009). ``"clip"`` drops the negative part of its spectrum, and projects
-        new points onto the rest; ``"shift"`` adds the smallest multiple of ``[x = z]`` that lifts
-        the spectrum to zero.
+        new samples onto the rest; ``"shift"`` adds the smallest multiple of ``[x = z]`` that makes
+        all eigenvalues non-negative.
     unit, alphabet, ignore_case, columns
         As in :class:`Spectrum`. An unknown symbol differs from every symbol.
 
@@ -103,7 +103,7 @@ class EditSimilarity(SequenceKernel):
 
     def _pairs(self, x: Coded, z: Coded, code: dict[str, int]) -> np.ndarray:
         process, scorer = self._rapidfuzz()
-        # An unknown symbol gets another letter on each side, so that it matches nothing.
+        # An unknown symbol gets a different letter on each side, so that it matches nothing.
         unknown = any(int(sample.codes.min(initial=0)) < 0 for sample in (x, z))
         left = _strings(x, 1)
         right = left if z is x and not unknown else _strings(z, 0)
@@ -154,11 +154,12 @@ class Repaired(Kernel):
     """A kernel made positive semidefinite on a reference sample R of distinct sequences.
 
     ``clip``: ``K(x, z) = k(x, R) V L^-1 V' k(R, z)`` with the positive eigenvalues L of k(R, R)
-    and their eigenvectors V. On R itself this is the matrix without its negative part; a new point
+    and their eigenvectors V. On R itself this is the matrix without its negative part; a new sample
     is projected onto the remaining space.
-    ``shift``: ``K(x, z) = k(x, z) + s [x = z]``, s the size of the smallest eigenvalue of k(R, R).
+    ``shift``: ``K(x, z) = k(x, z) + s [x = z]``, where -s is the smallest eigenvalue of k(R, R), or
+    s = 0 if that is positive.
 
-    Two repaired kernels are equal if they hold the same reference.
+    Two repaired kernels are equal if their kernels are and they hold the same reference object.
     """
 
     kernel: EditSimilarity
@@ -167,7 +168,7 @@ class Repaired(Kernel):
 
     @classmethod
     def on(cls, kernel: EditSimilarity, sample: Sequences) -> Repaired:
-        """Repair on the distinct sequences of a sample: copies of a point change nothing."""
+        """Repair on the distinct sequences of a sample, as duplicates change nothing."""
         plain = dataclasses.replace(kernel, psd=None)
         x, _, _ = plain._coded(sample, sample)
         _, first = np.unique(_strings(x, 1), return_index=True)

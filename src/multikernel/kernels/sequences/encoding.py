@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-#: alphabets that have a name
+#: Named alphabets.
 ALPHABETS = {
     "dna": "ACGT",
     "rna": "ACGU",
@@ -44,7 +44,7 @@ class Sequences:
     Attributes
     ----------
     codes : array of int32
-        All symbols, as positions in the alphabet.
+        All symbols of all sequences, as indices into ``symbols``.
     offsets : array of int64, shape (n + 1,)
         Where each sequence begins; the last entry is the number of symbols.
     symbols : tuple of str
@@ -61,7 +61,7 @@ class Sequences:
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Sequences:
-        """Sequences from stored fields; a ValueError if loops would read beyond their end."""
+        """Sequences from stored fields; a ValueError if loops would read out of bounds."""
         new = cls(**state)
         codes, offsets = new.codes, new.offsets
         fit = offsets.ndim == codes.ndim == 1 and len(offsets) > 0
@@ -167,7 +167,7 @@ def _what_is_wrong(cell: Any, row: int, who: str) -> str:
 
 def _encode_letters(cells: Sequence[str]) -> Sequences:
     lengths = np.fromiter(map(len, cells), dtype=np.int64, count=len(cells))
-    # surrogatepass: a lone surrogate is no character, but it may stand in a Python string
+    # surrogatepass: Python strings may hold lone surrogates, which are not characters
     points = np.frombuffer("".join(cells).encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
     top = int(points.max(initial=0)) + 1
     used = np.flatnonzero(np.bincount(points, minlength=top))
@@ -220,7 +220,7 @@ def common_codes(
 
 
 def fold(symbol: str) -> str:
-    """The same symbol whatever its case."""
+    """The symbol without its case: upper and lower case give the same."""
     return symbol.casefold()
 
 

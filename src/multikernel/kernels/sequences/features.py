@@ -1,8 +1,8 @@
 """Explicit sparse features of sequences, and Gram matrices from them.
 
-Features are counts of patterns: the symbols at fixed distances from each position. Those that many
-sequences share are multiplied as a dense matrix by BLAS, the many rare ones through lists of the
-sequences that hold them, because each is slow for the other kind.
+Features are counts of patterns: the symbols at fixed distances from each position. Features that
+many sequences share are multiplied as a dense matrix by BLAS, the many rare ones through lists of
+the sequences that hold them. Either method would be slow for the other kind.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from ..._mirror import mirror
 from . import _feature_loops
 from .encoding import Coded
 
-#: A feature held by this part of all pairs costs as much in a dense product as in lists.
+#: A feature shared by this fraction of all pairs costs as much in a dense product as in lists.
 DENSE_SHARE = 0.06
-#: Rows of the dense product at a time: a panel of the result stays in the cache.
+#: Rows of the dense product per panel, so that a panel of the result stays in the cache.
 DENSE_ROWS = 128
-#: Occurrences are listed instead of holders if there are at most this many per holder.
+#: Occurrences are listed instead of holders if their mean number per holder is at most this.
 REPEATED = 1.5
 #: With more possible patterns than this, sums are kept only for those that occur.
 MANY_NUMBERS = 2**20
-#: float32 holds every whole number up to here.
+#: Up to this bound, float32 represents every whole number exactly.
 EXACT_SINGLE = 2**24
-#: The largest number in two bytes.
+#: The largest unsigned integer of two bytes.
 SHORT = 2**16 - 1
 
 
@@ -63,7 +63,7 @@ class Features:
         return np.bincount(self.rows, self.values**2, len(self))
 
     def presence(self) -> Features:
-        """One where the feature occurs."""
+        """The same features with the value 1 wherever they occur."""
         return Features(self.index, np.ones_like(self.values), self.offsets)
 
 
@@ -100,7 +100,7 @@ def _symbol(codes: np.ndarray, distance: int) -> np.ndarray:
 def _occurring_numbers(
     codes: np.ndarray, room: np.ndarray, size: int, patterns: Sequence[Sequence[int]]
 ) -> list[np.ndarray]:
-    """Long patterns over large alphabets: number what occurs, one symbol at a time."""
+    """Number the patterns that occur, symbol by symbol: for long ones over large alphabets."""
     ids: np.ndarray = np.zeros((len(patterns), len(codes)), dtype=np.int64)
     good = np.stack([room > pattern[-1] for pattern in patterns])
     for place in range(len(patterns[0])):
@@ -196,7 +196,7 @@ def gram(x: Features, z: Features) -> np.ndarray:
 def _fill_dense(
     x: Features, z: Features, chosen: np.ndarray, count: int, dtype: type, out: np.ndarray
 ) -> None:
-    """Products of the chosen features through dense matrices of them; the lower triangle."""
+    """Products of the chosen features as dense matrices; only the lower triangle if z is x."""
     place = np.full(count, -1)
     place[chosen] = np.arange(len(chosen))
     A = _written_out(x, place, len(chosen), dtype)
@@ -227,13 +227,13 @@ def _add_rare(
 ) -> None:
     """Products of features that few sequences hold, through lists of the holders.
 
-    No sum is larger than the bound.
+    ``bound`` is an upper bound of every sum.
 
     Rare patterns mostly occur once: then a list of occurrences is hardly longer than one of
     holders, and needs no values beside it.
     """
     same = z is x
-    # Unsigned: no test for negative indices; and as short as can be, for the cache.
+    # Unsigned, which saves a test for negative indices, and as short as possible for the cache.
     kind = np.uint16 if len(z) <= SHORT else np.uint32
     if x.whole and z.whole and z.values.sum() <= REPEATED * len(z.values):
         row: np.ndarray = np.zeros(len(z), dtype=np.uint16 if bound <= SHORT else dtype)

@@ -33,7 +33,7 @@ class PerNgram(Open):
             object.__setattr__(self, "top", int(self.top))
 
     def adapt(self, X: Any, sample_weight: np.ndarray | None = None) -> Ngrams:
-        """Choose the n-grams that occur most often in a sample, ties in alphabetical order."""
+        """The n-grams that occur most often in a sample; ties are broken alphabetically."""
         n, unit = self.spectrum.k, self.spectrum.unit
         given = self.spectrum.select(X)
         x, _, code = self.spectrum._coded(given, given)
@@ -41,7 +41,7 @@ class PerNgram(Open):
         ((found,), count) = renumber([collect(x, [ids])])
         weight = 1.0 if sample_weight is None else np.asarray(sample_weight)[found.rows]
         totals = np.bincount(found.index, found.values * weight, count)
-        # One place where each n-gram stands, to read its symbols there.
+        # One position of each n-gram, to read its symbols there.
         at = np.flatnonzero(ids >= 0)
         _, first = np.unique(ids[at], return_index=True)
         symbols = sorted(code, key=code.__getitem__)
@@ -70,7 +70,7 @@ class Ngrams(Open):
 
     @property
     def names(self) -> list[str]:
-        """What the kernels are called: their n-grams."""
+        """The names of the kernels: their n-grams."""
         joint = " " if self.spectrum.unit == "word" else ""
         return [joint.join(gram) for gram in self.grams]
 
@@ -107,11 +107,11 @@ def per_ngram(
     ignore_case: bool = False,
     columns: Any = None,
 ) -> KernelBank:
-    """One rank-one kernel ``K_u = c_u c_u'`` per n-gram u, the most frequent ones of the sample.
+    """One rank-one kernel ``K_u = c_u c_u'`` for each of the most frequent n-grams u of the sample.
 
     As in the experiments of Cortes, Mohri & Rostamizadeh: thousands of kernels that cost no more
     than the counts of their n-grams. The vocabulary is chosen in ``fit``, from the training sample
-    (sample weights count as repetitions; ties go to the alphabet).
+    (sample weights count as repetitions; ties are broken alphabetically).
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def per_ngram(
         1 where the n-gram occurs instead of its count.
     unit : {"word", "letter"}, default="word"
         What an n-gram consists of. Words are maximal runs of letters, digits and underscores, in
-        lower case; lists of tokens are taken as they are, from any other tokeniser.
+        lower case; lists of tokens, from any tokeniser, are taken as they are.
     alphabet, ignore_case, columns
         As in :class:`Spectrum`.
 

@@ -16,7 +16,7 @@ from .features import pattern_ids
 
 
 def _packed(x: Coded, z: Coded, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Bits of both samples: one sequence after the other, and across sequences word by word."""
+    """Bits of x, sequence by sequence, and of z, word by word across sequences."""
     n_planes = max(1, (size - 1).bit_length())
     longest = max(x.longest, z.longest, 1)
     n_words = -(-longest // 64)
@@ -69,7 +69,7 @@ class WeightedDegree(SequenceKernel):
     array([[0.16666667, 0.        ]])
     """
 
-    # The coefficients of the shifts keep it positive semidefinite for every S: the symbol
+    # The coefficients of the shifts keep the kernel positive semidefinite for every S: the symbol
     # 1 + sum_{s <= S} cos(s t) / (s + 1) of their Toeplitz matrix is positive (Rogosinski, Szegő).
 
     degree: int = 10
@@ -184,7 +184,7 @@ class LocalityImproved(SequenceKernel):
             one = known[x.offsets[i] : x.offsets[i + 1]]
             inside = np.convolve(one, w)[self.half : self.half + len(one)] if len(one) else one
             out[i] = np.sum(inside**self.inner)
-        with np.errstate(over="ignore"):  # refused by the caller
+        with np.errstate(over="ignore"):  # the caller refuses overflow
             return np.asarray(out**self.outer)
 
 
@@ -272,7 +272,7 @@ class Oligo(SequenceKernel):
 
 @dataclass(frozen=True, eq=False)
 class _Occurrences:
-    """The k-mers of all sequences in order: number, sequence, position; where sequences begin."""
+    """All k-mers in order, by number, sequence and position; offsets are where sequences begin."""
 
     kmers: np.ndarray
     rows: np.ndarray

@@ -27,15 +27,15 @@ class Rational(SequenceKernel):
     ----------
     transducer : Transducer
     semiring : {"real", "log"}, default="real"
-        How weights of paths are added up. Logarithms neither overflow nor vanish; they need
-        weights that are not negative.
+        How weights of paths are added up. Logarithms (``"log"``) neither overflow nor underflow;
+        they need non-negative weights.
     normalized : bool, default=False
-        ``K(x, z) / sqrt(K(x, x) K(z, z))``, computed in logarithms; 0 where a sequence has no
+        ``K(x, z) / sqrt(K(x, x) K(z, z))``, computed in the semiring; 0 where a sequence has no
         accepting path.
     unit, ignore_case, columns
         As in :class:`Spectrum`.
     alphabet : {"dna", "rna", "protein"}, str, sequence of str or None, default=None
-        The known symbols. Unknown ones are read by ``ANY``, and never written. None stands for all
+        The known symbols. Unknown ones are read by ``ANY``, and never written. None means all
         symbols that occur or that the transducer names; with ``OTHER`` or ``ANY`` on the output
         side the kernel depends on the size of the alphabet, which must then be given.
 

@@ -16,9 +16,9 @@ from .base import SequenceKernel
 from .encoding import Coded
 from .features import Features, collect, gram, pattern_ids, windows
 
-#: Gapped patterns that are listed one by one.
+#: Largest number of gapped patterns that are listed one by one.
 MAX_PATTERNS = 1_000_000
-#: factor of a group of features, its patterns, value of one occurrence of each (1 if None)
+#: A group of features: its factor, patterns, and value of one occurrence of each (None: 1).
 Group = tuple[float, list[tuple[int, ...]], list[float] | None]
 
 
@@ -26,7 +26,7 @@ Group = tuple[float, list[tuple[int, ...]], list[float] | None]
 class FeatureKernel(SequenceKernel):
     """A kernel that is a sum of products of explicit sparse features, with factors.
 
-    A subclass gives groups of patterns; patterns of one group share their features.
+    Subclasses implement :meth:`_groups`; the patterns of a group share their features.
     """
 
     def _groups(self, size: int, longest: int) -> list[Group]:
@@ -140,7 +140,7 @@ class Mismatch(FeatureKernel):
     ----------
     k : int, default=5
     m : int, default=1
-        Fewer than k.
+        Number of letters in which k-mers may differ; less than k.
     alphabet : {"dna", "rna", "protein"}, str or sequence of str, default="dna"
         Required, because the kernel depends on its size. Letters outside it match nothing.
     unit, ignore_case, columns
@@ -182,8 +182,9 @@ class Mismatch(FeatureKernel):
         return self.k
 
     def _groups(self, size: int, longest: int) -> list[Group]:
-        # With N_d the pairs of k-mers at distance d, the pairs that agree on some k - j places
-        # number P_j = sum_{d <= j} C(k - d, k - j) N_d; K = sum_d shared(d) N_d = sum_j w_j P_j.
+        # N_d is the number of pairs of k-mers at distance d. Pairs that agree on k - j places,
+        # counted once for each choice of these, number P_j = sum_{d <= j} C(k - d, k - j) N_d.
+        # Find w such that K = sum_d shared(d) N_d = sum_j w_j P_j.
         reach = min(2 * self.m, self.k)
         shared = np.array([_shared_neighbours(d, self.k, self.m, size) for d in range(reach + 1)])
         T = np.array(
@@ -201,7 +202,7 @@ class Mismatch(FeatureKernel):
         return groups
 
     def _features(self, samples: Sequence[Coded], size: int) -> list[tuple[float, list[Features]]]:
-        # k-mers are windows of known letters: a place that a pattern leaves open must be there.
+        # All k letters of a k-mer must exist and be known, also those that a pattern leaves open.
         (whole,) = pattern_ids(samples, size, [range(self.k)])
         out = []
         for factor, (pattern,), _ in self._groups(size, max(s.longest for s in samples)):
@@ -215,7 +216,7 @@ class Mismatch(FeatureKernel):
 
 
 def _shared_neighbours(d: int, k: int, m: int, size: int) -> int:
-    """How many k-mers are within m letters of both of two k-mers at distance d."""
+    """Number of k-mers that differ in at most m letters from both of two k-mers at distance d."""
     total = 0
     for same in range(m + 1):  # letters changed among the k - d places where the two agree
         ways = comb(k - d, same) * (size - 1) ** same

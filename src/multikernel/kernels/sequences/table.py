@@ -1,7 +1,7 @@
-"""Tables with columns of numbers and of sequences, the samples of kernels on strings.
+"""Tables with columns of numbers and of sequences, the input of kernels on strings.
 
 Each column of sequences is encoded when a kernel first reads it, and the codes are cached: all
-kernels of a bank, and all tables made from rows of this one, share them.
+kernels of a bank, and all tables cut from this one afterwards, share them.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from .encoding import Sequences, encode, is_tokens
 class Table:
     """Columns of numbers (float64) and of sequences (strings or lists of tokens).
 
-    It is cut by rows like an array, ``table[rows]``; :meth:`numbers` and :meth:`sequences` give
-    what kernels read.
+    Rows are selected as from an array, ``table[rows]``; kernels read :meth:`numbers` and
+    :meth:`sequences`.
     """
 
     dtype = np.dtype(np.float64)
@@ -37,7 +37,7 @@ class Table:
 
     @classmethod
     def of(cls, X: Any) -> Table:
-        """From a DataFrame, an array, a list of strings, or a list of lists of tokens."""
+        """A table from a DataFrame, an array, a list of strings, or a list of lists of tokens."""
         if isinstance(X, Table):
             return X
         if hasattr(X, "iloc") and hasattr(X, "columns"):
@@ -78,7 +78,7 @@ class Table:
         return self.numbers(None).astype(dtype or np.float64)
 
     def numbers(self, columns: Columns) -> np.ndarray:
-        """Numeric columns as an array of shape (n, d); text is refused."""
+        """Numeric columns as an array of shape (n, d); a ValueError for text."""
         index = resolve_columns(columns, self.shape[1], self.names, "reading a table")
         chosen = range(self.shape[1]) if index is None else [int(c) for c in index]  # type: ignore[union-attr, arg-type]
         for j in chosen:

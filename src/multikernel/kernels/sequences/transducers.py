@@ -20,7 +20,7 @@ import numpy as np
 
 from ..base import is_number
 
-#: Labels that are no symbols. On the input side: nothing, or any symbol. On the output side:
+#: Labels that are not symbols. On the input side: nothing, or any symbol. On the output side:
 #: nothing, the symbol that was read, any known symbol but that, any known symbol.
 EPSILON, ANY, SAME, OTHER = "<epsilon>", "<any>", "<same>", "<other>"
 
@@ -85,7 +85,7 @@ class Transducer:
         named = {arc[2] for arc in self.arcs} | {arc[3] for arc in self.arcs}
         return tuple(sorted(named - {EPSILON, ANY, SAME, OTHER}))
 
-    # -- the usual ones ---------------------------------------------------------------------------
+    # -- common transducers -----------------------------------------------------------------------
 
     @classmethod
     def ngrams(cls, n: int) -> Transducer:
@@ -97,9 +97,9 @@ class Transducer:
 
     @classmethod
     def gappy_ngrams(cls, n: int, decay: float) -> Transducer:
-        """Write n symbols, ``decay`` for each one left out between the first and the last.
+        """Write n symbols, with the factor ``decay`` for each one skipped between first and last.
 
-        The kernel is :class:`Subsequence` without a limit on the span, over ``decay^(2 n)``.
+        The kernel is :class:`Subsequence` without a limit on the span, divided by ``decay^(2 n)``.
         """
         arcs = list(cls.ngrams(n).arcs)
         arcs += [(i, i, ANY, EPSILON, decay) for i in range(1, n)]
@@ -107,8 +107,8 @@ class Transducer:
 
     @classmethod
     def mismatches(cls, k: int, m: int) -> Transducer:
-        """Write every k-mer with up to m symbols exchanged: the kernel is :class:`Mismatch`."""
-        # State i * (m + 1) + j: i symbols written, j of them exchanged.
+        """Write every k-mer with up to m symbols replaced: the kernel is :class:`Mismatch`."""
+        # State i * (m + 1) + j: i symbols written, j of them replaced.
         arcs: list[Arc] = [(0, 0, ANY, EPSILON, 1.0)]
         for i in range(k):
             for j in range(min(i, m) + 1):
@@ -120,7 +120,7 @@ class Transducer:
         arcs += [(end, end, ANY, EPSILON, 1.0) for end in ends]
         return cls(tuple(arcs), 0, ends, label=f"mismatches({k}, {m})")
 
-    # -- looking at it ----------------------------------------------------------------------------
+    # -- inspection -------------------------------------------------------------------------------
 
     def outputs(self, x: Any, alphabet: Iterable[str] = ()) -> dict[Any, float]:
         """All outputs w for the input x, with their weights ``T(x, w)``.
@@ -136,7 +136,7 @@ class Transducer:
         Returns
         -------
         dict of output to weight
-            Outputs are strings where x is one, tuples of symbols otherwise. Sorted.
+            Sorted by output: strings if x is a string, tuples of symbols otherwise.
         """
         known = sorted({*x, *alphabet, *self.literals})
         if self._reads_nothing_in_a_cycle():
@@ -266,7 +266,7 @@ def compose(T: Transducer, code: Mapping[str, int]) -> Composition:
     rows: list[tuple[int, ...]] = []  # kind, source, target, ...
     weights: list[float] = []
 
-    # State (p, q, f): p reads x, q reads z; f = 1 once q has gone on alone since both last wrote.
+    # State (p, q, f): p reads x, q reads z; f = 1 if q has moved alone since both last wrote.
     def state(p: int, q: int, f: int) -> int:
         return (p * n + q) * 2 + f
 
@@ -324,7 +324,7 @@ def compose(T: Transducer, code: Mapping[str, int]) -> Composition:
 
 
 def _reached(table: np.ndarray, start: np.ndarray) -> np.ndarray:
-    """States that moves (columns 1 to 2) lead to from the start."""
+    """Mask of the states that moves (from column 1 to column 2) reach from the start."""
     found = start.copy()
     while True:
         new = found.copy()

@@ -19,7 +19,7 @@ Splits = Sequence[tuple[np.ndarray, np.ndarray]]
 
 
 def train_each(grams: Grams, target: Target, learner: Learner) -> list[Machine]:
-    """One predictor per kernel; with a constant kernel it is a constant."""
+    """One predictor per kernel; a constant kernel gives a constant predictor."""
     return [learner.fit(grams.combine(alone), target) for alone in np.eye(grams.p)]
 
 
@@ -108,7 +108,7 @@ class EnsembleExpansion(Expansion):
         return super().from_state(state)
 
     def encode(self, X: Any) -> Any:
-        return X  # each part encodes the samples for itself, one after the other
+        return X  # each part encodes the samples in `values`, one part at a time
 
     def values(self, points: Any) -> np.ndarray:
         total = np.zeros((points.shape[0], self.n_outputs))

@@ -200,7 +200,7 @@ class EnsembleProblem:
         return float(np.sum(self.loss.value(F, self.Y, self.C, b))), b
 
     def dual(self, s: np.ndarray) -> tuple[float, np.ndarray]:
-        """A lower bound of the optimum from any coefficients, and the feasible ones it uses."""
+        """A lower bound of the optimum from any s, and the feasible coefficients that prove it."""
         S = s.reshape(self.Y.shape)
         if isinstance(self.loss, Hinge):
             S = self.Y * np.clip(S * self.Y, 0.0, self.C[:, None])
@@ -222,7 +222,7 @@ class EnsembleProblem:
 
 
 def _interior_point(problem: EnsembleProblem, tol: float, max_iter: int) -> EnsembleSolution:
-    """The best weights and the best bound, after steps until they meet the tolerance."""
+    """The best weights and the best bound of Newton steps until the tolerance is met."""
     mu, best, bound = np.zeros(problem.p), problem.empty, -np.inf
     S = np.zeros_like(problem.Y)
     steps = 0
@@ -254,7 +254,7 @@ def _with_zeros(problem: EnsembleProblem, mu: np.ndarray, limit: float) -> np.nd
     """The weights with as many small ones set to zero as the loss limit allows.
 
     Iterates of an interior-point method have no exact zeros. The norm is kept: on the boundary of
-    the ball a shorter vector costs more than a vector with another direction.
+    the ball, shortening the vector usually costs more than turning it.
     """
     size, q = np.abs(mu), problem.ball.q
     norm = float(np.linalg.norm(mu, q))

@@ -14,7 +14,7 @@ from ...problem.losses import Hinge
 if TYPE_CHECKING:
     from .problem import EnsembleProblem
 
-#: Largest part of the way to the boundary that a step may go.
+#: Largest fraction of the distance to a bound that a step may cover.
 MAX_STEP_TO_BOUND = 0.995
 
 
@@ -28,8 +28,8 @@ class Iterate:
     - for the hinge loss, slacks ``xi >= 0`` and ``a = xi - 1 + y f >= 0`` with multipliers beta and
       alpha. Although ``beta = c - alpha``, both are stored: the difference would round to zero.
 
-    Complementary products tend to a common mu, for samples in proportion to their cost: a sample of
-    cost two gives the same result as two equal samples of cost one.
+    Complementary products tend to a common mu; those of a sample are multiplied by its relative
+    cost, so that a sample of cost two gives the same result as two equal samples of cost one.
     """
 
     def __init__(self, problem: EnsembleProblem) -> None:
@@ -86,12 +86,12 @@ class Iterate:
         self.move(change, min(1.0, MAX_STEP_TO_BOUND * self.longest(change)))
 
     def move(self, change: dict[str, np.ndarray], length: float) -> None:
-        """Add a part of the step to all variables."""
+        """Add a fraction of the step to all variables."""
         for name, delta in change.items():
             setattr(self, name, getattr(self, name) + length * delta)
 
     def longest(self, change: dict[str, np.ndarray]) -> float:
-        """The largest part of the step before a variable reaches its bound."""
+        """The largest fraction of the step that keeps all variables within their bounds."""
         size = self.problem.size
         checks: list[tuple[Any, np.ndarray]] = [(self.room, change["room"])]
         checks.append((self.lam, change["lam"]))
@@ -121,7 +121,7 @@ class System:
             curvature = 1.0 / (at.a / at.alpha + at.xi / at.beta)
         self.curvature = curvature
         linear = problem.ball.q == 1
-        self.slope = np.ones(size) if linear else v  # of the ball's constraint
+        self.slope = np.ones(size) if linear else v  # gradient of the ball's constraint
         self.outside = (float(v.sum()) - 1.0 if linear else 0.5 * (float(v @ v) - 1.0)) + at.room
         weighted = np.sqrt(curvature)[:, None] * problem.design
         matrix = weighted.T @ weighted
@@ -137,7 +137,7 @@ class System:
         self.gradient[own] += at.lam * self.slope - at.z
 
     def solve(self, mu: float, affine: dict[str, np.ndarray] | None) -> dict[str, np.ndarray]:
-        """The step towards products mu, with second-order terms if a predictor step is given."""
+        """The step towards complementary products mu; a given predictor adds second-order terms."""
         at, problem, size = self.at, self.at.problem, self.at.problem.size
         v, own = at.x[:size], slice(0, size)
 

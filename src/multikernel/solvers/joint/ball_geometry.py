@@ -16,7 +16,7 @@ def nearest(
 ) -> tuple[np.ndarray, np.ndarray] | None:
     """``argmin ||x - centre||^2 / 2`` over ``G x >= h, x >= 0``, and the multipliers of G.
 
-    Constraints ``x_i >= 0`` are added round by round, only where they are violated: usually few.
+    Constraints ``x_i >= 0`` are added only where they are violated, usually a few.
     """
     p = len(centre)
     signs = np.zeros(p, dtype=bool)
@@ -43,8 +43,8 @@ def least_distance(
     non-negative least squares problem ``[G'; h'] u = (0, 1)`` gives x and the multipliers. Since
     this is an active-set method, the active constraints are known exactly. ``reach``, an estimate
     of the distance of x from the centre, is the unit of length: the residual is accurate only if
-    the distance is of order one. The result is None if the constraints are infeasible, or so nearly
-    that rounding errors decide.
+    the distance is of order one. The result is None if the constraints are infeasible or
+    feasible only up to rounding errors.
     """
     m, p = G.shape
     size = np.linalg.norm(G, axis=1)

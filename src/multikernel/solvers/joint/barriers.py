@@ -14,7 +14,7 @@ from scipy.special import entr, logit
 from ...learners.polish import polish
 from ...problem.losses import EpsilonInsensitive, Hinge, Logistic, Loss, OneClass, Squared
 
-#: Largest part of the way to the nearest bound that a step may go.
+#: Largest fraction of the distance to the nearest bound that a step may cover.
 MAX_STEP_TO_BOUND = 0.8
 
 
@@ -29,7 +29,7 @@ class Barrier(Protocol):
     count: int
     #: Sum of the coefficients, if there is an intercept.
     total: float
-    #: The arrays that steps change.
+    #: The variables that steps change.
     point: np.ndarray
 
     @property
@@ -42,15 +42,15 @@ class Barrier(Protocol):
         ...
 
     def aim(self, ds: np.ndarray, mu: float) -> float:
-        """Store a step in s; return the part of it, at most one, that stays within the bounds."""
+        """Store a step in s; return the fraction of it, at most one, that stays in the bounds."""
         ...
 
     def rise(self, length: float, mu: float) -> float:
-        """The change of phi along this part of the stored step."""
+        """The change of phi after this fraction of the stored step."""
         ...
 
     def move(self, length: float) -> None:
-        """Take this part of the stored step."""
+        """Take this fraction of the stored step."""
         ...
 
     def settled(self, K: np.ndarray, b: np.ndarray, mu: float, *, intercept: bool) -> np.ndarray:
@@ -96,7 +96,7 @@ class Boxed:
         return together * (self.sign * slope / bend).sum(axis=0), together
 
     def aim(self, ds: np.ndarray, mu: float) -> float:
-        # The sides add up to exactly ds. Rounding errors of the slopes, divided by a small
+        # Both sides must add up to exactly ds: rounding errors of the slopes, divided by a small
         # curvature, would change the sum of the coefficients.
         if len(self.sign) == 1:
             self.step = self.sign * ds
@@ -201,7 +201,7 @@ class Entropic:
 
 
 def room(distance: np.ndarray, step: np.ndarray) -> float:
-    """The largest part of the step, at most one, along which all distances stay positive."""
+    """The largest fraction of the step, at most one, that keeps all distances positive."""
     worst = float(np.max(-step / distance, initial=0.0))
     return min(1.0, MAX_STEP_TO_BOUND / worst) if worst > 0 else 1.0
 
@@ -209,7 +209,7 @@ def room(distance: np.ndarray, step: np.ndarray) -> float:
 def inner_point(
     loss: Loss, coef: np.ndarray, Y: np.ndarray, C: np.ndarray, *, balanced: bool
 ) -> Barrier:
-    """A barrier whose coefficients are strictly inside the bounds and of the size of ``coef``.
+    """A barrier with coefficients strictly inside the bounds, of about the size of ``coef``.
 
     Parameters
     ----------
@@ -229,7 +229,7 @@ def inner_point(
     if isinstance(loss, Squared):
         return Quadratic(coef, Y, C)
     ones = np.ones_like(Y)
-    # The sum of all coefficients, spread over all samples in proportion to their costs.
+    # The sum of absolute coefficients, spread over all samples in proportion to their costs.
     size = np.abs(coef).sum(axis=0)
     if np.any(size == 0):
         raise NoInnerPoint("All coefficients are zero.")

@@ -17,9 +17,9 @@ from .barriers import NoInnerPoint, inner_point, room
 from .newton_system import NewtonSystem
 from .training import TrainingRun
 
-#: Factor of mu once the iterate is near the optimum of the barrier problem.
+#: Factor by which mu is reduced once the iterate is near the optimum of the barrier problem.
 BARRIER_SHRINK = 0.1
-#: Share of the tolerance that is spent on keeping the kernel weights finite.
+#: Fraction of the tolerance spent on a lower bound of u, which keeps the kernel weights finite.
 WEIGHT_FLOOR_SHARE = 0.1
 
 
@@ -45,7 +45,7 @@ class CentralPath:
         self.c = 1.0 if np.isinf(p) else (p - 2.0) / p
 
     def begin(self, coef: np.ndarray) -> None:
-        """Set the first iterate, between the given coefficients and the middle of their bounds."""
+        """Set the first iterate: strictly feasible, of about the size of the given coefficients."""
         intercept = self.learner.fit_intercept
         self.inside = inner_point(self.learner.loss, coef, self.Y, self.C, balanced=intercept)
         a = np.maximum(self.grams.quadratic_forms(self.inside.s).sum(axis=1), 0.0)[self.usable]

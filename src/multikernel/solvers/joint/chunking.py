@@ -50,7 +50,8 @@ from .warm_start import WarmStart
 WORKING_SET_SIZE = 40
 #: Memory for rows of all kernels, in bytes.
 CACHE_BYTES = 256 * 2**20
-#: Violations of the optimality conditions below this, relative to decision values, are rounding.
+#: Violations of the optimality conditions below this, relative to decision values, are rounding
+#: errors.
 MIN_VIOLATION = 1e-14
 
 
@@ -96,7 +97,7 @@ def find_by_chunking(
     cache_bytes : float
         Memory for rows of all kernels; rows that are not cached are computed again.
     weight_step : WeightStep, optional
-        Gives the kernel weights after each step; by default the regulariser's update.
+        Computes the kernel weights after each step; by default the regulariser's update.
     method : str
         The name of the method in warnings.
     summary : Summary, optional
@@ -202,7 +203,7 @@ def find_by_chunking(
         return best.found(learner, history)
     answer, gap = best, best.gap
     if weight_step is not None and top.primal - weight_step.lower < gap:
-        # If the steps cannot improve the weights, their bound is better than that of one predictor.
+        # Weight steps may prove a better bound than any single predictor.
         answer, gap = top, max(top.primal - weight_step.lower, 0.0)
     found = answer.found(learner, history, gap)
     if not answer.meets(weighting.tol, gap):
@@ -245,7 +246,7 @@ class BoxDual:
         return cls(zero, C, zero, zero, 1.0)
 
     def start(self) -> np.ndarray:
-        """Feasible coefficients with the right sum, as few non-zeros as possible."""
+        """Feasible coefficients with the required sum: the first ones at their upper bounds."""
         filled: np.ndarray = np.diff(np.minimum(np.cumsum(self.upper), self.total), prepend=0.0)
         return filled if self.total else np.zeros(len(self.upper))
 
@@ -254,7 +255,8 @@ class BoxDual:
     ) -> tuple[np.ndarray, float]:
         """The samples whose coefficients have the steepest slopes, and the largest violation.
 
-        With an intercept the sum is fixed, so half of the coefficients would rise, and half fall.
+        With an intercept the sum is fixed: half of the samples have coefficients that should rise,
+        the other half coefficients that should fall.
         """
         rise = np.where(s < self.upper, -(f + np.where(s >= 0, self.above, self.below)), -np.inf)
         fall = np.where(s > self.lower, f + np.where(s > 0, self.above, self.below), -np.inf)

@@ -16,7 +16,8 @@ from ...weighting.lp_norm import MAX_NEWTON_KERNELS
 from ..certificate import CertifiedIterate
 from .cuts import CutModel
 
-#: Free coefficients up to which a Newton step costs less than the training runs it saves.
+#: Largest number of free coefficients at which a Newton step costs less than the training runs it
+#: saves.
 MAX_FREE_COEFFICIENTS = 5000
 
 
@@ -73,9 +74,10 @@ def curvature_root(
 ) -> np.ndarray | None:
     """A matrix U of shape (m, p) such that ``U'U`` is the second derivative of g at the weights.
 
-    ``(U'U)_kl = (K_k s)_F' N (K_l s)_F``. If theta changes, the free coefficients F change so that
-    their optimality conditions still hold, ``(K_FF + E) ds + 1 db = -(K_l s)_F, 1'ds = 0``, as long
-    as none meets a bound. E is the curvature of the dual loss (Chapelle and Rakotomamonjy 2008).
+    ``(U'U)_kl = (K_k s)_F' N (K_l s)_F``, where ``ds = -N (K_l s)_F`` is the change of the free
+    coefficients F with theta_l. It preserves their optimality conditions,
+    ``(K_FF + E) ds + 1 db = -(K_l s)_F, 1'ds = 0``, as long as no coefficient meets a bound. E is
+    the curvature of the dual loss (Chapelle and Rakotomamonjy 2008).
     Without an intercept there is no db and no condition on the sum. The result is None if there are
     no free coefficients, or too many. ``single`` precision gives a few digits at half the cost.
     """

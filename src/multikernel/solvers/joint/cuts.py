@@ -19,8 +19,8 @@ IDLE_ROUNDS = 50
 #: At p = 1, the largest number of kernels in a step: those in use, and the best candidates.
 MAX_STEP_KERNELS = 256
 
-#: A cut reaches the known cuts if it is lower by at most this, in units of the first objective.
-#: Near the optimum a cut of the same height improves the slope of the model.
+#: A new cut is used if it lies below the known cuts by at most this, in units of the first
+#: objective. Near the optimum, a cut of the same height still improves the slope of the model.
 REACHES_WITHIN = 1e-8
 
 
@@ -59,14 +59,14 @@ class CutModel:
         return Minimum(low.theta, low.value * self.scale, low.multipliers)
 
     def is_moved_by(self, constant: float, a: np.ndarray, theta: np.ndarray) -> bool:
-        """Whether a cut reaches the known cuts at theta, so that it may move the minimum there."""
+        """Whether a cut is as high as the known cuts at theta, so that it may move the minimum."""
         if not len(self.L):
             return True
         height = float(np.max(self.L - self.B @ theta))
         return (constant - 0.5 * float(theta @ a)) / self.scale >= height - REACHES_WITHIN
 
     def working_set(self, theta: np.ndarray, a: np.ndarray, low: np.ndarray) -> np.ndarray:
-        """The kernels that may have a weight after the next step; bounds do not depend on them.
+        """The kernels that may have a weight after the next step; the bounds hold for any choice.
 
         With p > 1 all kernels have a weight. With p = 1 few kernels have one. Candidates are the
         kernels with a large a_k, and those with a weight at the minimum of the model.
@@ -135,12 +135,13 @@ class CutModel:
         plane = tangent(theta, self.q)
         mu = 0.5 * float(theta @ a) / self.scale
         bend = mu * (self.q - 1.0) * np.maximum(theta, 1e-8) ** (self.q - 2.0)
-        # Adding mu times the normal changes the slope by a constant on the tangent plane. The
-        # remaining slope is small, which avoids cancellation.
+        # Adding mu times the normal to the slope changes the objective by a constant on the tangent
+        # plane. The resulting slope is small, which avoids cancellation.
         slope = mu * plane - 0.5 * a / self.scale
         H = U[:, S].T @ U[:, S] / self.scale + np.diag(bend[S])
         linear = slope[S] - U[:, S].T @ (U @ theta) / self.scale - bend[S] * theta[S]
-        # Nearly equal kernels make H singular. Along its flat directions the objective is constant.
+        # Nearly equal kernels make H singular. Along its flat directions the objective is constant
+        # and a small ridge does no harm.
         ridge = 1e-10 * float(np.max(np.diag(H)))
         H[np.diag_indices(len(S))] += ridge
         linear -= ridge * theta[S]

@@ -315,7 +315,7 @@ def train(
 
 
 def loosely(learner: Learner) -> bool:
-    """Whether a support vector machine need not be exact, see `loosened`."""
+    """Whether the learner is a support vector machine of low precision, see `loosened`."""
     return isinstance(learner, SVM) and not learner.exact
 
 

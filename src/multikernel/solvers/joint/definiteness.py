@@ -10,7 +10,7 @@ from ...grams.operators import PSD_TOLERANCE
 from ...grams.protocol import CombinedGram, Grams
 from ..certificate import Found
 
-#: Matrices in single precision often have eigenvalues down to minus this part of the largest.
+#: Negative eigenvalues of up to this fraction of the largest are common in single precision.
 MAX_SINGLE_PRECISION_PART = 1e-6
 
 
@@ -62,7 +62,7 @@ def require_psd(
 
 
 def advice(lowest: float, largest: float) -> str:
-    """The next step for a user whose combination has a negative eigenvalue."""
+    """Advice for a user whose combination has a negative eigenvalue."""
     if -lowest <= MAX_SINGLE_PRECISION_PART * largest:
         return (
             "Eigenvalues of this size are common in matrices that were computed in single "

@@ -92,13 +92,13 @@ def combine_by_rule(
     learner: Learner,
     summary: Summary | None = None,
 ) -> tuple[np.ndarray, CombinedGram]:
-    """The weights of a two-stage rule, and the combination, checked to be semidefinite."""
+    """The weights of a two-stage rule, and the combination, checked to be positive semidefinite."""
     kernel_weights, _ = weighting.weigh(grams, target, learner, summary)
     return kernel_weights, combine_checked(grams, kernel_weights, weighting)
 
 
 def combine_checked(grams: Grams, kernel_weights: np.ndarray, weighting: Weighting) -> CombinedGram:
-    """The combination with the weights of a two-stage rule, checked to be semidefinite."""
+    """The combination with the weights of a two-stage rule, checked to be positive semidefinite."""
     gram = grams.combine(kernel_weights)
     require_psd(grams, kernel_weights, gram, warn=weighting.signed_weights)
     return gram

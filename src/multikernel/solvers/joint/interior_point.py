@@ -15,13 +15,13 @@ Here s and u move together, by Newton's method on the barrier problem
 
     max  L(s) - 1/2 sum_k a_k u_k^-c + mu (sum_k log u_k + sum_i log alpha_i + log(C_i - alpha_i))
 
-for decreasing mu, with u kept away from the boundary of the simplex. Some tens of linear systems
-are needed, for any p, loss and ranks of the kernels. (The third derivative of ``a u^-c`` is bounded
-by its second derivative and that of the logarithm, so Newton's method provably converges; Nesterov
-& Nemirovskii 1994.) All iterates are feasible, so each has a primal and a dual value. Once the gap
-is small the learner trains a predictor with these kernel weights, which is returned. If the learner
-fails because the weights differ by orders of magnitude, the iterate itself is returned; then all
-samples have non-zero coefficients.
+for decreasing mu, with u kept away from the boundary of the simplex. A few dozen linear
+systems are needed, for any p, loss and ranks of the kernels. (The third derivative of ``a u^-c`` is
+bounded by its second derivative and that of the logarithm, so Newton's method provably converges;
+Nesterov & Nemirovskii 1994.) All iterates are feasible, so each has a primal and a dual value. Once
+the gap is small, the learner trains a predictor with these kernel weights, which is returned. If
+the learner fails because the weights differ by orders of magnitude, the iterate itself is returned;
+then all samples have non-zero coefficients.
 """
 
 from __future__ import annotations

@@ -45,12 +45,13 @@ from ..certificate import (
 from .definiteness import require_psd
 from .warm_start import WarmStart
 
-#: Steps that the estimate of the second derivative remembers.
+#: Past steps used to estimate the second derivative.
 MEMORY_STEPS = 20
-#: After so many steps with relative gaps below this, only rounding changes them.
+#: The iteration ends after this many steps with relative gaps below ROUNDING_GAP: only rounding
+#: errors change such gaps.
 MAX_IDLE_STEPS, ROUNDING_GAP = 100, 1e-12
-#: Largest number of entries of the products of all kernels with s; above it two passes, one for
-#: the quadratic forms and one for the combination, need no such array.
+#: Largest number of entries of the products of all kernels with s. Above it, two passes (for the
+#: quadratic forms, then for the combination) avoid this array.
 MAX_PRODUCT_ENTRIES = 5e7
 
 
@@ -228,7 +229,7 @@ class SmoothDual:
         error = v + b - f
         d = loss.curvatures(v, Y, C, b)
         if self.learner.fit_intercept:
-            # The best intercept follows v, so a constant change of v changes nothing.
+            # The best intercept compensates a constant added to v: no slope in this direction.
             error = error - np.einsum("nt,nt->t", d, error) / np.maximum(d.sum(axis=0), 1e-300)
         self.s, self.a, self.theta, self.f = s, a, theta, f
         value = self.rule.dual(theta, a) - float(loss.dual(s, Y, C).sum())

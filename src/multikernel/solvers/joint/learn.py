@@ -20,12 +20,12 @@ from .recertify import find_and_recertify
 from .subsampled_start import SubsampledStart, subsampled_start
 from .warm_start import WarmStart
 
-#: A learned kernel is nearly the identity if its trace is this part of the largest possible one,
-#: squared, for its norm; with few samples this may happen by chance.
+#: A learned kernel is nearly the identity if its squared trace is above this fraction of the upper
+#: limit for its norm. With fewer samples than the second number this may happen by chance.
 NEARLY_IDENTITY, MIN_IDENTITY_SAMPLES = 0.98, 30
 #: Rounding errors of centred kernel entries, relative to their size, that two-stage rules accept.
 MAX_ROUNDING_PART = 1e-4
-#: Up to this many samples matrices are too small for a second BLAS thread to pay.
+#: Up to this many samples matrices are too small for a second BLAS thread to pay off.
 MAX_ONE_THREAD_SAMPLES = 4000
 
 
@@ -122,13 +122,13 @@ def learn(
 def rounding_hides_kernels(grams: Grams, summary: Summary) -> bool:
     """Whether a kernel varies so little that rounding may change the weights of a two-stage rule.
 
-    A linear kernel in single precision, far from zero and not centred, is an example: its entries
-    are nearly equal, and alignments are products of what is left after centring.
+    An example is a linear kernel in single precision on columns far from zero: its entries are
+    nearly equal, and alignments depend on the small differences that centring leaves.
     """
     if grams.precision <= np.finfo(np.float64).eps:
         return False
-    # Of centred kernels the mean of the diagonal; of others the root mean square of entries after
-    # centring, which is smaller.
+    # For centred kernels, the mean of the diagonal; for others, the root mean square of the centred
+    # entries, which is smaller.
     typical = (summary.traces if grams.center else summary.norms) / grams.total_weight
     varies = ~grams.degenerate & (typical > 0)
     return bool(np.any((grams.entry_errors > MAX_ROUNDING_PART * typical)[varies]))
@@ -143,7 +143,7 @@ def by_cuts(grams: Grams, weighting: Weighting) -> bool:
 def start_on_all_samples(
     grams: Grams, summary: Summary, start: SubsampledStart, direction: np.ndarray | None
 ) -> WarmStart:
-    """The start, for kernels normalised on the whole sample."""
+    """The start with weights for kernels that are normalised on the whole sample."""
     if direction is None:
         return WarmStart(start.kernel_weights)
     if summary.combined is not None:
@@ -176,7 +176,7 @@ def refuse_constant_kernels(
 def combined_alignment(
     found: Found, summary: Summary, target: Target, norm: float | None = None
 ) -> float:
-    """The centred alignment of the learned combination with the target; its norm may be known."""
+    """The centred alignment of the learned combination (of norm ``norm``) with the target."""
     if norm is None:
         norm = found.gram.centred_norm(target.sample_weight)
     size = norm * summary.target_norm

@@ -122,7 +122,7 @@ class Factor:
         top = float(diagonal.max())
         if not top > 0:
             raise LinAlgError("no positive entry on the diagonal")
-        # Scaled to ones on the diagonal, small entries are not lost beside large ones.
+        # Scale the diagonal to ones: otherwise small entries would be lost beside large ones.
         self.scale = 1.0 / np.sqrt(np.maximum(diagonal, 1e-30 * top))[:, None]
         A = A * self.scale * self.scale.T
         shift = 1e-15

@@ -1,4 +1,4 @@
-r"""Margins that are measured in the views that a sample has: absent multiple kernel learning.
+r"""Margins measured only in the views that a sample has: absent multiple kernel learning.
 
 Sample i has the views (kernels) in :math:`O_i`. Its prediction uses only the part of w in these
 views, and its distance from the decision boundary is ``y_i f(x_i) / N_i(w)`` with
@@ -11,8 +11,8 @@ views, and its distance from the decision boundary is ``y_i f(x_i) / N_i(w)`` wi
     min_{w, b}  1/2 (sum_k ||w_k||^p)^(2/p)
                 + sum_i C_i max(0, 1 + rho N_i(w) - y_i (f(x_i) + b))
 
-whose loss is the hinge loss of the worst sample within a distance of rho from x_i in each of the
-views that it has; rho = 0 is lp-norm learning. With ``s_i = alpha_i y_i``, ``a_k = s'K_k s``,
+whose loss is the largest hinge loss when x_i moves by at most rho in each of the views that it
+has; rho = 0 is lp-norm learning. With ``s_i = alpha_i y_i``, ``a_k = s'K_k s``,
 ``A_k = sum_{i has k} alpha_i`` and 1/p + 1/q = 1 its dual is
 
     max_alpha  sum_i alpha_i - 1/2 ||c||_q^2,    c_k = max(0, sqrt(a_k) - rho A_k)
@@ -52,8 +52,9 @@ from ...problem.losses import kink
 from ..certificate import Found, Report, Stopped, history_entry, record, relative_to
 from .warm_start import WarmStart
 
-#: Part of the mean kernel that is added to the matrix of a Newton step, so that kernels without a
-#: weight have a curvature, too. It is multiplied by the relative gap: the last steps are Newton's.
+#: Multiple of the mean kernel added to the matrix of a Newton step, relative to the largest kernel
+#: weight, so that kernels without a weight have curvature too. It is multiplied by the relative
+#: gap, so that the last steps are Newton steps.
 DAMPING = 1e-2
 #: A step that gains less than this, relative to the objective, is the last one.
 MIN_PROGRESS = 1e-15
@@ -183,8 +184,8 @@ def second_derivative(c: np.ndarray, q: float) -> np.ndarray:
 def largest_margin(grams: Grams, y: np.ndarray, C: np.ndarray, has: np.ndarray) -> float:
     """A rho beyond which no view separates the class means.
 
-    For multipliers with the same sum in both classes, spread over their samples like the costs, it
-    is the largest ``sqrt(a_k) / A_k``: half the distance of the class means in the best view.
+    For multipliers in proportion to the costs, with the same sum in both classes, it is the largest
+    ``sqrt(a_k) / A_k``: half the distance of the class means in the best view.
     """
     alpha = np.where(y > 0, C / C[y > 0].sum(), C / C[y < 0].sum())
     a = np.maximum(grams.quadratic_forms(alpha * y), 0.0)

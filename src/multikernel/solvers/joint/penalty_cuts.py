@@ -37,17 +37,17 @@ from .definiteness import require_psd
 from .training import train_at
 from .warm_start import WarmStart
 
-#: Proximal steps in the height of the largest cut; each is a least-distance problem.
+#: Limit on proximal steps in the height of the largest cut; each solves a least-distance problem.
 MAX_PROXIMAL_STEPS = 10
-#: Growth of their length from step to step, which makes them converge faster than linearly.
+#: Factor by which the proximal steps lengthen, so that they converge faster than linearly.
 PROXIMAL_GROWTH = 10.0
-#: The multipliers of the cuts sum to one at the minimum; the steps end at this distance from it.
+#: The proximal steps end when the multipliers of the cuts sum to one up to this, as at the minimum.
 MULTIPLIER_PRECISION = 1e-10
-#: Halvings of an interval, when the minimum along a segment is searched.
+#: Bisections in the search for the minimum along a segment.
 BISECTIONS = 50
-#: Without progress in this many rounds, the remaining gap is the error of the predictors.
+#: After this many rounds without progress, the remaining gap is the error of the predictors.
 MAX_IDLE_ROUNDS = 50
-#: Progress: the gap falls to this part of its last value.
+#: A round makes progress if the gap falls below this fraction of the gap at the last progress.
 PROGRESS_FACTOR = 0.9
 
 
@@ -77,8 +77,8 @@ class PenaltyCuts:
     def minimum(self, theta: np.ndarray) -> tuple[float, np.ndarray]:
         """The minimum of the model, a lower bound of the optimum, and the minimising weights.
 
-        ``theta`` starts the search. The bound is valid whatever the precision of the multipliers;
-        it never falls, because a step along a segment remains if the other search fails.
+        ``theta`` starts the search. The bound is valid whatever the precision of the multipliers.
+        It never decreases: if the proximal steps fail, a line search towards the last cut is used.
         """
         if len(self.L) > 1:
             before = self.bound(self.multipliers)[0]
@@ -125,7 +125,7 @@ class PenaltyCuts:
         return multipliers
 
     def _towards_last_cut(self) -> np.ndarray:
-        """The best multipliers between the present ones and the last cut alone."""
+        """The best multipliers between the current ones and the last cut alone."""
         last = np.zeros(len(self.L))
         last[-1] = 1.0
         step = last - self.multipliers
@@ -155,10 +155,10 @@ def find_by_penalty_cuts(
         repeat   predictor at theta       -> primal and dual value, cut L - theta'a / 2
                  minimum of the model     -> lower bound, next theta, multipliers of the cuts
 
-    The iterate with the smallest gap is returned; its predictor was trained with its weights. If
-    the weights stop moving before, the remaining gap is the error of the predictor, or
-    several predictors are optimal and only their cuts together prove it: then the iterate with the
-    lowest objective is returned, with the gap that the cuts prove for it, if that is smaller.
+    The iterate with the smallest gap is returned; its predictor was trained with its weights. The
+    weights may stop moving earlier, because of the error of the predictor, or because several
+    predictors are optimal and only their cuts together prove it. Then the iterate with the lowest
+    objective is returned if the cuts prove a smaller gap for it.
     """
     rule = regulariser_of(weighting, grams, target, summary)
     assert isinstance(rule, AlignmentPenalty)

@@ -4,9 +4,10 @@ With ``K_k = F_k F_k'`` for n x d_k matrices F_k lp-norm multiple kernel learnin
 
     min_{w, b}  1/2 ||(||w_1||, ..., ||w_M||)||_p^2 + sum_i C_i l(f_i, y_i),   f = sum_k F_k w_k + b
 
-(Kloft 2011, Problem II.3; section 3.2.2 trains such predictors in the primal). If the kernels have
-few columns together, an n x n matrix is a detour. Here w is found by Newton's method: a step costs
-O(n d^2) for d columns, and some tens of steps are enough for any p from 1 to infinity and any loss.
+(Kloft 2011, Problem II.3; section 3.2.2 trains such predictors in the primal). If all kernels
+together have few columns, an n x n matrix is wasteful. Here w is found by Newton's method: a step
+costs O(n d^2) for d columns, and a few dozen steps are enough for any p from 1 to infinity and any
+loss.
 
 The norm is an epigraph over power cones, for all p at once: with ``u >= 0`` and ``r = sum_k u_k``,
 
@@ -18,8 +19,8 @@ so the barrier problem for mu > 0, which is convex in (w, b, u), is
              - mu sum_k (1 - 1/p) log u_k - mu M / p log r
 
 (Nesterov 2006; :mod:`multikernel.solvers.joint.smoothed_losses` for loss_mu). The derivative of the
-loss gives feasible coefficients s. These and the kernel weights ``||w_k|| / ||F_k's||``, or those
-that belong to s, have a duality gap, which ends the iteration.
+loss gives feasible coefficients s. With the kernel weights ``||w_k|| / ||F_k's||``, or with
+those that belong to s, they give the duality gap that ends the iteration.
 """
 
 from __future__ import annotations
@@ -47,13 +48,13 @@ from .smoothed_losses import smoothed
 from .training import iterate_from, numbers_of
 from .warm_start import WarmStart
 
-#: Factor of mu once the iterate is near the optimum of the barrier problem.
+#: Factor by which mu is reduced once the iterate is near the optimum of the barrier problem.
 BARRIER_SHRINK = 0.1
 #: Limit on further values of mu, after the tolerance is reached, to find coefficients at bounds.
 MAX_CLEANING_ROUNDS = 3
 #: ``"auto"`` uses this method from this many samples on, ...
 MIN_AUTO_SAMPLES = 5000
-#: ... and if there are so many samples per column and output.
+#: ... and with at least this many samples per column and output.
 MIN_AUTO_SAMPLES_PER_COLUMN = 50
 
 

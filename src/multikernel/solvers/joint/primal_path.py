@@ -21,14 +21,14 @@ from .smoothed_losses import SmoothedLoss, best_intercept, smoothed
 
 #: Largest number of columns times outputs: a Newton step factors a matrix of this size.
 MAX_VARIABLES = 4000
-#: The first mu, relative to the objective of a constant predictor and the number of barrier terms.
+#: The first mu, relative to the objective of a constant predictor per barrier term.
 FIRST_BARRIER = 0.1
 #: Smallest mu, in the same units: beyond it only rounding errors remain.
 LAST_BARRIER = 1e-14
 #: The iterate is near the optimum of the barrier problem if the square of the Newton decrement is
 #: below this times mu.
 CENTRED_BELOW = 1e-6
-#: Rounds in which coefficients are corrected for their rounding errors.
+#: Rounds of iterative refinement of the coefficients.
 REFINEMENTS = 3
 
 
@@ -94,7 +94,7 @@ class PrimalPath:
         else:
             s = loss.derivatives(start + self.b, 0.1 * max(constant, 1e-150) / len(C))[0]
         size = norm(np.sqrt(self._forms(s)), conjugate(p))
-        # The norm of the solution is below that of F's, and its square below twice the loss.
+        # The norm of the solution is about that of F's; its square is below twice the loss.
         if constant > 0:
             size = min(size, np.sqrt(2.0 * constant))
         size = max(size, 1e-150)
@@ -180,7 +180,7 @@ class PrimalPath:
         curved[np.diag_indices(M)] += (2.0 * alpha * c / g + 1.0 - alpha) / u**2
         H[-M:, -M:] = mu * curved + 1.0
         try:
-            # Scaled to a unit diagonal: variables differ by orders of magnitude.
+            # Scale to a unit diagonal: variables differ by orders of magnitude.
             root = np.sqrt(np.diag(H))
             step = -cho_solve(cho_factor(H / np.outer(root, root)), gradient / root) / root
         except LinAlgError:
@@ -196,7 +196,7 @@ class PrimalPath:
             if np.all(self._heights(new[2]) > self._squares(new[0])):
                 if self._value(*new) - here <= 0.1 * length * first:
                     break
-                # Rounding errors may hide the fall of the objective, but not that of its slope.
+                # Rounding errors may hide the decrease of the objective, but not that of its slope.
                 slope = self._gradient(new[0], self.loss.derivatives(new[1], mu)[0], new[2], mu)
                 if -first <= 1e-8 * abs(here) and abs(slope @ step) <= 0.5 * abs(first):
                     break
@@ -237,8 +237,8 @@ class PrimalPath:
         """Coefficients near s with ``theta_k F_k's = w_k``; None if there are none within bounds.
 
         If p is large some ``||F_k's||`` are tiny, their kernel weights are huge, and small errors
-        of s would turn into large errors of the predictor. As few as d equations determine the
-        correction. It is proportional to the curvature of the loss, which is small near bounds.
+        of s would turn into large errors of the predictor. The correction solves only d
+        equations. It is proportional to the curvature of the loss, which is small near bounds.
         """
         weights = ratio[self.owner, None]
         if not np.all(weights > 0):
@@ -280,7 +280,7 @@ class PrimalPath:
         theta = iterate.theta
         s: np.ndarray | None = iterate.coef
         if self.p == 1:
-            # At the optimum a kernel has no weight or the largest form: take the nearer case.
+            # At the optimum a kernel has no weight or the largest a_k: take the nearer case.
             v = theta * np.sqrt(iterate.a)
             unused = v / v.sum() < 1.0 - iterate.a / iterate.a.max()
             theta = np.where(unused, 0.0, theta)
@@ -292,7 +292,7 @@ class PrimalPath:
         return clean if clean.meets(tol) else None
 
     def _rounded(self, theta: np.ndarray) -> np.ndarray | None:
-        """Feasible coefficients, most of them at their bounds; None if there are none near."""
+        """Feasible coefficients, most of them at their bounds; None if none are near."""
         Z = self.F @ self.w + self.b
         s, bend = self.loss.derivatives(Z, self.mu)
         rounded = self.loss.rounded(Z, self.mu)

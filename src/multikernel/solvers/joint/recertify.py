@@ -5,9 +5,8 @@ single precision, or of the products with rank-one features, changes the objecti
 the tolerance. The gap of the result is therefore computed once more from accurate values
 (`Grams.accurate`). If it is above the tolerance, the problem is solved again with these.
 
-With the weights of a two-stage rule this is done only if an estimate says that rounding may matter:
-if C is large for the kernels, coefficients of both signs are so large that their sums of kernel
-values cancel.
+For two-stage rules this is done only if an estimate says that rounding may matter: with a large C,
+coefficients of both signs can be so large that sums of kernel values cancel.
 """
 
 from __future__ import annotations
@@ -28,8 +27,8 @@ from ..certificate import Found, Report, certify
 from .find import find
 from .warm_start import WarmStart
 
-#: The relative gap from accurate values up to which the predictor of a two-stage rule is kept, and
-#: the part of it from which an estimate of the rounding error is worth a check.
+#: The predictor of a two-stage rule is kept if its relative gap from accurate values is at most the
+#: first; the check is made if the estimated rounding error exceeds the second times the first.
 TWO_STAGE_TOL, MIN_CHECKED_PART = 1e-3, 0.1
 
 
@@ -106,7 +105,7 @@ def recheck_two_stage(
     if accurate is grams:
         return found, grams
     machine = found.machine
-    if machine.chosen is None:  # else the costs belong to the inaccurate values, too
+    if machine.chosen is None:  # else C was chosen from the inaccurate values, too
         values = accurate.combine(found.kernel_weights).matvec(machine.coef)
         checked = certified(learner, values, machine.coef, target, machine.n_iter)
         if checked.gap <= TWO_STAGE_TOL:
@@ -118,9 +117,9 @@ def recheck_two_stage(
 def rounding_may_matter(found: Found, grams: Grams, learner: Learner) -> bool:
     """Whether rounding of kernel entries may change the objective by more than the tolerance.
 
-    Errors E of the entries change the optimum by ``s'Es / 2``. Those of one row may be alike (a
-    rounded coordinate), those of different rows are independent, so that about
-    ``|E| ||s||_1 ||s||_2`` is the largest change.
+    Errors E of the entries change the optimum by ``s'Es / 2``. Errors in one row may be equal (a
+    rounded coordinate), errors in different rows are independent, so the change is at most about
+    ``|E| ||s||_1 ||s||_2``.
     """
     machine = found.machine
     if grams.precision <= np.finfo(np.float64).eps or not hasattr(learner, "costs"):

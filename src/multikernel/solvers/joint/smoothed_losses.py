@@ -40,7 +40,7 @@ class SmoothedLoss(Protocol):
         ...
 
     def derivatives(self, Z: np.ndarray, mu: float) -> tuple[np.ndarray, np.ndarray]:
-        """The coefficients, minus the first derivative, and the second derivative."""
+        """The coefficients (minus the first derivative) and the second derivative, each (n, t)."""
         ...
 
     def rounded(self, Z: np.ndarray, mu: float) -> np.ndarray:
@@ -140,10 +140,11 @@ def smoothed(loss: Loss, Y: np.ndarray, C: np.ndarray) -> SmoothedLoss | None:
 
 
 def best_intercept(loss: SmoothedLoss, F: np.ndarray, b: np.ndarray, mu: float) -> np.ndarray:
-    """The intercepts for which the coefficients of each output sum to ``loss.total``; from b.
+    """The intercepts at which the coefficients of each output sum to ``loss.total``.
 
-    The sum falls with the intercept: steep where decision values meet a kink, and nearly constant
-    elsewhere. Newton steps are therefore kept between bounds, and every third step halves them.
+    The search starts at b. The sum falls with the intercept: steeply where decision values meet a
+    kink, and hardly elsewhere. Newton steps are therefore kept inside a bracket, and every third
+    step bisects it.
     """
     low, high = np.full_like(b, -np.inf), np.full_like(b, np.inf)
     reach = 1.0 + np.abs(b)

@@ -25,17 +25,17 @@ from .warm_start import WarmStart, mix_with_start
 
 #: From this many samples on, weights are first learned on a subsample.
 MIN_SAMPLES = 800
-#: A subsample holds one of so many samples ...
+#: A subsample holds one in this many samples ...
 SAMPLES_PER_DRAW = 10
-#: ... but at most this many samples ...
+#: ... but at most this many in all, ...
 MAX_SUBSAMPLE = 200
-#: ... unless that were fewer than one of so many.
+#: ... unless that is less than one in this many.
 MAX_SAMPLES_PER_DRAW = 24
 
 
 @dataclass(frozen=True)
 class SubsampledStart:
-    """Kernel weights learned on a subsample, each of shape (p,).
+    """Kernel weights learned on a subsample, for normalised and for raw kernels.
 
     Attributes
     ----------
@@ -54,7 +54,7 @@ def subsampled_start(
 ) -> SubsampledStart | None:
     """The start, or None if a subsample would not help.
 
-    The losses of the subsample are multiplied by the number of samples that each represents.
+    The loss of each sample in it is multiplied by the number of samples that it represents.
     """
     if (
         not isinstance(weighting, JointWeighting)
@@ -86,7 +86,7 @@ def subsampled_start(
 def _learned_weights(
     part: Grams, few: Target, weighting: JointWeighting, learner: Learner
 ) -> np.ndarray:
-    """Kernel weights of the subsample, from a start on a still smaller one if it is large."""
+    """Kernel weights of the subsample; a large one starts from a still smaller subsample."""
     again = subsampled_start(part, few, weighting, learner)
     warm = None if again is None else WarmStart(again.kernel_weights)
     if weighting.method(part.p) == "cutting-planes":

@@ -1,4 +1,4 @@
-"""Cutting planes as in the thesis (Kloft 2011, Algorithm D.1), around or inside a trainer.
+"""Cutting planes as in the thesis (Kloft 2011, Algorithm D.1), around or inside training.
 
 The semi-infinite program ``min eta`` over ``eta >= L(s) - theta'a(s) / 2`` for all feasible s,
 ``theta >= 0, ||theta||_q <= 1``, is solved with finitely many s: each gives a cut. The minimum of
@@ -12,9 +12,9 @@ method and the Newton steps of :mod:`multikernel.solvers.joint.cutting_plane`:
 - the *interleaved* form (chunking) cuts after every small step of the predictor, if the cut
   reaches the others at the current weights.
 
-Two details differ from the print: weights are divided by ``||theta||_q``, not by its q-th power,
-which is on the sphere only if q = 1; and a step of the expansion is shortened if it does not reduce
-the model, which proves the conjecture of the thesis that the expansions converge.
+Two details differ from the printed algorithm: weights are divided by ``||theta||_q``, not by its
+q-th power, which is on the sphere only if q = 1; and a step of the expansion is shortened if it
+does not reduce the model, which proves the conjecture of the thesis that the expansions converge.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ from .warm_start import WarmStart
 INNER_TOLERANCE = 0.1
 #: Limit on the number of squared problems.
 MAX_PROBLEMS = 60
-#: Largest change of ``log c`` at once, unless both sides of the root are known.
+#: Largest change of ``log c`` in a step, unless the root is bracketed.
 MAX_LOG_STEP = 3.0
 #: Relative gap that proves a constant to be optimal, if tol is not smaller.
 CONSTANT_PRECISION = 1e-6
@@ -161,7 +161,7 @@ def scaled(target: Target, factor: float) -> Target:
 
 
 def on_unit_norm(theta: np.ndarray, p: float) -> np.ndarray:
-    """Weights scaled to ``sum_k theta_k^q = 1``, ``q = p / (2 - p)``, as the squared norm has."""
+    """Weights scaled to ``sum_k theta_k^q = 1``, ``q = p / (2 - p)``, as for the squared norm."""
     if p == 2 or not np.any(theta > 0):
         return np.where(theta > 0, 1.0, 0.0)
     q = -1.0 if np.isinf(p) else p / (2.0 - p)

@@ -6,9 +6,9 @@ features, and ``q = sum_i s_i^2 / omega_i``. Since ``s'E_k s <= q tr(Omega E_k)`
 
     L(t) - R*(t^2 (a_hat + q e)),     L(t) = sum_i -C_i l*(-t s_i / C_i),   e_k = tr(Omega E_k),
 
-and the exact optimum is no larger than that with features, because more functions are allowed.
-With ``s'K_k s`` themselves, which take one pass over the exact kernels, in place of
-``a_hat + q e``, the bound is far closer. docs/guide/large.md has the proofs.
+with ``a_hat_k = s'K_hat_k s``. The exact optimum is no larger than that with features, because more
+functions are allowed. The bound is far tighter with the values ``s'K_k s`` in place of
+``a_hat + q e``, at the cost of one pass over the exact kernels. docs/guide/large.md has the proofs.
 """
 
 from __future__ import annotations
@@ -23,26 +23,26 @@ from ...problem.regularisers import Regulariser
 
 @dataclass(frozen=True)
 class ApproximationReport:
-    """What is known about the features of a fit without evaluating the exact kernels.
+    """Errors of the features of a fit, as far as known without evaluating the exact kernels.
 
     Attributes
     ----------
     method : str
-        The approximation, as it can be typed in again.
+        The approximation as a Python expression.
     n_features : int
-        Features of all kernels.
+        Total number of features of all kernels.
     features_of_kernels : array of shape (p,)
     relative_errors : array of shape (p,)
-        ``tr(K_k - K_hat_k) / tr(K_k)`` over the training samples; 0 for exact features. For random
-        features it says nothing, since they keep the diagonal.
+        ``tr(K_k - K_hat_k) / tr(K_k)`` over the training samples; 0 for exact features. Not
+        informative for random features, which keep the diagonal.
     objective : float
         The objective of the fit with features.
     objective_bound : float or None
         The exact optimum is at least ``objective - objective_bound`` and at most ``objective``;
         None for random features, for which `certify_approximation` gives a bound.
     n_summed : int
-        Number of kernels in the learned sum that the features stand for, in which case the arrays
-        have one entry; 0 if every kernel has its own features.
+        Number of kernels in the learned sum that the features approximate; the arrays then have
+        one entry. 0 if every kernel has its own features.
     """
 
     method: str
@@ -112,7 +112,7 @@ class ApproximationCertificate:
 
 @dataclass(frozen=True)
 class DualValue:
-    """The dual value of coefficients times t, as far as sums over rows know it.
+    """The dual value of ``t s`` or a lower bound of it, from sums over rows.
 
     ``L(t) >= linear t - quadratic t^2`` for t from 0 to 1: exact for squared and piecewise linear
     losses, and for others a bound, since L is concave and zero at zero.

@@ -26,7 +26,7 @@ def certify_with_kernels(
     """A lower and an upper bound of the exact optimum, by one pass over the kernels.
 
     The coefficients ``s = -C l'`` of the solution with features are feasible for the dual of the
-    exact problem, and ``f = sum_k theta_k K_k s`` is one of its functions.
+    exact problem, and ``f = sum_k theta_k K_k s`` is feasible for its primal.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def certify_with_kernels(
     intercept = loss.intercept(F, Y, C) if learner.fit_intercept else np.zeros(Y.shape[1])
     upper = learned.rule.primal(theta, a) + float(loss.value(F, Y, C, intercept).sum())
     centre = np.zeros(Y.shape[1])
-    if learner.fit_intercept:  # a large mean would cost digits; the coefficients sum to zero
+    if learner.fit_intercept:  # a large mean costs precision; s sums to zero
         centre = np.average(Y, axis=0, weights=C) if learner.kind == "regression" else centre
     linear = float(loss.dual(s, Y - centre, C).sum())
     quadratic = 0.0
@@ -63,7 +63,7 @@ def certify_with_kernels(
 
 
 def balanced(s: np.ndarray) -> np.ndarray:
-    """Coefficients that sum to zero: the larger side of each column is scaled down."""
+    """Coefficients that sum to zero: the sign with the larger sum is scaled down."""
     up, down = np.maximum(s, 0.0), np.maximum(-s, 0.0)
     positive, negative = up.sum(axis=0), down.sum(axis=0)
     smaller = np.minimum(positive, negative)

@@ -15,14 +15,14 @@ from scipy.optimize import minimize_scalar
 
 from ...learners.leave_one_out import LARGEST_RIDGE, SMALLEST_RIDGE
 
-#: Of a leverage, no more than this part is taken away: rounding would decide.
+#: Upper limit of leverages: closer to one, rounding errors would decide.
 MAX_LEVERAGE = 1.0 - 1e-10
 
 
 def values_without(
     Z: np.ndarray, A: np.ndarray, values: np.ndarray, coef: np.ndarray, bends: np.ndarray
 ) -> np.ndarray:
-    """Values of rows without themselves, shape (m,).
+    """Leave-one-out values of rows, shape (m,).
 
     Parameters
     ----------
@@ -48,7 +48,8 @@ def best_ridge_of_rows(
 ) -> float:
     """The ridge constant with the smallest leave-one-out error at some rows.
 
-    A row of weight omega is left out as a whole or, above one, as one of omega equal rows.
+    A row of weight omega <= 1 is left out completely; a row of larger weight counts as omega equal
+    rows, of which one is left out.
 
     Parameters
     ----------
@@ -56,7 +57,7 @@ def best_ridge_of_rows(
         Features and targets of a small sample with the sums of all rows, times the root of its
         weights and, with an intercept, centred.
     Z, targets : arrays of shape (m, D), (m, t)
-        Those of the rows, centred alike.
+        Features and targets of the rows, centred in the same way.
     omega : array of shape (m,) or None
         The weights of the rows.
     """

@@ -43,9 +43,9 @@ from .newton import (
 )
 from .smooth import smooth
 
-#: Normalisations whose factors are one over a sum over the sample, or over pairs of samples.
+#: Normalisations that divide by a sum over samples, or over pairs of samples.
 EXTENSIVE = ("trace", "trace-first", "frobenius")
-#: Steps on rows that are held in memory: at most, and the gap at which a sample has told enough.
+#: Limit on steps on rows held in memory, and the relative gap at which steps on a sample end.
 MAX_HELD_STEPS, HELD_TOLERANCE = 200, 0.01
 #: Maps every chunk and combines the results: a pass over all rows.
 Reduce = Callable[[Callable[[Any], Any]], Any]
@@ -53,7 +53,7 @@ Reduce = Callable[[Callable[[Any], Any]], Any]
 
 @dataclass
 class FeatureProblem:
-    """The kernels of a bank, as features, on all rows: a small sample with the same sums.
+    """A problem in features of the kernels, as a small sample with the same sums as all rows.
 
     Attributes
     ----------
@@ -92,7 +92,7 @@ class FeatureProblem:
 
     @property
     def root_scale(self) -> np.ndarray:
-        """The root of the factor of each feature, shape (D,)."""
+        """The square root of the normalisation factor of each feature, shape (D,)."""
         return np.asarray(np.sqrt(self.grams.scale)[self.grams.owner])
 
     def as_used(self, X: Any) -> np.ndarray:
@@ -139,7 +139,7 @@ class FeatureProblem:
 
 @dataclass(frozen=True)
 class Learned:
-    """A solution in features, and what certificates and probabilities need to know about it.
+    """A solution in features, with the quantities that certificates and probabilities need.
 
     Attributes
     ----------
@@ -148,14 +148,14 @@ class Learned:
     rule : Regulariser
     expansion : FeatureExpansion
     slopes : array of shape (D, t)
-        Of the features as the problem uses them.
+        Slopes of the centred and normalised features.
     dual : DualValue
-        That of the coefficients of the rows, for the features.
+        Dual value of the coefficients of all rows, for the features.
     curvatures : array of shape (t, D + 1, D + 1) or None
-        Of the loss in the slopes and, last, the intercept; None for the squared loss, whose sums
-        know it.
+        Second derivative of the loss in the slopes and (last) the intercept; None for the squared
+        loss, where it follows from the sums.
     width : float
-        Of the rounded kinks of the loss, at which `a`, `q` and curvatures were computed.
+        Smoothing width of kinks of the loss, at which `a`, `q` and curvatures were computed.
     """
 
     solution: Solution
@@ -167,7 +167,7 @@ class Learned:
     width: float = 0.0
 
     def distance(self, learner: Learner, errors: np.ndarray) -> float:
-        """How far the objective may be above that of the exact problem, by proof."""
+        """A proven upper bound of the objective minus the optimum of the exact problem."""
         lower = self.dual.lower_bound(self.rule, self.solution.kernel_weights, errors)
         return max(self.solution.machine.objective - learner.unit * lower, 0.0)
 
@@ -179,10 +179,11 @@ class HeldRows:
     Attributes
     ----------
     reduce : callable
-        A pass over them.
+        A pass over these rows.
     factor : float
-        By which their weights are multiplied to stand for all rows.
+        Factor of their weights with which they represent all rows.
     all : bool
+        Whether these are all rows.
     """
 
     reduce: Reduce
@@ -200,7 +201,7 @@ def rule_of(weighting: Weighting, problem: FeatureProblem, theta: np.ndarray) ->
 def learned_from_sums(
     problem: FeatureProblem, solution: Solution, weighting: Weighting, learner: Ridge
 ) -> Learned:
-    """What is known about a solution of ridge regression on the small sample."""
+    """A solution of ridge regression on the small sample, as `Learned`."""
     grams, target, theta = problem.grams, problem.target, solution.kernel_weights
     alpha, omega = learner._fixed_alpha(), problem.grams.omega
     coef = solution.machine.coef
@@ -229,7 +230,7 @@ def learn_by_passes(
 ) -> Learned:
     """Kernel weights and predictor for a loss whose sums depend on the predictor.
 
-    Steps on rows that are held in memory come first; passes over all rows begin where these end.
+    Steps on rows that are held in memory come first; passes over all rows continue from there.
     """
     grams, target = problem.grams, problem.target
     refuse_constant_kernels(grams)
@@ -343,7 +344,7 @@ def _as_learned(
 def values_of_rows_without_them(
     problem: FeatureProblem, learned: Learned, learner: Learner, X: Any, Y: np.ndarray
 ) -> np.ndarray:
-    """Decision values of some rows by the predictor without them, one Newton step, shape (m, t)."""
+    """Leave-one-out decision values of some rows, by one Newton step, shape (m, t)."""
     theta = learned.solution.kernel_weights
     used = np.flatnonzero(theta[problem.grams.owner] > 0)
     root = np.sqrt(theta[problem.grams.owner[used]])
@@ -383,14 +384,14 @@ class SampleWeights:
     Attributes
     ----------
     kernel_weights : array of shape (p,)
-        Of the kernels as they were centred and normalised on these rows.
+        Weights of the kernels as centred and normalised on these rows.
     scales : array of shape (p,)
         The factors that normalised them.
     alignments : array of shape (p,)
-        Of the kernels with the target, on these rows.
+        Alignments of the kernels with the target on these rows.
     history : list of dict
     total_weight : float
-        Of these rows.
+        Total weight of these rows.
     extensive : bool
         Whether the factors fall with the number of rows, as those of traces and norms do.
     """
@@ -419,11 +420,11 @@ class SampleWeights:
         return np.asarray(self.kernel_weights * self.scales)
 
     def growth(self, total_weight: float) -> float:
-        """The factor of the scales for a sample of this total weight."""
+        """The factor by which the scales change on a sample of this total weight."""
         return self.total_weight / total_weight if self.extensive else 1.0
 
     def on(self, problem: FeatureProblem) -> GivenWeights:
-        """As a rule, for kernels normalised on all rows."""
+        """These weights as a rule, for kernels normalised on all rows."""
         scales = problem.grams.scales
         raw = self.of_kernels * self.growth(problem.sums.weight)
         weights = np.divide(raw, scales, out=np.zeros_like(raw), where=scales > 0)

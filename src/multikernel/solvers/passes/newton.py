@@ -1,4 +1,4 @@
-"""Hinge, epsilon-insensitive and logistic losses by Newton steps, one pass over the rows each.
+"""Hinge, epsilon-insensitive and logistic losses by Newton steps, each one pass over the rows.
 
     min_{theta, u, b}  R(theta, u) + sum_i C_i l(u'z_i + b, y_i),     z_i the features of row i
 
@@ -6,7 +6,7 @@ with ``R = 1/2 sum_k ||u_k||^2 / theta_k`` for fixed kernel weights, or the regu
 rule. A pass at (u, b) adds up the loss, the products ``sum s_i z_i`` with the coefficients
 ``s_i = -C_i l'``, and the curvature ``sum C_i l'' z_i z_i'``. From these
 
-* primal value: R(theta, u) plus the loss, without rounding of kinks;
+* primal value: R(theta, u) plus the loss itself, not smoothed;
 * dual value: ``sum -C_i l*(-s_i / C_i) - R*(a)``, ``a_k = ||sum_i s_i z_ik||^2``. For an intercept
   the coefficients must sum to zero: the larger side is multiplied by a factor below one, which
   keeps them within their bounds. ``-l*`` is concave and zero at zero, so that the dual value of
@@ -33,17 +33,19 @@ from ...problem.regularisers import Regulariser
 from ..certificate import Report, record, relative_to
 from .smooth import smooth
 
-#: Parts of a Newton step whose objectives a pass compares.
+#: Fractions of a Newton step whose objectives are compared in one pass.
 STEPS = np.array([1.0, 0.7, 0.4, 0.2, 0.1, 0.05, 0.02, 0.0])
-#: Kinks are rounded over this width at first, relative to the unit of the loss. It shrinks when the
-#: gap is no more than so many times what the rounding alone explains, by a factor between these.
+#: Kinks of the loss are smoothed over this width at first, in units of the decision values. Once
+#: the gap is at most EXPLAINED times the gap due to smoothing, the width shrinks by a factor in
+#: this range.
 FIRST_WIDTH, EXPLAINED, WIDTH_FACTORS = 1.0, 3.0, (0.2, 0.5)
-#: Alternations of u and theta for one quadratic model, and the change of theta that ends them.
+#: Limit on alternations of u and theta for one quadratic model, and the relative change of theta at
+#: which they end.
 MAX_ALTERNATIONS, THETA_PRECISION = 40, 1e-5
-#: The intercept is held back by this part of the sum of all coefficients: where no row bends the
-#: loss, nothing else would hold it.
+#: Ridge on the change of the intercept, relative to the sum of absolute coefficients: without it,
+#: the step is undetermined where the loss has no curvature.
 INTERCEPT_RIDGE = 1e-4
-#: Passes over the rows.
+#: Limit on passes over the rows.
 MAX_PASSES = 20
 
 
@@ -69,14 +71,14 @@ class FixedWeights:
 
 @dataclass(frozen=True)
 class Point:
-    """Slopes u (D, t) of the features as the problem uses them, intercepts (t,), and theta (p,)."""
+    """Slopes u (D, t) of centred and normalised features, intercepts b (t,), weights theta (p,)."""
 
     u: np.ndarray
     b: np.ndarray
     theta: np.ndarray
 
     def towards(self, other: Point, part: float) -> Point:
-        """The point ``part`` of the way to another one."""
+        """The point at this fraction of the segment to another point."""
         return Point(
             self.u + part * (other.u - self.u),
             self.b + part * (other.b - self.b),
@@ -93,15 +95,15 @@ class LossSums:
     loss : float
         The loss at the point.
     rounding : float
-        The duality gap that rounded kinks cause, at the optimum of the rounded loss.
+        The duality gap due to smoothed kinks, at the optimum of the smoothed loss.
     values : array of shape (len(STEPS),)
-        The rounded loss at parts of the last step.
+        The smoothed loss at the fractions STEPS of the last step.
     up, down : arrays of shape (D, t)
         ``sum s_i z_i`` over positive and over negative coefficients.
     total_up, total_down, dual_up, dual_down : arrays of shape (t,)
         Sums of the coefficients, and of the dual values of the losses.
     curvature : array of shape (t, D + 1, D + 1)
-        With the intercept last.
+        Second derivative of the smoothed loss; the intercept is last.
     """
 
     loss: float
@@ -223,14 +225,14 @@ def find_by_passes(
     owner : array of shape (D,)
         The kernel of each feature.
     unit : float
-        The scale of decision values, of which the widths of rounded kinks are parts.
+        The scale of decision values, for the first smoothing width.
     tol : float
         Relative duality gap to reach.
     width : float, optional
-        Of the rounded kinks at first.
+        The first smoothing width of kinks.
     """
     before = point = start
-    kept_width = True  # the last step is that of the model at the present width
+    kept_width = True  # whether the last step minimised the model of the current smoothing width
     width = unit * FIRST_WIDTH if width is None else width
     best: Point | None = None
     primal, dual, best_sums, best_width = np.inf, -np.inf, None, width
@@ -253,7 +255,7 @@ def find_by_passes(
         record(history, entry, report)
         if gap <= tol:
             break
-        # The rounded objective at parts of the last step: a shorter one if it has not fallen.
+        # Smoothed objective at fractions of the last step: shorten the step if it has risen.
         parts = [before.towards(point, part) for part in STEPS]
         rounded = np.array([rule.primal(q.theta, forms(q, owner)) for q in parts]) + sums.values
         gained = rounded[-1] - rounded[0] if point is not before else np.inf
@@ -263,7 +265,7 @@ def find_by_passes(
             continue
         kept_width = True
         if not smooth_loss and value - own_dual <= EXPLAINED * sums.rounding:
-            # What is left comes from the rounding, in proportion to its width.
+            # The remaining gap comes from smoothing and is proportional to its width.
             aim = 0.5 * tol * abs(primal) / max(sums.rounding, 1e-300)
             width *= float(np.clip(aim, *WIDTH_FACTORS))
             kept_width = False
@@ -278,7 +280,7 @@ def by_kernel(values: np.ndarray, owner: np.ndarray, p: int) -> np.ndarray:
 
 
 def forms(point: Point, owner: np.ndarray) -> np.ndarray:
-    """``a_k = (||u_k|| / theta_k)^2``, zero where theta is."""
+    """``a_k = (||u_k|| / theta_k)^2``, zero where theta_k is."""
     theta = point.theta
     squares = by_kernel(point.u**2, owner, len(theta))
     return np.divide(squares, theta**2, out=np.zeros_like(squares), where=theta > 0)
@@ -295,7 +297,7 @@ def dual_value(
 def balanced_sums(sums: LossSums, fit_intercept: bool) -> tuple[float, np.ndarray, float]:
     """Dual value of the losses, products (D, t) and sum of absolute values of the coefficients.
 
-    With an intercept the coefficients are those that sum to zero, the larger side scaled down.
+    With an intercept the larger side is scaled down, so that the coefficients sum to zero.
     """
     up, down = np.ones(len(sums.total_up)), np.ones(len(sums.total_up))
     if fit_intercept:
@@ -314,13 +316,13 @@ def model_minimum(
     """The minimum of the quadratic model of the loss plus the regulariser."""
     D, t = point.u.shape
     size = D + 1 if fit_intercept else D
-    # Minus the gradient of the model at zero: that of the loss at the point, moved to zero.
+    # Minus the gradient of the model at zero, from its gradient and curvature at the point.
     rights, curvatures = [], []
     for j in range(t):
         H = sums.curvature[j, :size, :size].copy()
         if fit_intercept:
             H[-1, -1] += INTERCEPT_RIDGE * (sums.total_up[j] - sums.total_down[j])
-            if H[-1, -1] <= 0.0:  # no row has a coefficient: the intercept stays where it is
+            if H[-1, -1] <= 0.0:  # all coefficients are zero: keep the intercept
                 H[-1, -1] = 1.0
         here = np.append(point.u[:, j], point.b[j])[:size]
         slope = np.append(sums.up[:, j] + sums.down[:, j], sums.total_up[j] + sums.total_down[j])
@@ -353,7 +355,7 @@ def _solve(
     D: int,
     fit_intercept: bool,
 ) -> np.ndarray:
-    """Features in units in which the regulariser is half the squared length; the intercept last."""
+    """The slopes of used features in units of ``sqrt(theta)``, with the intercept last."""
     index = np.append(used, D) if fit_intercept else used
     scale = np.append(root, 1.0) if fit_intercept else root
     A = H[np.ix_(index, index)] * np.outer(scale, scale)

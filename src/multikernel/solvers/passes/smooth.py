@@ -1,8 +1,8 @@
-"""Losses with two derivatives in pieces, for Newton steps in passes over rows.
+"""Losses with piecewise second derivatives, for Newton steps in passes over rows.
 
-Kinks of the hinge and the epsilon-insensitive loss are rounded over an interval of width h: their
-coefficients ``s = -C l'`` rise linearly from one bound to the other. These are always within the
-bounds of the dual problem of the loss itself, so that every iterate gives a dual value.
+Kinks of the hinge and the epsilon-insensitive loss are smoothed over an interval of width h: the
+coefficients ``s = -C l'`` rise linearly from one bound to the other. They are always within the
+bounds of the dual problem of the loss itself, so every iterate gives a dual value.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from ...problem.losses import EpsilonInsensitive, Hinge, Logistic, Loss
 
 
 def has_smooth_form(loss: Loss) -> bool:
-    """Whether `smooth` knows the loss."""
+    """Whether `smooth` supports the loss."""
     return isinstance(loss, Hinge | EpsilonInsensitive | Logistic)
 
 
 def smooth(
     loss: Loss, F: np.ndarray, Y: np.ndarray, C: np.ndarray, h: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Values, coefficients and curvatures of the rounded loss, each of shape (n, t).
+    """Values, coefficients and curvatures of the smoothed loss, each of shape (n, t).
 
     Parameters
     ----------
@@ -29,7 +29,7 @@ def smooth(
     Y : array of shape (n, t)
     C : array of shape (n,)
     h : float
-        Width of the interval over which kinks are rounded.
+        Width of the interval over which kinks are smoothed.
     """
     cost = C[:, None]
     if isinstance(loss, Logistic):
@@ -45,7 +45,7 @@ def smooth(
 
 
 def _rounded(x: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``max(0, x)``, rounded over ``|x| < h / 2``, with its first and second derivative."""
+    """``max(0, x)``, smoothed over ``|x| < h / 2``, with its first and second derivative."""
     slope = np.clip(x / h + 0.5, 0.0, 1.0)
     inside = (slope > 0) & (slope < 1)
     return np.where(inside, 0.5 * h * slope**2, np.maximum(x, 0.0)), slope, inside / h

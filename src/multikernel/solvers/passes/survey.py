@@ -1,9 +1,9 @@
-"""The first pass: how many rows there are, which classes, and a small sample of the rows.
+"""The first pass: the number of rows, the classes, and a small random sample of the rows.
 
-The sample decides what must be known before features can be made: widths and scales of kernels,
-landmarks, and the weights of rules that read samples and not sums. It is drawn by random keys, the
-largest of which win (Efraimidis & Spirakis 2006): rows are chosen in proportion to their weights,
-and the choice depends on the rows alone, not on who reads them.
+The sample determines what must be known before features can be computed: widths and scales of
+kernels, landmarks, and the weights of rules that need samples rather than sums. It consists of the
+rows with the largest random keys (Efraimidis & Spirakis 2006), so rows are chosen in proportion to
+their weights. The keys depend on the chunks alone, not on which worker reads them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ...kernels.sequences.table import Table
 
 @dataclass(frozen=True)
 class RowSurvey:
-    """What a pass over some rows has found.
+    """The result of a survey of some rows.
 
     Attributes
     ----------
@@ -32,11 +32,9 @@ class RowSurvey:
         Their total weights.
     lowest, highest : arrays of shape (t,) or None
         The range of each output; None for classification.
-    X, y, keys, omega : the rows of the sample, their targets, the keys that chose them, weights
-    columns_seen : int or None
-        Number of outputs; None if y is a vector.
+    X, y, keys, omega : the rows of the sample, their targets, random keys and weights
     size : int
-        Most rows of the sample.
+        Largest number of rows in the sample.
     """
 
     n: int
@@ -51,18 +49,18 @@ class RowSurvey:
     size: int
 
     def some(self, count: int) -> np.ndarray:
-        """Positions of at most so many rows: those with the largest keys, which are a sample.
+        """Positions of at most ``count`` rows: those with the largest keys, a random subsample.
 
-        The first rows may be alike, as in files that are sorted by time or by a column.
+        The first rows may resemble each other, as in files sorted by time or by a column.
         """
         return _largest(self.keys, count)
 
     def weights_of(self, rows: np.ndarray) -> np.ndarray | None:
-        """Weights of these rows, with the mean of those of all rows; None if all are one.
+        """Weights with which these rows represent all rows, with the same mean; None if all one.
 
-        A row is among those with keys above a threshold T < 0 with the probability
-        ``1 - exp(omega T)``, by which its weight is divided (Horvitz & Thompson 1952): rows that
-        are certain to be chosen keep their weight, others are chosen in proportion to it.
+        A key is above a threshold T < 0 with probability ``1 - exp(omega T)``, by which the weight
+        of the row is divided (Horvitz & Thompson 1952): rows that are certain to be chosen keep
+        their weight, while others were already chosen in proportion to it.
         """
         if np.all(self.omega == 1.0):
             return None
@@ -111,7 +109,7 @@ class SurveyOfChunk:
     Attributes
     ----------
     size : int
-        Most rows of the sample.
+        Largest number of rows in the sample.
     classification : bool
     """
 
@@ -128,7 +126,7 @@ class SurveyOfChunk:
         omega = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
         random = np.random.default_rng([checksum(X), len(y)])
         with np.errstate(divide="ignore"):
-            # log(u) / omega, the logarithm of u^(1 / omega); rows without weight never win.
+            # log(u) / omega, the logarithm of u^(1 / omega); rows of weight zero are not chosen.
             keys = np.where(omega > 0, np.log(random.random(len(y))) / omega, -np.inf)
         kept = _largest(keys, self.size)
         classes = weights = lowest = highest = None
@@ -147,7 +145,7 @@ class SurveyOfChunk:
 
 
 def check_labels(y: np.ndarray) -> None:
-    """Refuse targets that are no labels: every number would be a class of its own."""
+    """Raise ValueError for targets that are not labels: every number would become a class."""
     if y.ndim > 1 and y.shape[1] > 1:
         raise ValueError(
             f"A classifier needs one label per row; these rows have {y.shape[1]} target columns. "
@@ -162,7 +160,7 @@ def check_labels(y: np.ndarray) -> None:
 
 
 def _largest(keys: np.ndarray, size: int) -> np.ndarray:
-    """Positions of the largest finite keys, in rising order."""
+    """Positions of the largest finite keys, in ascending order of position."""
     usable = np.flatnonzero(keys > -np.inf)
     if len(usable) > size:
         usable = usable[np.argpartition(-keys[usable], size)[:size]]

@@ -1,4 +1,4 @@
-"""Targets of a chunk as columns of numbers; these objects travel to the workers of a cluster."""
+"""Targets of a chunk as columns of numbers; these objects are sent to the workers of a cluster."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class LabelColumns:
 
 @dataclass(frozen=True)
 class OutputColumns:
-    """Outputs of regression; ``n_outputs`` is 0 for a vector."""
+    """Outputs of regression; ``n_outputs`` is 0 if y is a vector."""
 
     n_outputs: int
 
@@ -57,7 +57,7 @@ class OutputColumns:
 
 @dataclass(frozen=True)
 class OneColumn:
-    """One column of other targets."""
+    """One column of the targets that ``columns`` returns."""
 
     columns: LabelColumns | OutputColumns
     j: int

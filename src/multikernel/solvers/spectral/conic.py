@@ -14,7 +14,7 @@ CONIC_TOLERANCE = 1e-9
 
 
 def require_clarabel(what: str) -> Any:
-    """The module clarabel; an ImportError that says how to install it if it is missing."""
+    """Import clarabel; the ImportError without it explains how to install it."""
     try:
         import clarabel
     except ImportError as error:
@@ -42,7 +42,7 @@ class ConicProgram:
         return sum(len(b) for b in self.rights)
 
     def demand(self, A: Any, b: np.ndarray, cone: Any) -> slice:
-        """Add the constraint that ``b - A x`` lies in the cone; the slice of its multipliers."""
+        """Require that ``b - A x`` lies in the cone; return the slice of the multipliers."""
         start = self.rows
         self.blocks.append(sp.csc_matrix(A))
         self.rights.append(np.asarray(b, dtype=np.float64))

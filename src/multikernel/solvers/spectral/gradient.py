@@ -25,7 +25,7 @@ from .problem import (
 
 #: Fraction of the predicted decrease that a step must achieve ...
 ARMIJO_FACTOR = 1e-4
-#: ... relative to the largest of so many recent objectives.
+#: ... relative to the largest of this many recent objectives.
 LINE_SEARCH_MEMORY = 5
 
 

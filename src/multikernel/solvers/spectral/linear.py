@@ -39,8 +39,8 @@ from .problem import (
 MIN_EIGENVALUE_RATIO = 1e-10
 #: Largest number of eigenvectors that give planes in one round.
 MAX_NEW_PLANES = 8
-#: Part of the way to the boundary of the cone that a step may go, so that no eigenvalue of the
-#: combination is negative after rounding.
+#: Largest fraction of the distance to the boundary of the cone that a step may cover, so that no
+#: eigenvalue of the combination is negative after rounding.
 MAX_STEP_TO_BOUNDARY = 1.0 - 1e-9
 
 
@@ -197,7 +197,7 @@ def linear_combination(
 def _lowest(
     cuts: list[np.ndarray], rights: list[float], box: np.ndarray
 ) -> tuple[float, np.ndarray]:
-    """The minimum of tau over all planes and ``sum d = 1``, and its d."""
+    """The minimum of tau over all planes and ``sum d = 1``, and the d that attains it."""
     A, b = np.array(cuts), np.array(rights)
     size = np.abs(A).max(axis=1)
     p = len(box)

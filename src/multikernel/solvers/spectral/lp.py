@@ -111,7 +111,7 @@ def free_spectrum(
         last, (level, top) = level, highest(planes)
         gap = relative_to(top, max(top - best, 0.0))
         history.append({"objective": top, "gap": gap, "active": int(np.count_nonzero(beta))})
-        # Only at the best l do alpha and beta belong together. Steps are few, so tol is not used.
+        # alpha and beta match only at the best l. It takes few steps, so tol is not used.
         if abs(level - last) <= LEVEL_PRECISION * level or gap <= LEVEL_PRECISION**2:
             break
     found = _certified(hull, labels, alpha, mixture(planes, level), history)

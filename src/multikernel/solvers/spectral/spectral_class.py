@@ -8,8 +8,8 @@ spectral (4)   ``c e_i``, all i                all spectra
 polynomial (5) ``c lambda^s / sum lambda^s``    convex increasing functions of lambda: same order
 =============  ==============================  =====================================================
 
-The members are matrices, not kernel functions. For new samples the Nystroem extension continues the
-eigenvectors by ``u_i(x) = k(x, .) u_i / lambda_i``. A classifier ``U diag(g) U'[:, labelled] s``
+The members are matrices, not kernel functions. For new samples the Nystroem extension of the
+eigenvectors is ``u_i(x) = k(x, .) u_i / lambda_i``. A classifier ``U diag(g) U'[:, labelled] s``
 becomes ``k(x, .) U diag(g / lambda) U'[:, labelled] s``, with the same values on the sample.
 """
 
@@ -38,7 +38,7 @@ class KernelSpectrum:
     Attributes
     ----------
     vectors : array of shape (N, r)
-        Eigenvectors whose eigenvalue is above 1e-10 of the largest.
+        Eigenvectors with eigenvalues above 1e-10 times the largest.
     values : array of shape (r,)
         Their eigenvalues, not scaled.
     trace : float
@@ -67,7 +67,7 @@ class KernelSpectrum:
         """The spectra that span the family, shape (p, r), each of sum c."""
         if family == "spectral":
             return self.trace * np.eye(len(self.values))
-        # Scaled to a largest eigenvalue of one, high powers do not overflow.
+        # Scale the largest eigenvalue to one: otherwise high powers may overflow.
         unit = self.values / self.values[0]
         powers = unit ** np.arange(1, degree + 1)[:, None]
         return np.asarray(self.trace * powers / powers.sum(axis=1, keepdims=True))

@@ -6,11 +6,11 @@ import numpy as np
 
 from ..._compiling import njit
 
-#: Why the loop ended: all variables within their bounds, time to invert the basis again, no
+#: Why the loop ended: all variables are within their bounds, the basis must be inverted again, no
 #: progress, or a basis that is singular up to rounding.
 OPTIMAL, REFRESH, STALLED, SINGULAR = 0, 1, 2, 3
 
-#: Smallest pivot, relative to the largest on the ray up to it; a shorter step avoids smaller ones.
+#: Smallest pivot, relative to the largest on the ray up to it; otherwise a shorter step is taken.
 MIN_PIVOT_SHARE = 1e-2
 #: Largest relative difference of a pivot computed by row and by column.
 PIVOT_TOLERANCE = 1e-7
@@ -18,7 +18,7 @@ PIVOT_TOLERANCE = 1e-7
 MIN_TABLEAU_ENTRY = 1e-11
 #: Consecutive pivots without progress after which the costs are perturbed.
 MAX_IDLE_PIVOTS = 60
-#: A rise of the dual objective, which is at most one, below this is no progress.
+#: Smallest rise of the dual objective, which is at most one, that counts as progress.
 MIN_OBJECTIVE_RISE = 1e-16
 #: Breakpoints of the ray that are sorted first; four times as many if these are not enough.
 SORTED_BREAKPOINTS = 32
@@ -132,7 +132,7 @@ def take_steps(
                 count += 1
         if count == 0:
             return s, SINGULAR, taken
-        # Few breakpoints are passed: sort the first ones only, and more if these are not enough.
+        # Usually few breakpoints are passed: sort the first ones, and more only if needed.
         some = SORTED_BREAKPOINTS
         while True:
             near = np.arange(count)

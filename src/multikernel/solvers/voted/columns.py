@@ -30,7 +30,7 @@ class KernelColumns:
     kernels : sequence of Kernel or None
         The kernels as values; None for matrices without a formula and for n-grams.
     budget : MemoryBudget
-        The memory for the columns that a solver holds.
+        Memory for the columns of a solver.
     """
 
     def __init__(

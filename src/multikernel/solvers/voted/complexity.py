@@ -34,7 +34,7 @@ from .columns import KernelColumns
 NAMES = ("auto", "trace", "degree", "gamma", "sigmoid", "local", "monte-carlo")
 #: Bytes of one batch of Monte-Carlo products.
 BATCH_BYTES = 64 * 2**20
-#: Random walks of at most this many steps, the sum of the sample weights, are simulated.
+#: Largest number of steps (the sum of the sample weights) of a simulated random walk.
 MAX_WALK_STEPS = 2**20
 #: Largest ``|K_ij - K_ji|``, relative to the largest entry, that counts as rounding.
 MAX_ASYMMETRY = 1e-8
@@ -58,7 +58,7 @@ def complexities(
     n_draws: int = 100,
     random_state: Any = 0,
 ) -> Complexity:
-    """The terms of that name, or the given vector after a check.
+    """The complexity terms of this name, or the given vector after validation.
 
     Parameters
     ----------
@@ -125,7 +125,7 @@ def degree(columns: KernelColumns, n_features: int) -> np.ndarray:
 
 
 def gamma(columns: KernelColumns, n_features: int = 0) -> np.ndarray:
-    """``gamma_k`` of Gaussians, or of Laplacians: their distances are not comparable."""
+    """``gamma_k`` of Gaussians or of Laplacians; not of both, whose distances differ."""
     first = type(columns.kernels[0])
     family = first if first in (Gaussian, Laplacian) else Gaussian
     kernels = _family(columns, (family,), "gamma", f"{family.__name__}s")
@@ -176,11 +176,11 @@ def monte_carlo(
 ) -> Complexity:
     """``(1/m) E_sigma max_j |sum_i sigma_i K_k(x_i, x_j)|``: mean of draws, Student's interval.
 
-    All kernels are given the same signs, so that the terms of a kernel and its multiple differ by
-    exactly that factor. The estimate does not depend on the order of the samples, and a weight of
-    two is the same as a repetition: samples are sorted by their kernel values, the signs are the
-    steps of a random walk over them, and a sample of weight omega takes the next omega steps. For
-    walks of too many steps the sum over each sample is drawn at once.
+    All kernels share the same signs, so that a kernel multiplied by a factor has a term multiplied
+    by exactly this factor. The estimate does not depend on the order of the samples, and a weight
+    of two is the same as a repeated sample: samples are sorted by their kernel values, the signs
+    are the steps of a random walk over them, and a sample of weight omega takes the next omega
+    steps. For walks of too many steps the sum over each sample is drawn at once.
     """
     m = total(columns, sample_weight)
     omega = np.ones(columns.n) if sample_weight is None else sample_weight

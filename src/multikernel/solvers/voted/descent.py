@@ -29,9 +29,9 @@ from .terms import Terms
 MAX_TRIED_COORDINATES = 30
 #: A margin within this distance of one counts as one, where the hinge loss has its kink.
 MARGIN_TOLERANCE = 1e-12
-#: Relative decrease of F below which a step is rounding.
+#: Smallest relative decrease of F that is more than rounding error.
 MIN_RELATIVE_DECREASE = 1e-12
-#: A new coefficient below this share of the old one is a zero that was rounded.
+#: A new coefficient below this share of the old one is zero up to rounding.
 ZERO_SHARE = 1e-14
 
 
@@ -148,7 +148,7 @@ def descend(
         iteration += 1
         if journal is not None:
             journal.keep("descent", state)
-    # Values were updated step by step; evaluate them again, as predictions do.
+    # Values were updated step by step: compute them again, as for predictions.
     values = problem.values(terms) if len(terms) else np.zeros(columns.n)
     objective = problem.objective(penalties, terms, values, intercept)
     gap = gap_of(problem, objective, best_bound)

@@ -28,7 +28,7 @@ class VotedExpansion(Expansion):
     def __init__(self, grams: Grams, terms: Sequence[Terms]) -> None:
         self.n_kernels, self.n_outputs = grams.p, len(terms)
         used = np.unique(np.concatenate([one.kernels for one in terms])).tolist()
-        #: Kernels with terms. Without any, kernel 0 with zero coefficients counts new samples.
+        #: Kernels with terms. If there are none, kernel 0 with zero coefficients is used.
         self.kernels: list[int] = used or [0]
         self.parts: list[Expansion] = []
         for k in self.kernels:
@@ -53,7 +53,7 @@ class VotedExpansion(Expansion):
         """The values of every part.
 
         `points` are the result of :meth:`encode`, or training samples in the form of
-        :meth:`Grams.points`, which all parts read alike.
+        :meth:`Grams.points`, which all parts accept.
         """
         if not isinstance(points, EncodedParts):
             return [part.values(points) for part in self.parts]

@@ -47,15 +47,15 @@ from .terms import Terms
 
 #: A column is dropped from the pool after this many rounds without a coefficient.
 MAX_IDLE_ROUNDS = 2
-#: Idle columns are dropped together: at least this many, and one in this many of the pool.
+#: Idle columns are dropped only if they are at least this many and one in this many of the pool.
 MIN_DROPPED_COLUMNS, POOL_COLUMNS_PER_DROPPED = 20, 20
-#: Columns added in a round: at least this many, and one for this many samples.
+#: Limit on columns added in a round: this many, or one for this many samples if that is more.
 MIN_ADDED_COLUMNS, SAMPLES_PER_ADDED_COLUMN = 50, 20
 #: Memory per entry of the pool: 8 bytes here, the rest for two copies in HiGHS with indices.
 BYTES_PER_ENTRY = 40.0
-#: A column that violates its penalty by a smaller share is not added.
+#: Smallest relative violation of its penalty at which a column is added.
 MIN_VIOLATION = 1e-10
-#: Coefficients below this share of the largest are rounding and count as zero.
+#: Coefficients below this share of the largest are rounding errors and count as zero.
 MIN_COEF_SHARE = 1e-12
 #: How far z may be outside its box, as a share of the box, when a vertex is refined.
 REFINED_BOX_TOLERANCE = 1e-7
@@ -232,7 +232,7 @@ class ColumnPool:
         }
 
     def _restore(self, state: Answers) -> None:
-        """Restore the pool from `_state`, with columns computed in the same groups: same bits."""
+        """Restore the pool from `_state`; the same groups of columns give the same bits."""
         assert isinstance(self.master, DenseMaster)
         for what, first, second in state["changes"][len(self.changes) :]:
             if what == "add":
@@ -248,7 +248,7 @@ class ColumnPool:
     def _solve(
         self, penalties: np.ndarray, tol: float, max_iter: int, report: Report | None
     ) -> tuple[VotedSolution, bool]:
-        """The last vote, and whether its master was solved; rounding may prevent that."""
+        """The last solution, and whether its master was solved: rounding may prevent that."""
         history: list[dict[str, Any]] = []
         best = DualBound(np.zeros(self.problem.columns.n), 0.0, np.empty(0))
         fallen = np.inf  # the value of the master when columns were last dropped
@@ -309,7 +309,7 @@ class ColumnPool:
         return found, vertex.solved
 
     def _vertex(self, limits: np.ndarray) -> Vertex:
-        """The optimum of the master; if rounding prevents it, the better of the last two."""
+        """The optimum of the master or, if rounding prevents it, the better of two vertices."""
         vertex = self.master.solve(limits)
         if not vertex.solved:
             before = replace(vertex, alpha=self.alpha, intercept=self.intercept)
@@ -347,7 +347,7 @@ class ColumnPool:
         bounds = np.append(np.zeros(first), np.copysign(limits, self.A @ z))
         square = rows[np.ix_(tight, inner)]
         try:
-            # Poor solutions are discarded.
+            # Ignore warnings: poor solutions are discarded below.
             with one_blas_thread(len(square)), ignoring(LinAlgWarning):
                 factors = lu_factor(square)
                 exact = lu_solve(factors, np.ones(len(square)), trans=1)

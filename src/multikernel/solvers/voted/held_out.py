@@ -12,9 +12,9 @@ from .columns import KernelColumns
 from .problem import VotedProblem, solve
 
 N_FOLDS = 5
-#: Larger samples are not cut into folds: about this many samples are held out, once.
+#: Largest sample that is cut into folds; of larger ones, about this many samples are held out once.
 MAX_CROSS_FITTED_SAMPLES = 1000
-#: Samples of one label whose keys differ by less, relative to the largest, are copies.
+#: Samples of one label count as copies if their keys differ by less, relative to the largest key.
 KEY_PRECISION = 1e-9
 
 
@@ -59,7 +59,7 @@ def folds_of_copies(columns: KernelColumns, target: Target) -> list[np.ndarray]:
     """
     labels = target.labels
     omega = np.ones(columns.n) if target.sample_weight is None else target.sample_weight
-    # Sizes of the classes make the key different from zero for centred samples as well.
+    # Weights that depend on the class keep the sums from vanishing for centred samples.
     share = np.bincount(labels, omega)[labels] / omega.sum()
     products = columns.price(omega * (1.0 + share) / omega.sum())
     size = np.abs(products).max(axis=1)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: Entries below this share of the largest of their column are left out of HiGHS.
 MIN_ENTRY_SHARE = 1e-12
 
-#: Options of HiGHS, tried in turn until it finds the optimum; the second are its defaults.
+#: Options of HiGHS, tried in turn until it finds the optimum; the second entry resets the others.
 HIGHS_ATTEMPTS: tuple[dict[str, Any], ...] = (
     {},
     {"simplex_strategy": 1, "dual_simplex_cost_perturbation_multiplier": 1.0, "solver": "simplex"},
@@ -43,7 +43,7 @@ MIN_UNIT_FACTOR = 2.0**-30
 MAX_RESCALINGS = 4
 #: The unit of z changes if the share of z in its box differs from it by more than this factor.
 UNIT_TOLERANCE = 8.0
-#: Limit on the pivots of the dense method, for each row and each sample.
+#: Limit on pivots of the dense method, as a multiple of the number of rows plus samples.
 PIVOTS_PER_ROW = 4
 #: If the dense method fails, HiGHS solves programs of at most this many entries.
 MAX_RESCUE_ENTRIES = 100_000
@@ -125,7 +125,7 @@ class DenseMaster:
         return Vertex(z, alpha[self.first :], float(alpha[0]) if self.first else 0.0, solved)
 
     def kept(self) -> DenseMaster:
-        # Arrays are replaced and never changed in place, so a shallow copy is enough.
+        # Arrays are replaced, never changed in place; only the random generator is shared.
         new = copy.copy(self)
         new.simplex = copy.copy(self.simplex)
         return new

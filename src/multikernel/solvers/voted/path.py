@@ -1,7 +1,7 @@
 """Voted kernels along a grid of lambda and beta, with one pool of columns for all penalties.
 
 Other penalties only move the bounds of the master's rows, so each solve starts from the basis of
-the solve before. Often there is nothing to solve: given a solution at penalties ``Lambda'`` with
+the previous one. Often there is nothing to solve: given a solution at penalties ``Lambda'`` with
 the feasible dual point z', ``t z'`` with ``t = min(1, min_k Lambda_k / Lambda'_k)`` is feasible at
 ``Lambda``. If that proves the earlier coefficients optimal to the tolerance, they are reused. This
 happens if the penalties are so large that all coefficients are zero, and if they are so small that

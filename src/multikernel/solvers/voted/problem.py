@@ -5,7 +5,7 @@ Cortes, Goyal, Kuznetsov and Mohri, *Kernel Extraction via Voted Risk Minimizati
     min_alpha  F = sum_i c_i max(0, 1 - y_i f(x_i)) + sum_kj Lambda_k |alpha_kj|,
     f(x) = sum_kj alpha_kj y_j K_k(x, x_j) + b,   Lambda_k = lambda r_k + beta,   c_i = 1/m,
 
-with b = 0 unless an intercept is asked for. Its dual is
+with b = 0 unless an intercept is fitted. Its dual is
 
     max_z  sum_i z_i   s.t.  0 <= z_i <= c_i,  |sum_i z_i y_i K_k(x_i, x_j)| <= Lambda_k  (all k, j)
 
@@ -125,8 +125,8 @@ def lower_bound(
 ) -> DualBound:
     """The dual value of z, scaled until no column is violated; one pass over the kernels.
 
-    ``prices`` are ``K_k'(z y)`` if they are known already; z must then be feasible but for the
-    columns.
+    ``prices`` are ``K_k'(z y)`` if they are known already; z must then be feasible except for
+    the constraints of the columns.
     """
     if prices is None:
         z = problem.feasible(z)
@@ -209,7 +209,7 @@ def check_penalties(problem: VotedProblem, penalties: np.ndarray) -> None:
     free = np.flatnonzero(~(penalties > 0))
     if not len(free):
         return
-    # The product with a random vector is zero for zero columns only.
+    # The product with a random vector is zero only for zero columns.
     products = problem.columns.price(np.random.default_rng(0).standard_normal(len(problem.y)))
     for k in free.tolist():
         if not penalties[k] == 0 or np.any(products[k] != 0):

@@ -42,13 +42,13 @@ ROUNDING_ERROR = 1e-15
 EQUILIBRATION_ROUNDS = 6
 #: Relative size of the random changes of the costs that end stalling.
 COST_PERTURBATION = 1e-6
-#: Pivots between two inversions: at least this many, and one for this many rows of the basis.
+#: Pivots between two inversions: this many, or one for this many rows of the basis if that is more.
 MIN_PIVOTS_PER_INVERSION, BASIS_ROWS_PER_PIVOT = 100, 2
-#: Largest entry of ``B inverse(B) - 1`` with which an inverse is used.
+#: Largest entry of ``B inverse(B) - I`` at which an inverse is accepted.
 MAX_INVERSE_ERROR = 1e-3
-#: Relative size of independent directions of a singular basis; larger after each failure.
+#: Smallest relative size of independent directions of a singular basis; it rises with each failure.
 RANK_TOLERANCES = (1e-9, 1e-8, 1e-7, 1e-6, 1e-5)
-#: How often a basis may turn out to be singular in one solve.
+#: Limit on singular bases in one solve.
 MAX_SINGULAR_BASES = 10
 
 
@@ -183,7 +183,7 @@ def equilibrate(A: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def regular_part(A: np.ndarray, basis: SimplexBasis, share: float) -> SimplexBasis:
-    """The independent rows and variables of a singular basis, which are a basis themselves.
+    """The independent rows and variables of a singular basis, which form a basis.
 
     Directions count as independent if they are longer than ``share`` times the longest.
     """
@@ -245,7 +245,7 @@ class SimplexState:
         inside = inner_inverse @ target
         inside += inner_inverse @ (target - B @ inside)
         z[E] = inside
-        # Rounding errors must not be taken for infeasibility.
+        # Rounding errors must not be mistaken for infeasibility.
         sizes = loops.absolute_row_sums(A, z)
         noise = np.abs(inner_inverse) @ (limits[S] + sizes[S])
         tol_z = program.tol_z.copy()
@@ -279,7 +279,7 @@ class SimplexState:
         )
 
     def take_steps(self, program: ScaledProgram, steps: int) -> tuple[int, int]:
-        """At most ``steps`` pivots; the status in which they ended and their number."""
+        """Take at most ``steps`` pivots; return the final status and the number of pivots."""
         s, status, taken = loops.take_steps(
             program.A,
             program.limits,
