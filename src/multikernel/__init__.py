@@ -8,8 +8,8 @@
 """
 
 # scikit-learn and numba take more than a second to import, so the package itself imports nothing:
-# the first use of a name brings all of them in. A new public name goes into `_public`, a new public
-# module into `_MODULES`. `datasets` is a module of the source checkout: see `_checkout`.
+# the first use of a public name imports all of them. A new public name goes into `_public`, a new
+# public module into `_MODULES`. `datasets` is a module of the source checkout: see `_checkout`.
 
 import importlib as _importlib
 import typing as _typing
@@ -23,7 +23,7 @@ if _typing.TYPE_CHECKING:
     from ._public import *  # noqa: F403
     from .report import plots as plot
 
-#: public modules, each imported when it is first used
+#: Public modules, each imported at first use.
 _MODULES = {
     "bounds": "bounds",
     "plot": "report.plots",
@@ -39,14 +39,14 @@ def __getattr__(name: str) -> _typing.Any:
         from ._checkout import import_experiments
 
         return import_experiments("datasets")
-    # Whatever starts with an underscore is asked for by tools, which shall not wait for an import.
+    # Tools probe names with a leading underscore; do not trigger imports for them.
     if name.startswith("_") and name != "__all__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     public = _importlib.import_module("._public", __name__)
     if name == "__all__":
         from ._checkout import has_experiments
 
-        # `from multikernel import *` imports every one of them, also where there is no checkout.
+        # `from multikernel import *` imports all of these names, so all of them must exist.
         in_checkout = ["datasets"] if has_experiments() else []
         return [*public.__all__, *_MODULES, *in_checkout]
     if name not in public.__all__:

@@ -1,4 +1,4 @@
-"""The archive of a model file or checkpoint: written atomically, and checked when it is read."""
+"""The archive of a model file or checkpoint: written atomically, verified when read."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from ._version import __version__
 #: Version of the format. A reader knows its own and all earlier ones.
 FORMAT = 1
 
-#: What a file says it is: the result of `mk.save`, or what a fit has done so far.
+#: Kinds of files, named in the header: the result of `mk.save`, or the progress of a fit.
 MODEL, CHECKPOINT = "multikernel model", "multikernel checkpoint"
-#: What the parts of a file may take when they are inflated: a share of the free memory, or this.
+#: Limit on the inflated size of a file: a share of the free memory, or this many bytes if larger.
 MAX_MEMORY_SHARE, MIN_SIZE_LIMIT = 0.5, 64e6
 HEADER = "multikernel.json"
 
-#: All that skops may be asked to make: (loader, module, class).
+#: The only objects that skops may create: (loader, module, class).
 NODES = {
     ("DictNode", "builtins", "dict"),
     ("ListNode", "builtins", "list"),
@@ -41,7 +41,7 @@ NODES = {
 
 
 class ModelFileError(ValueError):
-    """A file that is no model file, or not one that can be read."""
+    """Raised for a file that is not a model file, or not a readable one."""
 
 
 def write_archive(
@@ -53,7 +53,7 @@ def write_archive(
     check_place(path)
     # ASCII, so that no encoding can change the text.
     content = {"description": json.dumps(description, allow_nan=False), "arrays": arrays}
-    # Checkpoints are written often and soon removed: they are not worth the time of compressing.
+    # Checkpoints are written often and soon removed: compressing them is not worth the time.
     how = zipfile.ZIP_DEFLATED if name == MODEL else zipfile.ZIP_STORED
     buffer = io.BytesIO(skops.io.dumps(content, compression=how))
     with zipfile.ZipFile(buffer, "a", how) as archive:
@@ -69,7 +69,7 @@ def write_archive(
 
 
 def read_archive(path: Path, name: str = MODEL) -> tuple[Any, list[np.ndarray]]:
-    """The description and the arrays of a file whose every part is what was written."""
+    """The description and the arrays of a file, after verifying its size, digests and types."""
     if not path.exists():
         raise FileNotFoundError(f"There is no model file {str(path)!r}.")
     if path.is_dir():
@@ -101,7 +101,7 @@ def read_archive(path: Path, name: str = MODEL) -> tuple[Any, list[np.ndarray]]:
 
 
 def _members(path: Path, archive: zipfile.ZipFile) -> list[str]:
-    """The names of the parts, after a check of their names and sizes; nothing is inflated."""
+    """The names of the parts, after checking names and sizes; nothing is inflated."""
     parts = archive.infolist()
     names = [part.filename for part in parts]
     twice = sorted(name for name, times in Counter(names).items() if times > 1)
@@ -114,7 +114,7 @@ def _members(path: Path, archive: zipfile.ZipFile) -> list[str]:
                 f"{path} holds a part called {name!r}, which points to another folder: it was not "
                 "written by mk.save, and nothing was loaded from it."
             )
-        # The other methods cannot be told to stop at a size.
+        # Decompression with the other methods cannot be limited to a size.
         if part.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise ModelFileError(
                 f"{path} holds {name!r} in a compression that mk.save does not use: it is damaged, "
@@ -223,7 +223,7 @@ def _check_array(data: bytes) -> None:
 
 
 def _stored(parts: dict[str, bytes]) -> bytes:
-    """The parts that were compared with their digests, for skops: it inflates nothing itself."""
+    """An uncompressed archive of the verified parts, so that skops inflates nothing itself."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
         for name, part in parts.items():

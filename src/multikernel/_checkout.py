@@ -31,8 +31,8 @@ def import_experiments(module: str | None = None) -> ModuleType:
     Raises
     ------
     ImportError
-        When the library does not run from a checkout, or when another package called
-        `experiments` stands before that of the checkout in ``sys.path``.
+        If the library does not run from a checkout, or if another package called `experiments`
+        precedes that of the checkout in ``sys.path``.
     """
     if not has_experiments():
         raise ImportError(
@@ -40,8 +40,8 @@ def import_experiments(module: str | None = None) -> ModuleType:
             "source tree, not of the installed package. Get the source (clone the repository or "
             "unpack the .tar.gz), run `pip install -e .` in its folder, and try again."
         )
-    # Through `sys.path`, not from the file: worker processes inherit the path and import the
-    # package by name. At its end, so that no other module of the checkout hides a user's own.
+    # Import through `sys.path`, not from the file: worker processes inherit the path and import
+    # the package by name. Append, so that other modules of the checkout hide none of the user's.
     if str(ROOT) not in sys.path:
         sys.path.append(str(ROOT))
     package = importlib.import_module("experiments")

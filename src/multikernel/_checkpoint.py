@@ -1,8 +1,8 @@
 """Journals in files: the progress of a fit survives the end of its process.
 
-A checkpoint is an archive as model files are (:mod:`multikernel._archive`): it holds numbers and
-texts, is written beside its place and moved there, and is compared with its checksums when it is
-read. Beside the journal it says what it belongs to, a digest of every part of the problem.
+A checkpoint is an archive in the format of model files (:mod:`multikernel._archive`): it holds
+numbers and strings, is written to a temporary file and renamed, and is verified by checksums when
+read. Besides the journal it holds a digest of every part of the problem that it belongs to.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ._journal import Entry, Journal
 from ._places import check_place
 from ._version import __version__
 
-#: Work that took fewer seconds is not saved on an interrupt.
+#: Fits that ran for fewer seconds are not saved when they are interrupted.
 MIN_SECONDS_TO_KEEP = 5.0
 
 
@@ -51,7 +51,7 @@ def fingerprint(parts: dict[str, Any]) -> dict[str, str]:
 
 @contextmanager
 def journal_in(path: str | os.PathLike[str] | None, parts: dict[str, Any]) -> Iterator[Any]:
-    """The journal in a file, or None without one; the file is removed when all is done.
+    """The journal in a file, or None if ``path`` is None; the file is removed after success.
 
     On an exception or an interrupt the journal is saved, unless little work was done.
     """
@@ -87,7 +87,7 @@ def check_checkpoint_place(path: str | os.PathLike[str]) -> Path:
 
 
 def read_entries(path: Path, known: dict[str, str]) -> list[Entry]:
-    """The entries of a checkpoint, none if there is no file; another problem's is refused."""
+    """The entries of a checkpoint, empty without a file; CheckpointError for another problem."""
     if not path.exists():
         return []
     advice = "Delete the file to start again, or choose another file."
@@ -142,7 +142,7 @@ class _CheckpointWriter:
 
 @dataclass
 class _JoinedArrays:
-    """All arrays of a type end to end, since every array of an archive is a file of its own."""
+    """Arrays joined by type, because every array of an archive is stored as a file of its own."""
 
     given: list[np.ndarray] = field(default_factory=list)
 
@@ -155,11 +155,11 @@ class _JoinedArrays:
         return [np.concatenate(parts) for parts in self.parts.values()]
 
     def encode(self, value: Any) -> Any:
-        """The value in terms of JSON and places in the arrays."""
+        """The value as JSON, with positions in the joined arrays in place of arrays."""
         if isinstance(value, np.ndarray):
             dtype = value.dtype.str
             start = self.sizes.get(dtype, 0)
-            # In the order in which it lies in memory: sums over another one have other last bits.
+            # Keep the memory order: sums in another order differ in their last bits.
             axes = sorted(range(value.ndim), key=lambda axis: -value.strides[axis])
             value = value.transpose(axes)
             self.parts.setdefault(dtype, []).append(value.ravel())
@@ -176,7 +176,7 @@ class _JoinedArrays:
         return value
 
     def decode(self, value: Any) -> Any:
-        """The value that `encode` was given; tuples are lists."""
+        """The value that was passed to `encode`; tuples become lists."""
         if isinstance(value, list):
             return [self.decode(item) for item in value]
         if not isinstance(value, dict):

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 
 def checksum(values: Any, start: int = 0) -> int:
-    """CRC-32 of all values, continued from ``start``; None has none."""
+    """CRC-32 of all values, continued from ``start``; None leaves it unchanged."""
     found = start
     for array in _buffers(values):
         found = zlib.crc32(np.ascontiguousarray(array).data, found)

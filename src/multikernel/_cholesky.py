@@ -1,9 +1,9 @@
 """Cholesky factors, inverses and symmetric products of matrices of any size.
 
 OpenBLAS divides ``dpotrf``, ``dpotri`` and ``dsyrk`` among threads with a buffer of fixed size:
-with two threads and 20,000 rows they write beyond it, and the process ends. Matrices of more than
-`MAX_ROWS` rows are therefore treated in blocks, with products of matrices (``dgemm``), which have
-no such limit. Most of the work is in these products, and threads are used as well as in LAPACK.
+with two threads and 20,000 rows they write beyond it, and the process crashes. Matrices of more
+than `MAX_ROWS` rows are therefore processed in blocks, with matrix products (``dgemm``), which have
+no such limit. Most of the work is in these products, which use threads as well as LAPACK does.
 
 All functions read and write the lower triangle of an array, contiguous by rows or by columns.
 """
@@ -18,7 +18,7 @@ from scipy.linalg.blas import dsyrk
 MAX_ROWS = 8192
 #: Rows and columns of a block.
 BLOCK = 1024
-#: Smallest square of the ratio of pivots at which solutions have correct digits.
+#: Smallest squared ratio (min / max) of a factor's diagonal at which solutions have correct digits.
 MIN_PIVOT_RATIO = 1e-13
 
 
@@ -53,14 +53,14 @@ def _factor_block(A: np.ndarray) -> None:
 
 
 def _by_columns(A: np.ndarray) -> tuple[np.ndarray, int]:
-    """The same memory as LAPACK reads it, by columns, and whether the triangle is its lower one."""
+    """A view of A in column order, as LAPACK needs it, and 1 if its triangle is the lower one."""
     return (A, 1) if A.flags.f_contiguous else (A.T, 0)
 
 
 def require_definite(L: np.ndarray) -> None:
-    """Raise LinAlgError if the factor's pivots say that the matrix is singular up to rounding.
+    """Raise LinAlgError if the factor shows that the matrix is singular up to rounding.
 
-    The ratio of pivots is a rough estimate of the condition number, from below.
+    ``(max / min)^2`` of the factor's diagonal is a lower bound on the condition number.
     """
     size = np.abs(np.diagonal(L))
     if len(L) and not size.min() ** 2 > MIN_PIVOT_RATIO * size.max() ** 2:
@@ -93,7 +93,7 @@ def invert(L: np.ndarray) -> None:
             L[row, column] = -solve_triangular(corner, known, lower=True, check_finite=False)
         one = np.eye(len(corner), dtype=L.dtype)
         L[row, row] = solve_triangular(corner, one, lower=True, check_finite=False)
-    # ... then M'M for this inverse M: its rows above are no longer needed.
+    # ... then M'M for this inverse M; the rows of M above are no longer needed.
     for row in blocks:
         L[row, : row.stop] = L[row.start :, row].T @ L[row.start :, : row.stop]
 

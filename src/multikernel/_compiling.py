@@ -1,10 +1,10 @@
 """Compiled functions that are cached on disk where possible.
 
-numba raises an error if it cannot write to its cache: with a read-only installation and no home
-folder, on a full disk, or if another process left a broken file. Functions can be compiled without
-a cache, so a warning is given once and work continues.
+numba raises an error if it cannot use its cache: with a read-only installation and no home folder,
+on a full disk, or if another process left a broken file. Functions can be compiled without a cache,
+so a single warning is given and work continues.
 
-``NUMBA_CACHE_DIR`` names another folder for them; ``multikernel warm-up`` fills it.
+``NUMBA_CACHE_DIR`` sets another folder for the cache; ``multikernel warm-up`` fills it.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from typing import Any
 import numba
 from numba.core.caching import NullCache
 
-#: The reasons that were reported already, so that each is reported once per process.
+#: The reason that was reported, if any: there is one warning per process.
 _SAID: list[str] = []
 
 
 class CompileCacheWarning(UserWarning):
-    """Compiled code cannot be kept: every process compiles again what it needs."""
+    """Compiled code cannot be cached: every process compiles it again."""
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.njit`, with compiled code kept on disk where that is possible."""
+    """`numba.njit`, with compiled code cached on disk if possible."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher = numba.njit(**options)(function)
@@ -53,7 +53,7 @@ class NoCache(NullCache):  # type: ignore[misc]
 
 
 class TolerantCache:
-    """A cache that is ignored where it cannot be read or written."""
+    """A cache that is ignored if it cannot be read or written."""
 
     def __init__(self, cache: Any) -> None:
         self._cache = cache
@@ -76,7 +76,7 @@ class TolerantCache:
 
 
 def say_once(reason: Exception) -> None:
-    """Warn that compiled code is not kept, once in a process."""
+    """Warn that compiled code is not cached, once per process."""
     if _SAID:
         return
     _SAID.append(str(reason))
@@ -89,7 +89,7 @@ def say_once(reason: Exception) -> None:
 
 
 def kept_in() -> str | None:
-    """The folder of the compiled files of this process, None if they are not kept."""
+    """The cache folder for compiled code of this process; None if it is not cached."""
     from .grams import _passes
 
     cache = _passes.half_panels._cache

@@ -1,17 +1,18 @@
 """Journals of long computations, which can be resumed with the same result.
 
-A solver is deterministic: it depends on nothing but the results of its expensive steps. A journal
-keeps these results in order. A resumed computation runs from its beginning and reads them from the
-journal up to the place where it was stopped; from there on it computes. Its result is therefore the
+A solver is deterministic: it depends only on the results of its expensive steps. A journal keeps
+these results in order. A resumed computation starts from the beginning and reads them from the
+journal up to the point where it was stopped; from there on it computes. Its result is therefore the
 same, to the last bit, as without the interruption.
 
 - `Journal.recall` reads the result of a step from the journal, or computes and records it. A result
-  is stored with a digest of the step's inputs. If these differ (other libraries, other processor),
-  the rest of the journal is dropped and computed again.
-- `Journal.state` and `Journal.keep` are for loops that can restart from a state: the last is kept.
+  is stored with a digest of the step's inputs. If the inputs differ (other libraries, other
+  processor), the rest of the journal is dropped and computed again.
+- `Journal.state` and `Journal.keep` serve loops that can restart from a state; the last is kept.
 
 A matrix that is still in memory after a training run may differ in its last bits from one that is
-computed on demand. The last `ROUND` of a journal is therefore repeated on resumption.
+computed on demand. The last `ROUND` of a journal is therefore repeated on resumption, unless
+finished work follows it.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ import numpy as np
 
 logger = logging.getLogger("multikernel")
 
-#: Kinds of entries: finished work; a part of a round; a round, made again if it is the last one.
+#: Kinds of entries: finished work; a part of a round; a round, repeated if it is the last one.
 DONE, PART, ROUND = "done", "part", "round"
-#: The journal is saved after this many seconds, ...
+#: Least time between saves, in seconds, ...
 SAVE_SECONDS = 30.0
-#: ... but later if saving would take more than one of so many of them.
+#: ... and as a multiple of the duration of a save.
 SECONDS_PER_SECOND_OF_SAVING = 20.0
 
 Answers = dict[str, Any]
@@ -55,14 +56,14 @@ class Save(Protocol):
 
 @dataclass
 class Journal:
-    """Results of expensive steps, in order; see the module.
+    """Results of expensive steps, in order; see the module docstring.
 
     Attributes
     ----------
     entries : list of Entry
-        Those of an earlier run at first.
+        Initially those of an earlier run.
     save : callable or None
-        Is given the entries from time to time.
+        Called with the entries from time to time.
     """
 
     entries: list[Entry] = field(default_factory=list)
@@ -86,7 +87,7 @@ class Journal:
         compute: Callable[[], Answers],
         kind: str = DONE,
     ) -> Answers:
-        """The results: those of the journal if the step is the same, else computed."""
+        """The results of a step: from the journal if its inputs are the same, else computed."""
         asked = digest(question)
         entry = self._next(name)
         if entry is not None and entry.asked == asked:
@@ -104,7 +105,7 @@ class Journal:
         return answers
 
     def state(self, name: str) -> Answers | None:
-        """Begin a loop: its state that was kept in an earlier run, or None."""
+        """Begin a loop; return the state that an earlier run kept, or None."""
         entry = self._next(name)
         self.has_state = entry is not None
         if entry is None:
@@ -113,7 +114,7 @@ class Journal:
         return entry.answers
 
     def keep(self, name: str, state: Callable[[], Answers]) -> None:
-        """Keep the state of the loop in place of its last one, if it is time to save."""
+        """Replace the loop's stored state by this one, if it is time to save."""
         if not self._is_due():
             return
         self.at -= self.has_state
@@ -124,11 +125,11 @@ class Journal:
         self.flush()
 
     def flush(self) -> None:
-        """Save what is not yet saved."""
+        """Save the entries now."""
         if self.save is not None:
             started = time.monotonic()
             self.save(self.entries)
-            # The first time also imports what it needs.
+            # The first save is not representative: it also imports modules.
             self.saving_took = time.monotonic() - started if self.has_saved else 0.0
             self.has_saved = True
         self.saved_at, self.unsaved = time.monotonic(), False
@@ -146,7 +147,7 @@ class Journal:
 
 @dataclass(frozen=True)
 class Watched:
-    """A callback for the entries of a history that carries a journal."""
+    """A callback for history entries, which also carries a journal."""
 
     show: Callable[[dict[str, Any]], None] | None
     journal: Journal | None
@@ -157,7 +158,7 @@ class Watched:
 
 
 def journal_of(report: Any) -> Journal | None:
-    """The journal that a callback carries; None without one."""
+    """The journal that a callback carries, or None."""
     found = getattr(report, "journal", None)
     return found if isinstance(found, Journal) else None
 
@@ -169,13 +170,13 @@ def recall(
     compute: Callable[[], Answers],
     kind: str = DONE,
 ) -> Answers:
-    """The results from the journal that ``report`` carries, or computed ones."""
+    """The results of a step, through the journal that ``report`` carries, if any."""
     journal = journal_of(report)
     return compute() if journal is None else journal.recall(name, question, compute, kind)
 
 
 def digest(question: tuple[Any, ...]) -> str:
-    """A short text that is the same for the same numbers, to the last bit."""
+    """A digest of the inputs of a step, exact to the last bit."""
     total = hashlib.blake2b(digest_size=16)
     for part in question:
         if isinstance(part, np.ndarray):

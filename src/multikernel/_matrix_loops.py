@@ -25,7 +25,7 @@ def gather(matrix: Array, rows: Array, columns: Array, out: Array) -> None:
 def add_rows(matrix: Array, rows: Array, v: Array, out: Array) -> None:
     """``out += sum_a v_a matrix[rows_a]``, in float64.
 
-    For a symmetric matrix this is the product with a vector whose non-zero entries are v.
+    For a symmetric matrix, this adds its product with a vector whose non-zero entries are v.
     """
     if matrix.shape[1] <= SMALL_SAMPLES:
         with one_blas_thread():
@@ -47,8 +47,8 @@ def compiled_gather(matrix: Array, rows: Array, columns: Array, out: Array) -> N
 def add_rows_between(
     matrix: Array, rows: Array, v: Array, out: Array, start: int, stop: int
 ) -> None:
-    """`add_rows` for the entries from ``start`` to ``stop``; they do not depend on these."""
-    # Four rows in one sweep: the sums in `out` are read and written a quarter as often.
+    """`add_rows` for the entries from ``start`` to ``stop``; the range does not change values."""
+    # Four rows at a time, so that `out` is read and written a quarter as often.
     fours = len(rows) - len(rows) % 4
     for a in range(0, fours, 4):
         first, second = matrix[rows[a]], matrix[rows[a + 1]]

@@ -1,4 +1,4 @@
-"""The upper triangle of a symmetric matrix from the lower one."""
+"""Fill the upper triangle of a symmetric matrix from the lower one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ._small import SMALL_SAMPLES
 
 #: Rows and columns of a square that is transposed in vector registers.
 SQUARE = 8
-#: Rows at a time: so many that lines of memory are written whole while they are in the cache.
+#: Rows per block: enough to fill whole cache lines while they are in the cache.
 ROWS = 64
 
 
@@ -22,8 +22,8 @@ ROWS = 64
 def transpose_square(typingctx: Any, flat: Any, source: Any, target: Any, stride: Any) -> Any:
     """Write the transposed square that begins at ``flat[source]`` to ``flat[target]``.
 
-    Three rounds of shuffles exchange the parts beside the diagonal of all squares of two, of four
-    and of eight; a compiler does not find them in a double loop.
+    Three rounds of shuffles swap the off-diagonal parts of all 2 x 2, 4 x 4 and 8 x 8 squares;
+    compilers do not generate them from a double loop.
     """
     signature = types.void(flat, types.intp, types.intp, types.intp)
 
@@ -77,7 +77,7 @@ _UPPER = np.triu(np.ones((ROWS, ROWS), dtype=np.bool_), 1)
 
 @njit(cache=True, nogil=True)
 def compiled_mirror(K: np.ndarray) -> None:
-    """The same, square by square in vector registers."""
+    """`mirror` for large matrices, square by square in vector registers."""
     n = len(K)
     flat = K.reshape(-1)
     whole = n - n % SQUARE
@@ -85,6 +85,6 @@ def compiled_mirror(K: np.ndarray) -> None:
         for left in range(0, min(top + ROWS, whole), SQUARE):
             for row in range(max(top, left + SQUARE), min(top + ROWS, whole), SQUARE):
                 transpose_square(flat, row * n + left, left * n + row, n)  # type: ignore[call-arg]
-    for i in range(n):  # what is left: squares on the diagonal, and the last rows
+    for i in range(n):  # the rest: squares on the diagonal, and the last rows
         for j in range(i // SQUARE * SQUARE if i < whole else 0, i):
             K[j, i] = K[i, j]

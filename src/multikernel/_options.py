@@ -1,7 +1,7 @@
 """Checks of parameters that are flags, names or functions, before anything uses them.
 
-Comparing an array or a sparse matrix with a name gives an array, whose truth value NumPy refuses in
-words that do not name the parameter.
+Without them, an array passed in place of a name is compared with names entry by entry, and the
+error about the truth value of the result does not name the parameter.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def check_flag(owner: str, parameter: str, value: Any) -> bool:
 
 
 def is_choice(value: Any, choices: Sequence[str | None]) -> bool:
-    """Whether a value is one of these names, or None where that is one of them."""
+    """Whether a value is one of these names, or None if that is a choice."""
     return (value is None or isinstance(value, str)) and value in choices
 
 
@@ -43,11 +43,11 @@ def check_choice(owner: str, parameter: str, value: Any, choices: Sequence[str |
 
 
 def takes_arguments(function: Any, count: int) -> bool:
-    """Whether a function can be called with this many arguments, as far as it says."""
+    """Whether a function can be called with this many arguments, as far as is known."""
     try:
         inspect.signature(function).bind(*[None] * count)
     except TypeError:
         return False
-    except ValueError:  # compiled functions may not say what they take
+    except ValueError:  # compiled functions may have no signature
         return callable(function)
     return True

@@ -1,7 +1,7 @@
 """Files that are written completely or not at all.
 
-A file is written to a temporary file in the same folder, whose name ends in ``.part``, and renamed
-when it is complete: at every moment there is the old file or the new one. A process that is killed
+Data are written to a temporary file in the same folder, whose name ends in ``.part``, which is
+renamed when complete: at any moment either the old or the new file exists. A process that is killed
 leaves its temporary file behind. The writer holds a lock on it, which the system releases when the
 process ends. The next process that writes to the same place recognises abandoned temporary files by
 their missing lock and removes them.
@@ -21,15 +21,15 @@ from typing import IO, Any
 
 try:
     import fcntl
-except ImportError:  # Windows, which removes no file that is open
+except ImportError:  # Windows, which does not remove open files
     fcntl = None  # type: ignore[assignment]
 
-#: Bytes of a file's name that the name of its part repeats; file systems allow 255 in all.
+#: Bytes of a file's name to repeat in the name of its temporary file; file systems allow 255.
 MAX_PREFIX = 120
 
 
 def check_place(path: str | os.PathLike[str]) -> Path:
-    """The path, if a file can be written there; checked before any work is done."""
+    """The path, after checking that it is not a folder and that its own folder exists."""
     path = Path(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name a file to write to.")
@@ -42,7 +42,7 @@ def check_place(path: str | os.PathLike[str]) -> Path:
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A new file to write to, which takes the place of ``path`` when the block ends.
+    """A new file to write to, which replaces ``path`` when the block ends.
 
     After an error it is removed, and ``path`` is unchanged. Pipes and devices are written to
     directly, and links are followed. The new file gets the permissions of the old one.
@@ -55,10 +55,10 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     _remove_parts_of_the_dead(place)
     part, lock = _new_part(place)
     try:
-        mode = os.fstat(lock.fileno()).st_mode  # what the umask leaves
+        mode = os.fstat(lock.fileno()).st_mode  # as the umask allows
         with suppress(FileNotFoundError):
             mode = place.stat().st_mode
-        os.chmod(part, 0o600)  # no other user reads it before it is complete
+        os.chmod(part, 0o600)  # other users cannot read it before it is complete
         yield part
         os.fsync(lock.fileno())
         os.chmod(part, stat.S_IMODE(mode))
@@ -76,7 +76,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_atomically(path: str | os.PathLike[str], data: bytes | str) -> Path:
-    """Write a file, texts as UTF-8, so that it appears with all its content or not at all."""
+    """Write a file completely or not at all, strings as UTF-8."""
     with replacing(path) as part:
         if isinstance(data, str):
             part.write_text(data, encoding="utf-8", newline="\n")
@@ -95,14 +95,14 @@ def write_csv(path: str | os.PathLike[str], rows: Sequence[Mapping[str, Any]]) -
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str], **options: Any) -> Path:
-    """Write a figure of matplotlib in the format that the file's name says."""
+    """Write a matplotlib figure in the format given by the file's suffix."""
     with replacing(path) as part:
         figure.savefig(part, format=Path(path).suffix[1:], **options)
     return Path(path)
 
 
 def whole_lines(path: str | os.PathLike[str]) -> list[str]:
-    """The lines of a journal without what a writer that was killed left unfinished at its end."""
+    """The complete lines of a journal, without a last line that a killed writer left unfinished."""
     if not os.path.exists(path):
         return []
     text = Path(path).read_text(encoding="utf-8", errors="replace")
@@ -130,16 +130,16 @@ def _prefix(place: Path) -> str:
 def _new_part(place: Path) -> tuple[Path, IO[bytes]]:
     """A new, empty file beside a place, and the open file that holds its lock."""
     while True:
-        # Not tempfile: its files are for their owner only, whatever the umask says.
+        # Not tempfile, whose files are readable by the owner only, whatever the umask.
         part = place.with_name(f"{_prefix(place)}{secrets.token_hex(8)}.part")
         lock = open(part, "xb")  # noqa: SIM115
         if not _locked(lock) or os.fstat(lock.fileno()).st_nlink:
             return part, lock
-        lock.close()  # another process removed it before it was locked
+        lock.close()  # another process removed the file before it was locked
 
 
 def _locked(file: IO[bytes]) -> bool:
-    """Whether the lock of a file was free and is ours now; where there are no locks, it is not."""
+    """Lock a file without waiting; False if it is locked already or locks are not supported."""
     if fcntl is None:
         return False
     try:

@@ -1,4 +1,4 @@
-"""The public names, in one place; see the package's own text on why they are not imported there."""
+"""The public names in one place; ``__init__.py`` says why they are not imported there."""
 
 from ._version import __version__
 from .estimators import (

@@ -1,7 +1,7 @@
-"""Warnings that are ignored in one thread and still shown in the others.
+"""Ignore warnings in one thread and still show them in the others.
 
 `warnings.catch_warnings` restores the filters that it found. If two threads use it at the same
-time, a filter may remain that both meant to be temporary.
+time, a temporary filter may remain for good.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _own = threading.local()
 
 
 class _OfThisThread(type):
-    """A category of warnings that holds those which the current thread ignores."""
+    """A warning category whose subclasses are those that the current thread ignores."""
 
     def __subclasscheck__(cls, category: type) -> bool:
         return any(issubclass(category, one) for one in getattr(_own, "ignored", ()))
@@ -43,6 +43,6 @@ def ignoring(category: type[Warning]) -> Iterator[None]:
         with _lock:
             _inside -= 1
             if not _inside:
-                # Other code that restored the filters in the meantime has removed it already.
+                # It is gone already if other code has restored the filters in the meantime.
                 for one in [one for one in warnings.filters if one[2] is _Ignored]:
                     warnings.filters.remove(one)  # type: ignore[attr-defined]

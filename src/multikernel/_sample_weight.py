@@ -1,4 +1,4 @@
-"""The check of sample weights that estimators and functions share."""
+"""The check of sample weights shared by estimators and functions."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.utils.validation import _check_sample_weight
 def check_sample_weight(sample_weight: Any, X: Any) -> np.ndarray:
     """Weights of the samples of X, float64: finite, not negative, not all zero.
 
-    A number stands for equal weights.
+    A single number means equal weights.
     """
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     with np.errstate(over="ignore"):

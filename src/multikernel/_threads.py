@@ -1,7 +1,7 @@
-"""Threads: how many there may be, and one for small problems.
+"""The number of threads, and the limit of one BLAS thread for small problems.
 
-On a busy machine, factorising a 300 x 300 matrix with two BLAS threads took 250 ms, with one 1 ms:
-the threads wait for each other. A whole fit of 1,000 samples, made of such calls, took 2.7 s
+On a busy machine, factorising a 300 x 300 matrix took 250 ms with two BLAS threads and 1 ms with
+one: the threads wait for each other. A whole fit of 1,000 samples, made of such calls, took 2.7 s
 instead of 0.18 s.
 """
 
@@ -23,12 +23,12 @@ from threadpoolctl import ThreadpoolController
 def count_threads(n_jobs: int | None) -> int:
     """The number of threads that ``n_jobs`` asks for, as joblib counts.
 
-    A negative number stands for all cores that are free for this process: a worker of joblib keeps
-    to the share that it was given (``NUMBA_NUM_THREADS``), and a thread of joblib, or a worker of
-    multiprocessing or dask, is one of many already.
+    A negative number counts from the cores available to this process (-1: all). A joblib worker is
+    limited to its share (``NUMBA_NUM_THREADS``). A joblib thread, or a worker of multiprocessing or
+    dask, gets one thread, because it is one of many already.
     """
     if n_jobs is None or n_jobs >= 0:
-        # joblib does not let workers of multiprocessing start workers; threads they may start.
+        # joblib allows workers of multiprocessing no further workers, but they may start threads.
         in_worker = n_jobs is not None and n_jobs > 0 and multiprocessing.current_process().daemon
         return int(n_jobs or 1) if in_worker else int(effective_n_jobs(n_jobs))
     if multiprocessing.current_process().daemon:
@@ -42,7 +42,7 @@ def count_threads(n_jobs: int | None) -> int:
 
 @lru_cache(maxsize=1)
 def _libraries() -> tuple[list[Any], list[Any]]:
-    """BLAS libraries whose number of threads is one of the process, and of every thread."""
+    """BLAS libraries with one thread count for the process, and with one for each thread."""
     # Looking them up takes milliseconds; they do not change once NumPy is imported.
     found = ThreadpoolController().select(user_api="blas").lib_controllers
     found = [one for one in found if one.num_threads is not None]
@@ -51,8 +51,8 @@ def _libraries() -> tuple[list[Any], list[Any]]:
 
 
 def _set(library: Any, count: int) -> None:
-    # threadpoolctl lets one thread decide and ignores the others, even when they restore what was
-    # there before; here the threads agree among themselves.
+    # threadpoolctl lets one thread control the count and ignores the others, even if they restore
+    # the previous count; here the threads are coordinated by `_BlasLimit`.
     release = getattr(library, "clear_controlling_thread", None)
     if release is not None:
         release(force=True)
@@ -62,10 +62,10 @@ def _set(library: Any, count: int) -> None:
 
 
 class _BlasLimit:
-    """Limits BLAS to one thread as long as any thread of the process asks for it.
+    """Limits BLAS to one thread while any thread of the process needs that limit.
 
-    The number is one of the whole process. If every thread restored what it had found, one that
-    came while another had set the limit would leave it behind.
+    The thread count is shared by the process. If every thread restored the count that it found, a
+    thread that entered while another held the limit would make the limit permanent.
     """
 
     def __init__(self) -> None:
@@ -79,7 +79,7 @@ class _BlasLimit:
         shared, own = _libraries()
         outermost = getattr(self.own, "before", None) is None
         mark = object()
-        try:  # an interrupt may come at any time, also in here
+        try:  # an interrupt may come at any time, even within this block
             with self.lock:
                 self.inside[mark] = threading.get_ident()
                 if self.before is None:
@@ -93,11 +93,11 @@ class _BlasLimit:
             try:
                 self._leave(mark, outermost)
             except KeyboardInterrupt:
-                self._leave(mark, outermost)  # finish first: nothing else would restore the number
+                self._leave(mark, outermost)  # finish first: nothing else would restore the count
                 raise
 
     def _leave(self, mark: object, outermost: bool) -> None:
-        """Restore what this context has changed; a second call does what the first has left."""
+        """Restore what this context has changed; a second call completes an interrupted one."""
         shared, own = _libraries()
         with self.lock:
             self.inside.pop(mark, None)
@@ -114,7 +114,7 @@ class _BlasLimit:
             _set(one, count)
 
     def after_fork(self) -> None:
-        """Of all threads only this one is left."""
+        """Forget the contexts of other threads, which do not exist in the child process."""
         self.lock = threading.Lock()
         this = threading.get_ident()
         self.inside = {mark: thread for mark, thread in self.inside.items() if thread == this}

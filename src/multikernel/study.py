@@ -1,4 +1,4 @@
-"""Does alignment tell which kernels predict well? A study for any bank of kernels.
+"""Does alignment show which kernels predict well? A study for any bank of kernels.
 
 Cortes, Mohri & Rostamizadeh 2012, Table 1 and Figure 2 (Rostamizadeh 2010, Table 2.1): the
 alignment of each base kernel with the target against the accuracy of a model trained on it alone.
@@ -106,7 +106,7 @@ class AlignmentStudy:
         Parameters
         ----------
         ax : matplotlib axes or None
-            None makes a figure.
+            None creates a figure.
 
         Returns
         -------
@@ -152,18 +152,18 @@ def alignment_study(
         None treats whole numbers and text as classes. ``"regression"`` also accepts two classes
         coded as numbers.
     grid : float or sequence of float, default=1.0
-        C of the support vector machine, or the ridge penalty of the regression. Of several values
+        C of the support vector machine, or the ridge penalty of the regression. With several values
         the best is chosen for each kernel and fold on the samples that the *next* fold holds out,
-        which are then not used for training: three folds of five for training, one for choosing,
-        one for scoring, as in the paper.
+        which are then not used for training: of five folds, three for training, one for choosing
+        and one for scoring, as in the paper.
     learner : callable or None, default=None
         A function that makes a learner from a value of the grid; None for
         :class:`multikernel.learners.SVM` or :class:`multikernel.learners.Ridge`.
     cv : int, splitter or iterable of splits, default=None
         None for 5 folds, stratified for classes, shuffled by ``random_state``.
     normalize : {"multiplicative", "trace", "trace-first", "spherical", "frobenius"} or None
-        For the predictors, whose kernels are centred. Alignments do not depend on scale, except for
-        ``"spherical"``, which is applied to the centred kernels only.
+        For the predictors, whose kernels are centred. Alignments do not depend on it, except that
+        ``"spherical"`` changes centred (not uncentred) alignments.
     n_jobs : int or None, default=None
         Threads for passes over the kernels.
     random_state : int or None, default=0
@@ -249,7 +249,7 @@ def alignment_study(
 
 
 def is_classification(task: str | None, y: Any) -> bool:
-    """Whether a study is about classes: as ``task`` says, or else by the type of the targets."""
+    """Whether the task is classification, by ``task`` or else by the type of the targets."""
     if task not in (None, "classification", "regression"):
         raise ValueError(f"task must be 'classification', 'regression' or None; got {task!r}.")
     return task == "classification" or (
@@ -271,7 +271,7 @@ def _scores(
     choosing: np.ndarray,
     test: np.ndarray,
 ) -> np.ndarray:
-    """Score of every kernel on the test samples; its learner is chosen on other samples."""
+    """Test score of every kernel, with the learner that is best on the ``choosing`` samples."""
     known, seen, held = target.take(train), target.take(choosing), target.take(test)
     best, scores = np.full(part.p, -np.inf), np.zeros(part.p)
     for learner in learners:
@@ -291,7 +291,7 @@ def _score(target: Target, values: np.ndarray) -> float:
 
 
 def _correlation(a: np.ndarray, b: np.ndarray) -> float:
-    """Pearson's; NaN, without a warning, where one of the two is constant."""
+    """Pearson correlation; NaN, without a warning, if either is constant."""
     a, b = a - a.mean(), b - b.mean()
     size = float(np.linalg.norm(a) * np.linalg.norm(b))
     return float(a @ b) / size if size > 1e-15 else float("nan")

@@ -1,7 +1,7 @@
-"""Which norm for how many samples? A study for any bank of kernels.
+"""Which norm suits which sample size? A study for any bank of kernels.
 
 The protocol of Kloft 2011, chapter 5: lp-norm multiple kernel learning for several p and several
-sample sizes, C chosen on held-out samples, with the pictures that go with each of his experiments.
+sample sizes, with C chosen on held-out samples, and the figures of his experiments.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class NormStudy:
     gaps : array of shape (n_sizes, n_norms, repetitions)
         Relative duality gaps.
     measure : str
-        What the scores are; larger is better.
+        Name of the score; larger is better.
     """
 
     names: tuple[str, ...]
@@ -149,7 +149,7 @@ class NormStudy:
         return draw_block_norms(self.names, shares, ax, most=most)
 
     def plot_scores_by_size(self, ax: Any = None) -> Any:
-        """Scores against the sample size, one curve for each norm; the matplotlib axes."""
+        """Scores against the sample size, one curve for each norm; returns the matplotlib axes."""
         from .report.comparisons import scores_by_size
 
         cells = {
@@ -159,7 +159,7 @@ class NormStudy:
         return scores_by_size(cells, ax, measure=self.measure)
 
     def plot_scores_by_norm(self, ax: Any = None) -> Any:
-        """Scores against the norm, one curve for each sample size; the matplotlib axes."""
+        """Scores against the norm, one curve for each sample size; returns the matplotlib axes."""
         from .report.comparisons import scores_by_norm
 
         cells = {
@@ -171,8 +171,9 @@ class NormStudy:
     def plot_bound_factor(self, ax: Any = None) -> Any:
         """The bound factor against p, one curve for each sample size, its minimum marked.
 
-        From the block norms at the best p of that size, medians over repetitions. Curves are
-        divided by their values at the largest p. Norms from 1 to 2, or to the largest of ``norms``.
+        It is computed from the block norms at the best p of each size, as medians over repetitions.
+        p goes from 1 to 2, or to the largest of ``norms`` if that is larger. Curves are divided by
+        their values at the largest p.
 
         Returns
         -------
@@ -212,7 +213,7 @@ class NormStudy:
         return int(np.argmax(close))
 
     def _typical_block_norms(self, n: int | None) -> np.ndarray:
-        """Medians over repetitions at the best p, as in the thesis; means where these vanish."""
+        """Medians over repetitions at the best p, as in the thesis; means if all medians are 0."""
         values = self.block_norms[self._size(n), self._norm(self.best_p(n))]
         middle = np.median(values, axis=0)
         return middle if middle.any() else values.mean(axis=0)
@@ -236,8 +237,8 @@ def norm_study(
 ) -> NormStudy:
     """lp-norm multiple kernel learning for several norms and sample sizes, scored on test samples.
 
-    Every repetition splits the sample again: one part to train on, and two equal parts to choose C
-    (or alpha) and to score. Training sets of each size are drawn from the first part.
+    Every repetition splits the sample anew: one part for training, and two equal parts for choosing
+    C (or alpha) and for scoring. Training sets of each size are drawn from the first part.
 
     Parameters
     ----------
@@ -251,12 +252,12 @@ def norm_study(
     norms : sequence of float, default=(1, 4/3, 2)
         Exponents p of the block norm, at least 1.
     sizes : sequence of int or None, default=None
-        Training samples; None for a quarter, a half and all of those that are not held out.
+        Numbers of training samples; None for a quarter, half and all of those not held out.
     grid : float or sequence of float, default=(0.01, 0.1, 1, 10)
         Values of C, or of alpha. If scores are equal, the smallest C or largest alpha is chosen.
     repetitions : int, default=5
     held_out : float, default=0.5
-        Share of the sample to choose on and to test on, half of it for each.
+        Share of the sample for choosing and testing, half of it for each.
     scoring : str, callable or None, default=None
         As in scikit-learn; None for accuracy or R².
     normalize : {"multiplicative", "trace", "spherical", "frobenius"} or None
@@ -290,7 +291,7 @@ def norm_study(
             f"norm_study: bank={bank!r} has no samples to draw from. For kernel matrices use "
             "mk.precomputed(K) with X = mk.sample_ids(n)."
         )
-    # Parameters that depend on the inputs are set once, so that all models have the same kernels.
+    # Set data-dependent parameters once, so that all models have the same kernels.
     bank = default_bank(X, kind="gaussians") if bank is None else as_bank(bank).adapt(X)
     y = np.asarray(y)
     everyone = np.arange(len(y))
@@ -309,7 +310,7 @@ def norm_study(
         return model.fit(_safe_indexing(X, rows), y[rows])
 
     def part(rows: np.ndarray, size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """A stratified random part of the rows, and the others."""
+        """A random part of the rows, stratified by class, and the other rows."""
         if size == len(rows):
             return rows, rows[:0]
         stratify = y[rows] if classify else None

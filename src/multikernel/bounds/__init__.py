@@ -1,9 +1,8 @@
-"""What theory promises: computable bounds from the papers, and a certificate for fitted models.
+"""Computable bounds from the papers, and a certificate for fitted models.
 
-Every function is one theorem: numbers in, a number out, the symbols those of its paper. Where a
-printed statement is wrong the repaired one is computed, and the printed one with
-``as_printed=True``. Inputs for which a theorem says nothing raise :class:`AssumptionError`, which
-names the assumption.
+Each function evaluates one theorem, in the symbols of its paper. Where a printed statement is
+wrong, the corrected one is computed, and the printed one with ``as_printed=True``. Inputs that
+violate the assumptions of a theorem raise :class:`AssumptionError`, which names the assumption.
 
 >>> import multikernel as mk
 >>> round(mk.bounds.rademacher_l1_uniform(p=10, m=1000, R2=1.0), 4)
@@ -252,9 +251,9 @@ __all__ = [
 
 
 def _representable(function: Any) -> Any:
-    """The same function, which raises an error if its result overflows or is not a number.
+    """Wrap a function so that overflow or a NaN result raises an :class:`AssumptionError`.
 
-    Its flags, the parameters that are True or False by default, are checked as well.
+    Flags (parameters that are True or False by default) are checked as well.
     """
     parameters = signature(function).parameters.values()
     flags = [p.name for p in parameters if isinstance(p.default, bool)]  # all keyword-only

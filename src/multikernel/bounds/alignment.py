@@ -1,8 +1,8 @@
-"""How far the sample's alignment is from the true one, and the risk that a high one implies.
+"""How close the alignment on a sample is to the true one, and what it implies for the risk.
 
 Cortes, Mohri & Rostamizadeh 2012, sections 4.1 and 4.2; Rostamizadeh 2010, section 2.5. The centred
 alignment of a kernel with the target kernel ``K_Y = y y'`` is ``rho = E[K_c K_Yc] / sqrt(E[K_c^2]
-E[K_Yc^2])``; the sample's replaces expectations by averages and centres with the sample's mean.
+E[K_Yc^2])``. On a sample, averages replace expectations and centring uses the sample mean.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..problem.assumptions import (
     check_vector,
 )
 
-#: Part by which computed alignments, variances and ratios may leave their range.
+#: Relative amount by which rounding may push alignments, variances and ratios out of their range.
 ROUNDING = 1e-9
 
 # -- concentration --------------------------------------------------------------------------------
@@ -82,7 +82,7 @@ def expected_product(
 
 
 def product_concentration(m: int, delta: float, R2: float = 1.0, R2_other: float = 1.0) -> float:
-    """Proposition 11: how far ``<K_c, K'_c>/m^2`` is from ``E[K_c K'_c]``, except with prob. delta.
+    """Proposition 11: bound on ``|<K_c, K'_c>/m^2 - E[K_c K'_c]|``, with probability 1 - delta.
 
     ``18 R^2 R'^2 / m + 24 R^2 R'^2 sqrt(log(2/delta) / (2m))`` for ``K(x, x) <= R^2`` and ``K'(x,
     x) <= R'^2``; for the target kernel ``R'^2 = max y^2``.
@@ -116,9 +116,9 @@ def alignment_concentration(
     Parameters
     ----------
     square, square_other : float
-        ``E[K_c^2]`` and ``E[K'_c^2]``, of the population: with the sample's ``||K_c||^2/m^2`` in
-        their place the number is an estimate of the bound. :func:`alignment_interval` does not need
-        them.
+        ``E[K_c^2]`` and ``E[K'_c^2]`` of the population. With the sample's ``||K_c||^2/m^2`` in
+        their place, the result only estimates the bound; :func:`alignment_interval` needs the
+        sample alone.
     """
     m, delta = check_count("m", m), check_delta(delta)
     R2, R2_other = check_bounded("R2", R2), check_bounded("R2_other", R2_other)
@@ -142,24 +142,24 @@ def alignment_interval(
     *,
     pairs: int = 3,
 ) -> tuple[float, float]:
-    """An interval for rho from sample quantities alone: Proposition 11 three times.
+    """An interval for rho from sample quantities alone, by applying Proposition 11 three times.
 
-    Numerator and both norms lie within :func:`product_concentration` of the sample's, each except
-    with probability ``delta / pairs``. No population moment is needed, unlike in Theorem 12. The
-    interval is cut to [0, 1], where alignments of kernels lie.
+    The numerator and both norms lie within :func:`product_concentration` of their values on the
+    sample, each except with probability ``delta / pairs``. No population moment is needed, unlike
+    in Theorem 12. The interval is cut to [0, 1], where alignments of kernels lie.
 
     Parameters
     ----------
     product, square, square_other : float
         ``<K_c, K'_c>/m^2``, ``||K_c||^2/m^2``, ``||K'_c||^2/m^2`` on the sample.
     pairs : int, default=3
-        How many products share delta. For ``K = sum_k mu_k K_k`` with *learned* weights of sum one:
-        the ``p(p+1)/2 + p + 1`` products of base kernels and target; all combinations are then
-        covered at once, with ``R2 >= K_k(x, x)``.
+        Number of products that share delta. For ``K = sum_k mu_k K_k`` with *learned* weights of
+        sum one, pass ``p(p+1)/2 + p + 1``, the number of products of base kernels and target: the
+        interval then holds for all combinations at once, with ``R2 >= K_k(x, x)``.
     """
     square = check_nonnegative("square", square, "a mean of squares")
     square_other = check_nonnegative("square_other", square_other, "a mean of squares")
-    # Products of positive semidefinite kernels are not negative, but for rounding.
+    # Products of positive semidefinite kernels are negative only through rounding errors.
     rounding = PSD_TOLERANCE * math.sqrt(square) * math.sqrt(square_other)
     why = "kernels are positive semidefinite"
     product = max(check_number("product", product, low=-rounding, closed="left", why=why), 0.0)
@@ -188,7 +188,7 @@ def unnormalised_range(R2: float, M: float, *, as_printed: bool = False) -> tupl
 
 
 class AlignmentPredictor(NamedTuple):
-    """The predictors behind Theorems 13 to 15, on a finite population (or the sample as one).
+    """The predictors behind Theorems 13 to 15, on a finite population (or a sample treated as one).
 
     ``h*(x) = E[y' K_c(x, x')] / sqrt(E[K_c^2])`` and ``g*(x) = E[y' K_c(x, x')]``, with the
     alignments ``rho`` and ``rho_u = E[K_c K_Yc]``, ``variance = Var y``, ``Gamma = max_x
@@ -210,7 +210,7 @@ def alignment_predictor(K: Any, y: Any, probabilities: Any = None) -> AlignmentP
     Parameters
     ----------
     K : array of shape (n, n)
-        Not centred; it is centred here.
+        Kernel matrix; it is centred here.
     y : array of shape (n,)
     probabilities : array of shape (n,) or None
         Probabilities of the points; None for 1/n each.
@@ -274,7 +274,7 @@ def good_classifier(
 
 
 def good_classifier_plain(rho: float, variance: float = 1.0) -> float:
-    """Without Gamma: ``Pr[y h*(x) < 0] <= 1 - (rho Var y)^2`` (Cauchy-Schwarz)."""
+    """Theorem 13 without Gamma: ``Pr[y h*(x) < 0] <= 1 - (rho Var y)^2`` (Cauchy-Schwarz)."""
     return 1.0 - (_alignment(rho) * _variance(variance)) ** 2
 
 
@@ -285,10 +285,10 @@ def good_regressor(rho: float, variance: float = 1.0, *, as_printed: bool = Fals
 
 
 def good_classifier_unnormalised(rho_u: float, R2: float) -> float:
-    """Theorem 15: ``Pr[y g*(x) < 0] <= 1 - rho_u / R^2``, ``K_c(x, x) <= R^2``: no Gamma, any mean.
+    """Theorem 15: ``Pr[y g*(x) < 0] <= 1 - rho_u / R^2``, ``K_c(x, x) <= R^2``, labels of any mean.
 
-    However, kernels of large norm look better than they are, and the sample's g need not be near
-    g*.
+    Gamma is not needed. However, kernels of large norm look better than they are, and g computed on
+    a sample need not be near g*.
     """
     R2 = check_bounded("R2", R2)
     why = "an alignment with labels ±1, at most R2"

@@ -2,9 +2,10 @@
 
     H_p = { x -> <w, phi(x)> :  ||w||_{2,p} = (sum_m ||w_m||^p)^(1/p) <= D },     M kernels
 
-p is the exponent of the *block norm*: 1 is sparse, 2 the sum of all kernels, and it may exceed 2.
-``p*`` is its conjugate, ``1/p + 1/p* = 1``. Complexities have one sign and the factor 1/n. Since
-H_p lies in H_t for t >= p, every bound is a minimum over t.
+p is the exponent of the *block norm*: p = 1 gives sparse weights and p = 2 the sum of all kernels;
+p may exceed 2. ``p*`` is its conjugate, ``1/p + 1/p* = 1``. Complexities are ``(1/n) E sup_f
+sum_i sigma_i f(x_i)``, without absolute value. Since H_p lies in H_t for t >= p, every bound is a
+minimum over t.
 """
 
 from __future__ import annotations
@@ -90,8 +91,8 @@ def rademacher_block(
         constant = max(1.0, s - 1.0) if sharp else s
         return constant / n * float(norm(a, s / 2.0))
 
-    # Stationary in s = t* where s is twice the entropy of weights a^(s/2): never beyond 2 log M
-    # (the sharp constant adds one to s).
+    # At a stationary point, s = t* is twice the entropy of weights a^(s/2), so at most 2 log M;
+    # with the sharp constant it is smaller.
     limit = 2.0 * math.log(len(a)) + (1.0 if sharp else 0.0)
     last = min(conjugate(p, "p"), max(2.0, limit))
     best = smallest(square, 1.0, min(last, 2.0))[0]
@@ -105,7 +106,7 @@ def rademacher_block_l1(
 ) -> float:
     """Remark after Proposition 4.2, M >= 2 kernels of equal trace: ``(D/n) sqrt(2 e log(M) Tr)``.
 
-    For all p up to ``(2 log M)*``. Printed without the factor 2, which (4.1) does not give.
+    Holds for all p up to ``(2 log M)*``. Printed without the factor 2, but (4.1) gives the factor.
     """
     M, n = check_count("M", M, least=2), check_count("n", n)
     trace = check_trace("trace", trace)
@@ -136,10 +137,10 @@ def rademacher_block_population(
     radius: float = 1.0,
     sharp: bool = False,
 ) -> float:
-    """Corollary 4.4, for the expectation over samples, from ``Tr J_m = E k_m(x, x)``.
+    """Corollary 4.4: bound on the complexity expected over samples, from ``Tr J_m = E k_m(x, x)``.
 
     ``min_{t >= p} D t* sqrt((e/n) ||(Tr J_m)_m||_{t*/2}) + sqrt(B e) D M^(1/t*) t* / n``, without
-    the last term where t >= 2. (The printed root runs over too much of the last term.)
+    the last term where t >= 2. (In print, the root covers too much of the last term.)
 
     Parameters
     ----------
@@ -188,17 +189,17 @@ def generalisation_bound(
     lipschitz: float = 1.0,
     empirical: bool = False,
 ) -> float:
-    """Theorem A.2: ``risk + 2 L R(H) + sqrt(8 log(2/delta) / n)``, a loss in [0, 1].
+    """Theorem A.2: ``risk + 2 L R(H) + sqrt(8 log(2/delta) / n)``, for a loss in [0, 1].
 
     Parameters
     ----------
     risk : float
         Mean loss on the sample, for example the ramp loss; the hinge loss is not bounded.
     complexity : float
-        Rademacher complexity, expected over samples; or of this sample with ``empirical=True``,
-        where the last term is ``3 sqrt(log(2/delta) / (2n))``.
+        Rademacher complexity, expected over samples; with ``empirical=True`` that of this sample,
+        and the last term is ``3 sqrt(log(2/delta) / (2n))``.
     lipschitz : float, default=1.0
-        L, in the margin.
+        L, of the loss as a function of the margin.
     """
     n, delta = check_count("n", n), check_delta(delta)
     check_probability("risk", risk)
@@ -214,7 +215,7 @@ def smallest(
 ) -> tuple[float, float]:
     """Minimum and minimiser on an interval: a grid, then a search around its best point.
 
-    Any point of the interval gives a valid bound, so a missed minimum only makes it larger.
+    Any point of the interval gives a valid bound, so missing the minimum only loosens the bound.
     """
     if not high > low:
         return function(low), low

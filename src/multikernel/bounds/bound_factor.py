@@ -1,7 +1,7 @@
-"""The factor of the bounds that depends on the block norm p, and the p that it prefers.
+"""The factor of the bounds that depends on the block norm p, and the p that minimises it.
 
-With the radius chosen as small as the true function allows, ``D = ||w||_{2,p}``, everything in the
-bounds of Kloft's chapter 4 but one factor is the same for all p. Sections 4.4 and 5.1.1.
+With the smallest radius that admits the true function, ``D = ||w||_{2,p}``, only one factor of the
+bounds in Kloft's chapter 4 depends on p. Sections 4.4 and 5.1.1.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def bound_factor(
     Parameters
     ----------
     block_norms : array of shape (M,)
-        ``||w_m||`` of the true, or of a learned function: ``theta_m sqrt(s' K_m s)``.
+        ``||w_m||`` of the true function or of a learned one, ``theta_m sqrt(s' K_m s)``.
     p : float
         Exponent of the block norm.
     kind : {"global", "local"}, default="global"
     alpha : float or None
-        Decay of the spectra, for the local factor. Which p is best does not depend on it.
+        Decay of the spectra, for the local factor. The best p does not depend on it.
 
     Examples
     --------
@@ -73,26 +73,26 @@ def bound_factor(
 
 
 def suggest_p(block_norms: Any, *, kind: str = "global", largest: float = 2.0) -> float:
-    """The block norm p that the bound prefers for a function with these block norms.
+    """The block norm p with the smallest bound for a function with these block norms.
 
     On real data the true norms are not known; use those of a model learned at the best p so far.
-    From small samples these are too even, and the suggestion is then too large (Kloft 2011, chapter
-    5).
+    On small samples these are too similar, and the suggested p is then too large (Kloft 2011,
+    chapter 5).
 
     Parameters
     ----------
     block_norms : array of shape (M,)
         As in :func:`bound_factor`.
     kind : {"global", "local"}, default="global"
-        Which bound. They differ: for k equal blocks out of M the global one prefers ``p* = 2 log
-        (M/k)``, the local one ``p* = log(M/k)``.
+        Which bound to minimise. For k equal blocks out of M the global one is smallest at ``p* = 2
+        log(M/k)``, the local one at ``p* = log(M/k)``.
     largest : float, default=2.0
         The largest p to consider; infinity is allowed for the global bound.
 
     Returns
     -------
     float
-        Where the factor is flat (one block carries everything), the largest of the best p.
+        The best p; the largest one where several are equal (one block carries everything).
 
     Examples
     --------
@@ -107,8 +107,8 @@ def suggest_p(block_norms: Any, *, kind: str = "global", largest: float = 2.0) -
         largest = check_exponent("largest", largest, "the local bound")
     largest = check_norm("largest", largest)
 
-    # In the conjugate the range is finite: once the inner minimum no longer moves with p, the
-    # factor is ||w||_{2,p} alone, which only falls as p grows.
+    # The search runs over the conjugate, whose useful range is finite: for p so small that the
+    # inner minimum no longer depends on it, only ||w||_{2,p} changes, and it falls as p grows.
     def factor(s: float) -> float:
         p = conjugate(s)
         alpha = 2.0 if kind == "local" else None  # the best p does not depend on it
@@ -122,8 +122,8 @@ def suggest_p(block_norms: Any, *, kind: str = "global", largest: float = 2.0) -
 def learned_block_norms(estimator: Any, X: Any) -> np.ndarray:
     """Block norms ``||w_k|| = theta_k sqrt(s' K_k s)`` of a fitted model.
 
-    They say how much of the learned function each kernel carries, in units that do not depend on
-    the scale of the kernel. :func:`bound_factor` and :func:`suggest_p` take one row of them.
+    They measure each kernel's part in the learned function, whatever the scale of the kernel.
+    :func:`bound_factor` and :func:`suggest_p` take one row of them.
 
     Parameters
     ----------
@@ -152,7 +152,7 @@ def learned_block_norms(estimator: Any, X: Any) -> np.ndarray:
         estimator, X, "dual_coef_", "kernel_weights_", caller="learned_block_norms"
     )
     expansion = estimator._expansion
-    # theta_k K_k s; samples without a coefficient do not enter the norms.
+    # theta_k K_k s at the support vectors, which are all that the norms need.
     shares = expansion.shares(expansion.encode(checked[estimator.support_]))
     theta = np.atleast_2d(np.asarray(estimator.kernel_weights_, dtype=np.float64))
     squares = theta * np.einsum("it,ikt->tk", estimator.dual_coef_, shares)
@@ -175,7 +175,7 @@ def plot_bound_factor(
     block_norms, kind, alpha
         As in :func:`bound_factor`.
     norms : array or None
-        The p to show; None for [1, 2].
+        Values of p to show; None for [1, 2].
     ax : matplotlib axes or None
         None makes a figure.
     label : str or None

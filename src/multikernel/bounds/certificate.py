@@ -1,11 +1,12 @@
 """Bounds for a fitted estimator, from its training sample and a few passes over the kernels.
 
-**Which kernels.** The theorems are about kernels fixed before the sample is seen. Centring with the
-sample's means moves part of f into the intercept and nothing else: ``f = sum_k <w_k, Phi_k - mean>
-+ b``, so that f lies in the class of the *uncentred* kernels, with another b. Scaling a kernel only
-changes the weight. So bounds "as given" hold literally for kernels that were centred and scaled by
-their trace, variance or norm; those for the kernels as they were prepared are usually smaller, and
-not proven. A spherical normalisation after centring is the exception: it has no class as given.
+**Which kernels.** The theorems need kernels fixed before the sample is seen. Centring with the
+sample's means only moves part of f into the intercept: ``f = sum_k <w_k, Phi_k - mean> + b`` lies
+in the class of the *uncentred* kernels, with another b. Scaling a kernel only changes its weight.
+So the bounds for the kernels "as given" also hold if the fit centred the kernels and scaled them by
+trace, variance or norm. The bounds for the kernels as prepared (centred, scaled) are usually
+smaller, but not proven. The exception is spherical normalisation after centring: f then lies in no
+class of the kernels as given.
 """
 
 from __future__ import annotations
@@ -36,9 +37,10 @@ from .sample import (
 )
 from .stability import residual_bound, two_stage_bound, two_stage_stability
 
-#: Multiplications that all sign vectors together may cost, when the number of draws is not given.
+#: Multiplications allowed for all sign vectors together (at least 50 are drawn) if ``n_draws`` is
+#: not given, and for the check of definiteness.
 DRAW_BUDGET = 2e11
-#: Part of its largest possible value by which a quadratic form may be off, in single precision.
+#: Rounding error of a quadratic form in single precision, relative to its largest possible value.
 ROUNDING = 1e-6
 
 
@@ -57,13 +59,13 @@ def certificate(
     ----------
     estimator : fitted multiple-kernel estimator
     X, y
-        The training sample. A few samples are predicted to check that it is.
+        The training sample, which is checked by predicting a few samples.
     delta : float, default=0.05
-        All bounds on risks hold at once, except with this probability; so do the intervals for the
-        alignment, which have a delta of their own.
+        All proven bounds on risks hold at once, except with this probability; so do the intervals
+        for the alignment, with a delta of their own.
     n_draws : int or None, default=None
-        Number of sign vectors for the Monte-Carlo complexities; None for 50 to 2000, depending on
-        the amount of work. The remaining error is part of the bounds.
+        Number of sign vectors for the Monte-Carlo complexities; None for 50 to 2000, fewer for
+        larger problems. The bounds include the Monte-Carlo error.
     random_state : int or Generator, default=0
         Seed of the signs.
 
@@ -143,7 +145,7 @@ class Fitted:
     def __init__(self, estimator: Any, grams: Grams, Y: np.ndarray | None, sample: Any) -> None:
         self.estimator = estimator
         self.prepared = grams.corrected(estimator.center, estimator.normalize)
-        self.prepared.diagonals()  # one pass over the sample, which the statistics below share
+        self.prepared.diagonals()  # one pass over the sample, shared by the statistics below
         self.raw = self.prepared.corrected(False, None)
         self.n, self.p = grams.n, grams.p
         self.Y = Y
@@ -169,16 +171,17 @@ class Fitted:
         return np.broadcast_to(np.asarray(self.estimator.intercept_, dtype=float), (t,)).copy()
 
     def _read(self, sample: Any) -> None:
-        """Compute the norms ``||w_k||``, the values, and the intercepts in the given kernels."""
+        """Compute ``||w_k||``, decision values, and the intercepts for the kernels as given."""
         roots = np.sqrt(not_negative(self.prepared.diagonals()))
-        sizes = roots @ np.abs(self.coef)  # no ||w_k|| can be larger, (p, t)
+        sizes = roots @ np.abs(self.coef)  # upper bounds on sqrt(s' K_k s), (p, t)
         largest = np.square(sizes).max(axis=1)
         forms = not_negative(self.prepared.quadratic_forms(self.coef), ROUNDING * largest)
         self.prepared_norms = np.abs(self.weights.T) * np.sqrt(forms)
         center, how = self.estimator.center, self.estimator.normalize
         self.given: Grams | None
         if how == "spherical":
-            # Without centring the unit sphere is a property of the kernel; with it, of the sample.
+            # Without centring, the normalised kernel is a fixed kernel; with it, the normalised
+            # kernel depends on the sample.
             self.given = None if center else self.prepared
             scale = np.ones(self.p)
         else:
@@ -208,13 +211,14 @@ class Fitted:
     def _check_sample(self, sample: Any, largest: float) -> None:
         """Raise an error unless the coefficients reproduce the predictions on the sample.
 
-        ``largest`` bounds the sum of the absolute terms of a prediction, for the rounding error.
+        ``largest`` is an upper bound on the sum of the absolute terms of a prediction, from which
+        the rounding error is estimated.
         """
         some = np.unique(np.linspace(0, self.n - 1, min(self.n, 50)).astype(int))
         expansion = self.estimator._expansion
         predicted = expansion.values(expansion.encode(sample[some])) + self.intercept
         size = np.abs(self.values).max() + np.abs(self.values - self.intercept).max() + 1e-300
-        # Where coefficients cancel, the difference may be rounding.
+        # Where large terms cancel, the difference may be a rounding error.
         dtype = np.dtype(getattr(self.estimator, "dtype", None) or sample.dtype)
         noise = 64 * float(np.finfo(dtype).eps) * largest
         if np.abs(predicted - self.values[some]).max() > 1e-3 * size + noise:
@@ -239,7 +243,7 @@ class Fitted:
         return regress(self.Y[:, j] - self.values[:, j], float(self.Y[:, j].std()))
 
     def families(self) -> list[Callable[[np.ndarray], FunctionClasses]]:
-        """Makers of the families, given the signs."""
+        """Functions that make the classes of functions from sign vectors."""
         out: list[Callable[[np.ndarray], FunctionClasses]] = []
         fits = self.estimator
         prepared_is_given = self.given is not None and (
@@ -290,7 +294,7 @@ class Fitted:
 
     @property
     def shifted(self) -> bool:
-        """`has_intercept` for the function in the kernels as given; centring adds a constant."""
+        """Whether f has a constant term in the kernels as given; centring adds one."""
         return self.has_intercept or (bool(self.estimator.center) and self.given is not None)
 
     @property
@@ -304,13 +308,13 @@ class Fitted:
         return taken_on_trust(self.estimator, self.raw, trusted)
 
     def _check_definite(self) -> None:
-        """Raise an error unless all kernels, also those without a weight, are semidefinite.
+        """Raise an error unless all kernels are positive semidefinite.
 
-        All of them span the classes of functions.
+        Kernels without weight are checked too, because they also span the classes of functions.
         """
         doubtful = np.flatnonzero(~self.raw.known_psd).tolist()
         if len(doubtful) * float(self.n) ** 3 > DRAW_BUDGET:
-            # The check would cost more than all bounds; random signs still reveal coarse cases.
+            # The check would cost more than all bounds; random signs still reveal gross violations.
             return
         for k in doubtful:
             alone = self.raw.combine(np.eye(self.p)[k])
@@ -345,7 +349,7 @@ class Fitted:
     # -- alignment and stability ------------------------------------------------------------------
 
     def alignments(self, delta: float) -> tuple[Alignment, ...]:
-        """Proposition 11 for all products of base kernels and target at once."""
+        """Alignments with intervals: Proposition 11 for all products of base kernels and target."""
         if self.Y is None:
             return ()
         span = self.prepared if self.given is None else self.given
@@ -369,7 +373,7 @@ class Fitted:
             theta = mu * self.scale
             total = float(np.abs(theta).sum())
             if total == 0 or np.any(theta < 0):
-                continue  # the interval is about non-negative combinations
+                continue  # the interval covers non-negative combinations only
             Yc = center_targets(Y, None)
             gram = self.prepared.combine(mu)
             product = float(np.vdot(Yc, gram.matvec(Yc))) / total
@@ -385,7 +389,7 @@ class Fitted:
         return tuple(found)
 
     def stability(self, j: int, delta: float) -> list[Bound]:
-        """Theorem 17, for ridge regression with kernel weights found beforehand."""
+        """The bound of Theorem 17, for two-stage ridge regression; empty for other models."""
         from ..weighting import JointWeighting, Uniform
 
         fits = self.estimator

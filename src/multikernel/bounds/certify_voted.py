@@ -2,10 +2,10 @@
 
 ``f = sum_kj alpha_kj K_k(., x_j) + b`` divided by ``A = ||alpha||_1 + |b|/c`` lies in the convex
 hull of the families ``H_k = {±K_k(., x')}`` and the constants ±c, where c bounds all kernels. The
-bounds hold for every such function at once, so that coefficients, points and kernels may come from
-the sample. They ask for *expected* complexities: ``R_m(H_k) <= sup K_k(x, x) / sqrt(m)``, Lemma 3
-with the trace at its largest, needs no sample; the Monte-Carlo value on the sample does not bound
-it, as its x' are sample points only.
+bounds hold for every such function at once, so coefficients, points and kernels may be chosen from
+the sample. They need *expected* complexities. The bound ``R_m(H_k) <= sup K_k(x, x) / sqrt(m)``,
+Lemma 3 with the largest possible trace, needs no sample; the Monte-Carlo value on the sample is no
+bound, because its x' are sample points only.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def certify_vote(estimator: Any, X: Any, y: Any, delta: float) -> Certificate:
     n = checked.shape[0]
     Y = encode_targets(estimator, y, n)
     assert Y is not None
-    grams = training_grams(estimator, checked)  # kernels vote as built
+    grams = training_grams(estimator, checked)  # votes use neither centring nor normalisation
     sizes, unmet = kernel_sizes(grams)
     unmet = unmet_by_choice(estimator) + unmet
     values = np.asarray(estimator.decision_function(X), dtype=np.float64).reshape(n, -1)
@@ -106,7 +106,7 @@ class Sizes:
     def __init__(self, sizes: np.ndarray, complexities: np.ndarray) -> None:
         self.sizes = sizes
         self.complexities = complexities
-        self.bound = float(sizes.max()) or 1.0  # kernels that are zero are below any number
+        self.bound = float(sizes.max()) or 1.0  # any bound holds if all kernels are 0
 
 
 def kernel_sizes(grams: Grams) -> tuple[Sizes, tuple[str, ...]]:
@@ -141,7 +141,7 @@ class Vote:
     def bound(
         self, name: str, theorem: Any, factor: float, delta: float, unmet: tuple[str, ...]
     ) -> Bound:
-        """A theorem over the grid of margins; ``factor`` is that of the margin error."""
+        """Evaluate a theorem on a grid of margins; its ``factor`` multiplies the margin error."""
         # A vote without functions has margin 0 everywhere: its bound is vacuous on any grid.
         largest = float(np.abs(self.margins).max()) / (self.total * self.c) or 1.0
         top = math.ceil(2.0 * math.log2(largest)) + 1

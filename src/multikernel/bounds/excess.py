@@ -1,8 +1,8 @@
 """Excess risk of lp-norm multiple kernel learning (Kloft 2011, section 4.3).
 
-What is bounded is the risk of the empirical minimiser *over that of the best function of the
-class*. The constants make the numbers useful for comparing exponents p, hardly ever as a
-certificate.
+The bounds are on the risk of the empirical minimiser *in excess of that of the best function of
+the class*. The constants are so large that the numbers help to compare exponents p, but hardly ever
+serve as a certificate.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def excess_risk(
     Parameters
     ----------
     fixed : float
-        r*, the fixed point of ``r -> 2 F L R_{r/(4L^2)}`` (:func:`fixed_point`), or above it.
+        r*, the fixed point of ``r -> 2 F L R_{r/(4L^2)}`` (:func:`fixed_point`), or an upper bound.
     bernstein : float
         F with ``P(f - f*)^2 <= F P(l_f - l_f*)`` for all f of the class.
     lipschitz : float
@@ -97,16 +97,16 @@ def fixed_point_bound(
     bernstein: float = 1.0,
     lipschitz: float = 1.0,
 ) -> float:
-    """Lemma 4.10, 1 < p <= 2: the fixed point of the bound (4.12), for given or the best ``h_m``.
+    """Lemma 4.10, 1 < p <= 2: the fixed point of the bound (4.12), for given or chosen ``h_m``.
 
-    With ``a = 4 F^2 sum h_m / n`` and b the half of ``8 F L sqrt((e p*^2 D^2 / n) ||tails||_{p*/2})
+    With ``a = 4 F^2 sum h_m / n`` and b half of ``8 F L sqrt((e p*^2 D^2 / n) ||tails||_{p*/2})
     + 4 sqrt(B e) D F L M^(1/p*) p* / n`` the fixed point is ``(a + 2b + sqrt(a^2 + 4ab)) / 2``, at
     most the ``a + 2b`` of the lemma (which prints >=).
 
     Parameters
     ----------
     h : sequence of int or None
-        Leading directions kept for each kernel; None looks for good ones, the same for all kernels.
+        Leading directions kept for each kernel; None takes the best number common to all kernels.
     """
     n, B = check_count("n", n), check_bounded("B", B)
     p = check_exponent("p", p, "Lemma 4.10", above=True)
@@ -140,10 +140,10 @@ class Decay(NamedTuple):
 
 
 def algebraic_decay(spectra: Sequence[Any]) -> Decay:
-    """Least squares of log eigenvalue on log rank over the upper half of each spectrum.
+    """Decay of spectra, by least squares of log eigenvalue on log rank over their upper halves.
 
-    alpha is the smallest slope, as the slowest spectrum rules, and d the smallest factor for which
-    the inequality then holds for every eigenvalue.
+    alpha is the smallest slope, that of the slowest decay, and d the smallest factor with which the
+    inequality then holds for every eigenvalue.
     """
     slopes = []
     checked = check_spectra(spectra)
@@ -184,8 +184,8 @@ def algebraic_excess_risk(
           n^{-\frac\alpha{1+\alpha}}
         + \frac{47 \sqrt B D L M^{1/t^*} t^*}{n} + \frac{(22 \sqrt B D L M^{1/t^*} + 27 F) z}{n}
 
-    with ``z = log(1/delta)`` and ``kappa = alpha / (alpha - 1)``. Printed are ``(3 - alpha) / (1 -
-    alpha)``, negative for alpha below 3, and ``22 B``.
+    with ``z = log(1/delta)`` and ``kappa = alpha / (alpha - 1)``. Printed with ``kappa = (3 -
+    alpha) / (1 - alpha)``, negative for alpha below 3, and with B in place of its root after 22.
 
     Examples
     --------

@@ -4,11 +4,11 @@ A learned function ``f = sum_k <w_k, Phi_k> + b`` lies in every ball of a block 
 
     { sum_k <w_k, Phi_k> + b :  (sum_k ||w_k||^p + (|b|/kappa)^p)^(1/p) <= D },
 
-the intercept being the weight of one more kernel, the constant kappa^2. The Rademacher complexity
-of the unit ball is known exactly (:mod:`.rademacher`), and the margin bound for f/D follows. The
-three classes shown have p = 1, 4/3 and 2: weights of L1 norm one, of L2 norm one, and the sum of
-the kernels. Margins, the size kappa and, where outputs have a scale, the radius D come from grids
-whose points share delta, so that each may be chosen after the data are seen.
+where the intercept is the weight of one more kernel, the constant kappa^2. The Rademacher
+complexity of the unit ball is known exactly (:mod:`.rademacher`), and the margin bound for f/D
+follows. The three classes shown have p = 1, 4/3 and 2: weights of L1 norm one, of L2 norm one, and
+the sum of the kernels. Margins, the size kappa and, where outputs have units, the radius D come
+from grids whose points share delta, so each may be chosen after the data are seen.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from .montecarlo import Estimate, summarise
 from .rademacher import conjugate, norm, not_negative, rademacher_lq
 from .results import Bound
 
-#: Exponents of the block norm whose classes are tried, and what they are called. Fixed here, before
-#: any data, because the best of the three is taken.
+#: Exponents of the block norms of the three classes, and their names. They are fixed before any
+#: data are seen, because the best of the three is used.
 CLASSES = ((1.0, "L1 weights"), (4.0 / 3.0, "L2 weights"), (2.0, "sum of kernels"))
-#: The part of delta that is set aside for the error of the Monte-Carlo complexities.
+#: The share of delta reserved for the error of the Monte-Carlo complexities.
 FOR_DRAWS = 0.1
 
 # -- losses with a margin -------------------------------------------------------------------------
@@ -44,16 +44,16 @@ class Task:
     statement : str
         The probability that is bounded.
     error : float
-        The same on the sample.
+        Its value on the sample.
     values : array of shape (n,)
         Margins, decisions or residuals, in units of the decision function.
     loss : callable
-        From a margin to the losses (n,); its slope in the decision is at most 1/margin.
+        Maps a margin to the losses, shape (n,); their slope in the decision is at most 1/margin.
     limit : float
         The largest margin at which the bound implies the statement; infinite if it does at every
         margin.
     scale_free : bool
-        Whether only the ratio of margin and radius matters (no outputs to be met).
+        Whether only the ratio of margin and radius matters (there are no outputs with units).
     axis : str
         The meaning of the margin m, for plots.
     levels, tail : arrays
@@ -85,7 +85,7 @@ def classify(margins: np.ndarray) -> Task:
         scale_free=True,
         axis="margin m, for Pr(error on a new sample)",
         levels=levels,
-        # Free support vectors lie at margin 1 up to rounding, and belong to it.
+        # Free support vectors have margin 1 up to rounding errors, and must count as such.
         tail=np.array([np.mean(margins <= m * (1 + 1e-6)) for m in levels]),
         tail_name="a margin of at most",
     )
@@ -129,7 +129,7 @@ def regress(residuals: np.ndarray, spread: float) -> Task:
 
 # -- classes of functions -------------------------------------------------------------------------
 
-#: Quadratic forms pass through an array of p x n x columns; this many bytes of it at a time.
+#: Bytes of the (p, n, columns) array that quadratic forms may use at a time.
 FORM_BYTES = 2**26
 
 
@@ -153,9 +153,9 @@ class FunctionClasses:
         ``||w_k||`` of each predictor.
     intercepts : array of shape (t,)
     kappa : float
-        The constant kernel is kappa^2; 0 when no machine can have an intercept.
+        The constant kernel is kappa^2; 0 when no predictor can have an intercept.
     complexities : list of (float, Estimate)
-        Bound from the traces, and Monte-Carlo value, of the unit ball of each class.
+        Complexity of the unit ball of each class: bound from the traces, and Monte-Carlo estimate.
     share : float
         The share of delta for the choice of kappa.
     unmet : tuple of str
@@ -184,8 +184,8 @@ class FunctionClasses:
     ) -> FunctionClasses:
         """The classes, with a constant kernel if functions may be ``shifted`` by an intercept.
 
-        This depends on the estimator's parameters, not on the fitted value: an intercept of zero
-        is also a choice made from the sample.
+        The estimator's parameters decide this, not the fitted intercept: zero is also a value that
+        was chosen from the sample.
         """
         n = grams.n
         diagonals = not_negative(grams.diagonals())
@@ -241,7 +241,7 @@ class FunctionClasses:
             # f/D lies in the unit ball; margins of f are D times those of the grid 2^(j/2).
             unit = D if D > 0 else 1.0
         else:
-            # Outputs have a scale, so the ball must have one as well: the next power of two.
+            # Outputs have units, so D is rounded up to a grid, the powers of two.
             i = math.ceil(math.log2(D)) if D > 0 else 0
             D, delta, unit = 2.0**i, delta * grid_share(i), 1.0
         largest = max(float(np.abs(task.values).max()), float(task.levels.max()), 1e-300) / unit

@@ -1,6 +1,6 @@
 """Lemmas behind the bounds, as functions: moments of random signs and sums, and norms of blocks.
 
-An inequality between two quantities returns both sides, the smaller one first. Rostamizadeh 2010,
+Functions for inequalities return both sides, the smaller one first. Rostamizadeh 2010,
 appendix A.2; Kloft 2011, section 4.1 and appendix C.
 """
 
@@ -24,7 +24,7 @@ from ..problem.assumptions import (
 )
 from .rademacher import conjugate, eta, norm
 
-#: Moments of a Poisson variable beyond this order exceed the largest float64.
+#: Largest order of a Poisson moment; from order 219 on, moments exceed the largest float64.
 LARGEST_MOMENT = 200.0
 
 # -- moments --------------------------------------------------------------------------------------
@@ -41,7 +41,7 @@ def multinomial_bound(counts: Sequence[int], *, sharp: bool = False) -> tuple[fl
     counts : sequence of int
         ``t_i >= 0``, not all zero.
     sharp : bool, default=False
-        The best constant in place of 23/22, for which all ``t_i = 1`` is an equality.
+        The best constant in place of 23/22; equality then holds if all ``t_i = 1``.
 
     Examples
     --------
@@ -80,8 +80,8 @@ def poisson_moment(s: float) -> float:
 def rosenthal_young(mean: float, B: float, n: int, s: float, *, sharp: bool = False) -> float:
     """Lemma 4.3: ``E (mean of X_i)^s <= c_s ((B/n)^s + (mean of E X_i)^s)`` for ``0 <= X_i <= B``.
 
-    ``c_s = (2 e s)^s`` for s >= 1/2, or the smaller ones of appendix C: 1 up to s = 1, 2 up to 2,
-    and the Poisson moment beyond.
+    ``c_s = (2 e s)^s`` for s >= 1/2; with ``sharp`` the smaller constants of appendix C: 1 up to
+    s = 1, 2 up to s = 2, and the Poisson moment beyond.
     """
     s = check_number("s", s, low=0.5, closed="left", why="Lemma 4.3 holds for s >= 1/2")
     B, n = check_bounded("B", B), check_count("n", n)
@@ -113,7 +113,7 @@ def poisson_moment_bound(s: float) -> float:
 def block_holder(v: Sequence[Any], w: Sequence[Any], p: float) -> tuple[float, float]:
     """Lemma C.1: both sides of ``<v, w> <= ||v||_{2,p} ||w||_{2,p*}``, p from 1 to infinity.
 
-    An equality for ``w_m = ||v_m||^(p-2) v_m`` and its multiples. The left side has a sign.
+    Equality holds for ``w_m = ||v_m||^(p-2) v_m`` and its multiples. The left side may be negative.
 
     Parameters
     ----------
@@ -143,13 +143,13 @@ def block_holder(v: Sequence[Any], w: Sequence[Any], p: float) -> tuple[float, f
 def sum_of_norms(a: Any, b: Any, s: float) -> tuple[float, float]:
     """Lemma C.3: both sides of ``||a||_s + ||b||_s <= 2^(1 - 1/s) ||a + b||_s``, s >= 1.
 
-    An equality for s = 1, and for vectors of equal norm that are never both above zero. It turns
-    the 16 of Theorem 4.5 into 8 times ``2^(1 - 2/t*)`` (:func:`local_rademacher_sparse`).
+    Equality holds for s = 1, and for vectors of equal norm with disjoint supports. It turns the
+    16 of Theorem 4.5 into 8 times ``2^(1 - 2/t*)`` (:func:`local_rademacher_sparse`).
 
     Parameters
     ----------
     a, b : arrays of shape (M,)
-        Not negative.
+        Non-negative.
     s : float
         From 1 to infinity.
 

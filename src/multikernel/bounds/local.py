@@ -1,9 +1,9 @@
 """Local Rademacher complexity of lp-norm multiple kernel learning (Kloft 2011, section 4.2).
 
-Only functions of small variance count, ``R_r(H) = E sup {(1/n) sum_i sigma_i f(x_i) : f in H, E f^2
-<= r}``, which yields rates faster than ``1/sqrt(n)`` for kernels whose spectra decay. The spectra
-are those of the uncentred covariance operators ``J_m`` (eigenvalues of ``K_m / n``) and of their
-joint operator J (eigenvalues of ``sum_m K_m / n``).
+The supremum is over functions of small variance only, ``R_r(H) = E sup {(1/n) sum_i sigma_i f(x_i)
+: f in H, E f^2 <= r}``, which yields rates faster than ``1/sqrt(n)`` for kernels whose spectra
+decay. The spectra are those of the uncentred covariance operators ``J_m`` (eigenvalues of ``K_m /
+n``) and of their joint operator J (eigenvalues of ``sum_m K_m / n``).
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class LocalBound(NamedTuple):
 
 
 def spectra_of(kernels: Any) -> list[np.ndarray]:
-    """Eigenvalues of ``K_m / n`` for each of the matrices, the estimates of those of ``J_m``."""
+    """Eigenvalues of ``K_m / n`` for each of the matrices, which estimate those of ``J_m``."""
     items = check_items("kernels", kernels, "matrices")
     pairs = [check_psd(f"kernels[{m}]", K) for m, K in enumerate(items)]
     return [eigenvalues / len(K) for K, eigenvalues in pairs]
@@ -58,10 +58,10 @@ def local_rademacher(
     radius: float = 1.0,
     uncorrelated: bool = False,
 ) -> LocalBound:
-    """The smallest of the bounds whose assumptions are met, and which one it is.
+    """The smallest of the bounds whose assumptions are met, and its theorem.
 
-    Theorem 4.6 (p >= 2; for p < 2 its value at t = 2 bounds the smaller class) asks for nothing;
-    Theorem 4.5 (p <= 2) for bounded kernels that are uncorrelated with each other.
+    Theorem 4.6 (p >= 2; for p < 2 its value at t = 2 bounds the smaller class) holds for all
+    kernels, Theorem 4.5 (p <= 2) for bounded kernels that are uncorrelated with each other.
 
     Parameters
     ----------
@@ -73,8 +73,8 @@ def local_rademacher(
     p : float
         Exponent of the block norm, from 1 to infinity.
     joint : array or None
-        Eigenvalues of J. None takes the union of the spectra, which is right for centred
-        uncorrelated kernels only, and is refused otherwise.
+        Eigenvalues of J. None takes the union of the spectra, which holds for centred uncorrelated
+        kernels only, and needs ``uncorrelated=True``.
     B : float or None
         ``k_m(x, x) <= B``; Theorem 4.5 needs it.
     radius : float, default=1.0
@@ -165,7 +165,7 @@ def local_rademacher_sparse(
         first = math.sqrt(constant / n * float(norm(sums, s / 2.0)))
         return first + math.sqrt(B * math.e) * D * M ** (1.0 / s) * s / n
 
-    # Beyond s = log M both terms grow (s M^(1/s) does), so that p = 1 needs no infinite range.
+    # Beyond s = log M both terms grow (s M^(1/s) does), so p = 1 needs no infinite range.
     found, s = smallest(value, 2.0, min(conjugate(p), 2.0 + 2.0 * math.log(M)))
     return LocalBound(found, conjugate(s), "Theorem 4.5")
 
@@ -219,10 +219,10 @@ def local_rademacher_truncated(
 
 
 def reduced_problem(r: float, p: float, M: int, radius: float = 1.0) -> tuple[float, float]:
-    """Lemma 4.7: radius and size of the one-kernel class whose complexity lies below that of H_p.
+    """Lemma 4.7: r and D of a one-kernel class whose complexity is a lower bound on that of H_p.
 
     For M centred kernels with independent, identically distributed features: ``R_r(H_{p,D,M}) >=
-    R_{rM}(H_{1, D M^(1/p*), 1})``; returned are ``(r M, D M^(1/p*))``.
+    R_{rM}(H_{1, D M^(1/p*), 1})``. Returns ``(r M, D M^(1/p*))``.
     """
     M = check_count("M", M)
     radius = check_positive("radius", radius, "the size of the class")
@@ -232,11 +232,11 @@ def reduced_problem(r: float, p: float, M: int, radius: float = 1.0) -> tuple[fl
 def local_lower_shape(
     eigenvalues: Any, n: int, r: float, p: float, M: int, *, radius: float = 1.0, c: float = 1.0
 ) -> float:
-    """Theorem 4.8: ``sqrt((c/n) sum_j min(r M, D^2 M^(2/p*) lambda_j))``, c some constant.
+    """Theorem 4.8: ``sqrt((c/n) sum_j min(r M, D^2 M^(2/p*) lambda_j))``, c unknown.
 
-    Independent identically distributed centred kernels, ``r >= 1/n``, ``lambda_1 >= 1/(n D^2)``.
-    The theorem does not say what c is: this is the *shape* of a lower bound, not a number to rely
-    on.
+    For independent, identically distributed centred kernels, ``r >= 1/n`` and ``lambda_1 >= 1/(n
+    D^2)``. The theorem does not give the constant c: this is the *shape* of a lower bound, not a
+    number to rely on.
     """
     n, M, r = check_count("n", n), check_count("M", M), _radius(r)
     D = check_positive("radius", radius, "the size of the class")
@@ -251,12 +251,12 @@ def local_lower_shape(
             f"{lam[0]:.3g}."
         )
     size = D**2 * M ** (2.0 / conjugate(p, "p"))
-    # The minimum comes first: the product of a huge eigenvalue and the size overflows.
+    # Take the minimum first: a huge eigenvalue times the size would overflow.
     return math.sqrt(c / n * size * float(np.minimum(r * M / size, lam).sum()))
 
 
 def check_leading(h: Any, M: int) -> list[int]:
-    """Numbers of leading directions, one for each of M kernels."""
+    """Check the numbers of leading directions, one for each of M kernels."""
     found = [check_count("h", k, least=0) for k in check_items("h", h, "integers")]
     if len(found) != M:
         raise AssumptionError(f"h needs one number per kernel, {M}; got {len(found)}.")
@@ -264,7 +264,7 @@ def check_leading(h: Any, M: int) -> list[int]:
 
 
 def _padded(lam: list[np.ndarray]) -> np.ndarray:
-    """Spectra as rows of one array, zeros behind the shorter ones."""
+    """Spectra as rows of one array, padded with zeros."""
     out = np.zeros((len(lam), max(map(len, lam))))
     for row, values in zip(out, lam, strict=True):
         row[: len(values)] = values

@@ -6,7 +6,7 @@ a margin rho that was fixed beforehand,
     R(h) <= R_rho(h) + (2/rho) R_S(H) + 3 sqrt(log(2/delta) / (2m)),
 
 where ``R_rho`` averages the ramp loss ``min(1, max(0, 1 - y h(x) / rho))``. Rostamizadeh 2010,
-section 2.4; earlier bounds of sections 2.1 and 2.2 stand at the end, for comparison.
+section 2.4; earlier bounds of sections 2.1 and 2.2 are at the end, for comparison.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ def ramp_risk(margins: Any, margin: float) -> float:
 
 
 def margin_error(margins: Any, margin: float) -> float:
-    """Part of the sample with a margin of at most rho; rho = 0 gives the training error."""
+    """Share of the sample with a margin of at most rho; rho = 0 gives the training error."""
     margin = check_nonnegative("margin", margin, "a margin")
     return float((_margins(margins) <= margin).mean())
 
 
 def confidence_term(m: int, delta: float) -> float:
-    """``3 sqrt(log(2/delta) / (2m))``: sample against expectation, for loss and complexity."""
+    """``3 sqrt(log(2/delta) / (2m))``: deviation of loss and complexity from expectations."""
     return 3.0 * math.sqrt(math.log(2.0 / check_delta(delta)) / (2.0 * check_count("m", m)))
 
 
@@ -159,7 +159,7 @@ def uniform_margin_bound(
     risk, complexity, m, margin, delta
         As in :func:`margin_bound`.
     largest : float
-        ``sup |h|``, known beforehand: no larger margin is of use.
+        ``sup |h|``, known beforehand; larger margins are useless.
     as_printed : bool, default=False
     """
     rho = check_margin(margin)
@@ -176,7 +176,7 @@ def uniform_margin_bound(
 
 
 def grid_share(j: int) -> float:
-    """The part of delta that the j-th point of a grid gets, j any integer: the parts sum to one.
+    """The share of delta for the j-th point of a grid, j any integer; the shares sum to one.
 
     A bound that holds at every point of the grid with its own share of delta holds at all of them
     at once, so the best can be used. ``2 / (3 (|j|+1) (|j|+2))``.
@@ -257,7 +257,7 @@ def _margins(margins: Any) -> np.ndarray:
 
 
 def _p_and_bound(p: int | None, R2: float | None, traces: Any) -> tuple[int, float]:
-    """p and R2, which only the traces can replace."""
+    """Check p and R2; both are needed if there are no traces."""
     p = None if p is None else check_count("p", p)
     R2 = None if R2 is None else check_positive("R2", R2, "it bounds K(x, x)")
     if traces is None and (p is None or R2 is None):

@@ -6,7 +6,7 @@ off its expectation by more than ``t`` with probability at most
 
     exp(-S t^2 n^2 / (2 sum_i c_i^2))        (each side),
 
-whatever the distribution of X. With few points all ``2^n`` sign vectors are visited instead.
+whatever the distribution of X. With few samples all ``2^n`` sign vectors are enumerated instead.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ..problem.assumptions import (
     check_number,
 )
 
-#: Up to this many points the expectation over all signs is taken exactly.
+#: Up to this many samples, all sign vectors are enumerated and the expectation is exact.
 ENUMERATE = 12
 
 
@@ -45,7 +45,7 @@ class Estimate:
         ``sqrt(sum_i c_i^2) / n``: the mean is sub-Gaussian with deviation ``scale /
         sqrt(n_draws)``.
     exact : bool
-        All sign vectors were visited.
+        Whether all sign vectors were enumerated.
     """
 
     value: float
@@ -92,7 +92,7 @@ class Estimate:
 
 
 def all_signs(n: int) -> np.ndarray:
-    """Half of the sign vectors, shape (n, 2^(n-1)): the suprema here are even in sigma."""
+    """One of each pair ±sigma, shape (n, 2^(n-1)), because suprema here are even in sigma."""
     codes = np.arange(2 ** (n - 1))
     bits = (codes[None, :] >> np.arange(n)[:, None]) & 1
     return np.where(bits == 1, -1.0, 1.0)
@@ -114,7 +114,7 @@ def draw_signs(n: int, n_draws: int, random_state: Any = 0) -> np.ndarray:
 
 
 def summarise(values: np.ndarray, n: int, scale: float) -> Estimate:
-    """The estimate from the suprema (S,) at the signs that :func:`draw_signs` gave.
+    """The estimate from the suprema, shape (S,), at the signs of :func:`draw_signs`.
 
     Parameters
     ----------

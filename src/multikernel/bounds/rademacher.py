@@ -38,12 +38,12 @@ from .montecarlo import Estimate, average
 
 #: The combinatorial constant of Lemma 2.1.
 ETA_0 = 23.0 / 22.0
-#: Samples for which the exact complexity on the hypercube is computed, in seconds.
+#: Largest sample for :func:`rademacher_lower_l1`, whose time grows with sqrt(m): seconds at this m.
 LARGEST_SAMPLE = 10**12
 
 
 def conjugate(q: float, name: str = "q") -> float:
-    """The exponent r with ``1/q + 1/r = 1``; ``name`` is what an error calls q."""
+    """The exponent r with ``1/q + 1/r = 1``; error messages call q ``name``."""
     q = check_norm(name, q)
     if q == 1.0:
         return math.inf
@@ -71,8 +71,8 @@ def rademacher_lq_exact(
     Parameters
     ----------
     kernels : array of shape (p, m, m), list of matrices, or Grams
-        Positive semidefinite. Of :class:`~multikernel.grams.protocol.Grams` only two passes are
-        asked for; no matrix is formed.
+        Positive semidefinite. With :class:`~multikernel.grams.protocol.Grams` two passes are
+        enough, and no matrix is formed.
     q : float
         Exponent of the norm on the kernel weights; 1 for convex combinations.
     radius : float, default=1.0
@@ -95,7 +95,7 @@ def rademacher_lq_exact(
 def mixed_norm_average(
     kernels: Any, r: float, radius: float, n_draws: int, random_state: Any
 ) -> Estimate:
-    """``(radius/n) E sqrt(||(sigma'K_k sigma)_k||_r)``; r below 1 is Kloft's p > 2."""
+    """``(radius/n) E sqrt(||(sigma'K_k sigma)_k||_r)``; r < 1 corresponds to Kloft's p > 2."""
     radius = check_positive("radius", radius, "the size of the class")
     grams = as_forms(kernels)
     n = grams.n
@@ -141,10 +141,10 @@ def as_forms(kernels: Any) -> Forms | GramForms:
 
 
 def not_negative(values: np.ndarray, rounding: np.ndarray | float = 0.0) -> np.ndarray:
-    """Diagonals and quadratic forms of kernels; rounding below zero is clipped, more is refused.
+    """Clip rounding errors below zero in diagonals or quadratic forms (p, S); refuse larger ones.
 
-    ``rounding`` (p,) is forgiven in any case: a single form that should be zero has no larger one
-    to be compared with.
+    ``rounding`` (p,) is tolerated in any case: if all forms of a kernel should be zero, none is
+    large enough to compare with.
     """
     low = values.min(axis=1)
     excess = low + 1e-8 * np.maximum(values.max(axis=1), 0.0) + rounding
@@ -196,7 +196,7 @@ def rademacher_l1(traces: Any, m: int, *, r: int | None = None, sharp: bool = Fa
     1.8419702421
     """
     u, m = check_traces(traces), check_count("m", m)
-    # The best real r is the entropy of weights u^r, so at most log p; sharp constants shift it.
+    # The best real r is the entropy of weights u^r, at most log p; sharp constants shift it a bit.
     candidates = range(1, 2 * math.ceil(math.log(len(u))) + 5) if r is None else [r]
     return min(math.sqrt(eta(r, sharp) * r * float(norm(u, r))) / m for r in candidates)
 
@@ -229,9 +229,8 @@ def rademacher_l1_traces(traces: Any, m: int, *, as_printed: bool = False) -> fl
 def rademacher_lq(traces: Any, m: int, q: float, *, sharp: bool = False) -> float:
     """Theorem 2.7: ``sqrt(eta_0 r ||u||_r) / m`` for the Lq class, r the conjugate of q.
 
-    The theorem asks for an integer r (q = 2, 3/2, 4/3, ...). For others the norm is compared with
-    that of an integer ``s >= r``, which costs ``p^(1/r - 1/s)``, s the best one. q = 1 is
-    :func:`rademacher_l1`.
+    The theorem needs an integer r (q = 2, 3/2, 4/3, ...). Otherwise the norm is bounded by that of
+    the best integer ``s >= r``, times ``p^(1/r - 1/s)``. q = 1 is :func:`rademacher_l1`.
     """
     u, m = check_traces(traces), check_count("m", m)
     r = conjugate(q)
@@ -290,7 +289,7 @@ def rademacher_lower_l1(p: int, m: int) -> float:
             f"{LARGEST_SAMPLE:g}; got {m!r}."
         )
     # |sum of m signs| = |m - 2B| for a binomial B; E max = sum_t P(max >= t). By Hoeffding's
-    # inequality the terms that are left out sum to less than exp(-40).
+    # inequality the omitted terms sum to less than exp(-40).
     far = math.sqrt(2.0 * m * (math.log(2.0 * p * m) + 40.0))
     t = np.arange(1, min(m, math.ceil(far)) + 1)
     below = binom.cdf(np.ceil((m + t) / 2) - 1, m, 0.5) - binom.cdf(np.floor((m - t) / 2), m, 0.5)
@@ -327,9 +326,8 @@ def rademacher_linear(X: float, W: float, m: int, r: int, *, sharp: bool = False
 def rademacher_linear_kakade(X: float, W: float, m: int, r: float) -> float:
     """The bound of Kakade, Sridharan & Tewari: ``X W sqrt((r - 1) / m)``, any real r >= 2.
 
-    For the class of :func:`rademacher_linear`, for comparison. That bound is smaller for every even
-    r above 2. At r = 2 this one is smaller, unless the other uses its best constant: then they
-    agree.
+    For comparison with :func:`rademacher_linear`, which is smaller for every even r above 2. At
+    r = 2 this bound is smaller, or equal if the other one uses its best constant.
 
     Examples
     --------

@@ -72,8 +72,8 @@ def sparse_rate(alpha: float, M: int, n: int, radius: float = 1.0) -> float:
 def rank_one_rate(M: int, n: int, p: float, radius: float = 1.0) -> float:
     """(4.25), alpha to infinity, M functions: ``min(M/n, min_t t* D M^(1/t*) / sqrt(n))``.
 
-    Every kernel has one eigenvalue, so that the class holds combinations of M functions. The first
-    rate, of the local analysis, forgets p and D: it is that of all linear combinations.
+    Every kernel has one eigenvalue, so the class holds combinations of M functions. The first rate,
+    of the local analysis, does not depend on p and D: it is that of all linear combinations.
 
     Examples
     --------

@@ -27,8 +27,8 @@ class Bound:
     values : array of shape (n_margins,)
         The bound at each margin: all hold at once, so the best can be used.
     chosen : int
-        Index of the margin that the numbers below are for; -1 if there is none, and they are
-        infinite.
+        Index of the margin that the numbers below refer to; -1 if no margin applies, and the bound
+        is infinite.
     margin, risk, complexity, confidence, value : float
         ``value = risk + complexity + confidence``.
     delta : float
@@ -67,7 +67,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Alignment:
-    """Centred alignment with the target and an interval for that of the distribution."""
+    """Centred alignment with the target on the sample, and an interval for its true value."""
 
     value: float
     low: float
@@ -93,13 +93,13 @@ class MachineCertificate:
     axis : str
         The meaning of the margins in the bounds.
     levels : array
-        Margins (or tolerances) in units of the decision function, and ...
+        Margins (or tolerances) in units of the decision function.
     tail : array
-        ... the part of the sample beyond each, as ``tail_name`` says.
+        The share of the sample beyond each of these levels, as ``tail_name`` says.
     tail_name : str
     block_norms : array of shape (n_kernels,)
-        ``||w_k||``, each kernel's part of the predictor, in the kernels as they were prepared; an
-        input of :func:`suggest_p`. An upper bound on it for a vote.
+        ``||w_k||``, each kernel's part of the predictor, for the kernels as prepared; for a vote an
+        upper bound. An input of :func:`suggest_p`.
     bounds : tuple of Bound
     """
 
@@ -140,7 +140,7 @@ class Certificate:
     assumptions : tuple of str
         Assumptions that cannot be checked.
     n_draws : int
-        Sign vectors behind the Monte-Carlo complexities.
+        Number of sign vectors for the Monte-Carlo complexities.
     """
 
     estimator: str
@@ -167,14 +167,14 @@ class Certificate:
         """Bound on the probability that *some* classifier fails: the sum over classifiers.
 
         For several classes it bounds the error of the decision, which can only be wrong where a
-        classifier is. Infinite if no bound has all its assumptions met.
+        classifier is. Infinite if a classifier has no bound with all assumptions met.
         """
         found = [machine.tightest(proven=proven) for machine in self.machines]
         return float(sum(np.inf if bound is None else bound.value for bound in found))
 
     @property
     def vacuous(self) -> bool:
-        """Whether the best proven bound is at least one, and so says nothing."""
+        """Whether the best proven bound is at least one, and so carries no information."""
         return not self.risk() < 1.0
 
     @property
@@ -233,7 +233,7 @@ class Certificate:
         return out
 
     def plot(self, ax: Any = None, *, machine: int = 0) -> Any:
-        """Plot the bounds against the margin for one predictor, above the empirical margin error.
+        """Plot the bounds of one predictor against the margin, with the loss on the sample.
 
         Parameters
         ----------

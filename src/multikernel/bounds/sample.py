@@ -1,4 +1,4 @@
-"""A fitted estimator's training sample, as the bounds read it."""
+"""The training sample of a fitted estimator, checked and prepared for the bounds."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ FIXED_KERNELS = "kernels fixed before the sample is seen"
 
 
 def training_sample(estimator: Any, X: Any, *needed: str, caller: str = "certificate") -> Any:
-    """X, validated as the estimator would, of the size that it was fitted to."""
+    """Validate X as the estimator does, and check that it has the size of the training sample."""
     usable = hasattr(estimator, "_check_X")
     if usable:
         check_is_fitted(estimator)
@@ -100,7 +100,7 @@ def machine_names(estimator: Any, t: int) -> list[str]:
 
 
 def unmet_by_choice(estimator: Any) -> tuple[str, ...]:
-    """The assumptions that fail when the kernels themselves were chosen from the sample."""
+    """The assumptions that fail if the kernels themselves were chosen from the sample."""
     if estimator.kernels is None:
         return (
             f"{FIXED_KERNELS}; kernels=None takes widths and column scales from the sample (name "
@@ -138,7 +138,7 @@ def learned_kernels(estimator: Any) -> bool:
 
 
 def constant_by_chance(plan: Plan, diagonals: np.ndarray) -> list[str]:
-    """Names of kernels whose K(x, x) is constant on the sample, but need not be beyond it."""
+    """Names of kernels whose K(x, x) is constant on the sample, but not by definition."""
     known = np.zeros(plan.n_kernels, dtype=bool)
     for part in plan.parts:
         for k, kernel in zip(part.positions, part.kernels, strict=False):
@@ -157,7 +157,7 @@ def has_constant_diagonal(kernel: Kernel) -> bool:
 
 
 def taken_on_trust(estimator: Any, grams: Grams, constant: list[str]) -> tuple[str, ...]:
-    """Assumptions that the sample cannot confirm; ``constant`` diagonals among them."""
+    """Assumptions that the sample cannot confirm; ``constant`` names the constant diagonals."""
     notes = ["samples are drawn independently from one distribution"]
     doubtful = [grams.names[k] for k in np.flatnonzero(~grams.known_psd).tolist()]
     if doubtful:

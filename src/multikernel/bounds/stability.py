@@ -27,15 +27,15 @@ from ..problem.assumptions import (
 )
 from .rademacher import conjugate, norm
 
-#: Violation of the optimality conditions that a computed minimiser may have, relative.
+#: Relative violation of the optimality conditions allowed in a computed minimiser.
 OPTIMALITY = 1e-6
 
 
 def residual_bound(Y: float, R2: float, lambda_0: float) -> float:
-    """``|h(x) - y| <= Y + R Y / sqrt(lambda_0)`` for every h the ridge can return, ``|y| <= Y``.
+    """``|h(x) - y| <= Y + R Y / sqrt(lambda_0)`` for every ridge solution h, ``|y| <= Y``.
 
-    From ``lambda_0 ||h||^2 <= Y^2``, the value at h = 0. The largest *observed* residual is not
-    such a bound.
+    From ``lambda_0 ||h||^2 <= Y^2``, as the objective at h = 0 is at most ``Y^2``. The largest
+    *observed* residual is not such a bound.
     """
     Y = check_positive("Y", Y, "it bounds |y|")
     R2, lam = check_bounded("R2", R2), _ridge(lambda_0)
@@ -52,12 +52,14 @@ def ridge_stability(
     R2 : float
         ``K(x, x) <= R^2``.
     M : float
-        ``|h(x) - y| <= M``, also for the predictor of m - 1 points; see :func:`residual_bound`.
+        ``|h(x) - y| <= M``, also for the predictor fitted to m - 1 points; see
+        :func:`residual_bound`.
     lambda_0 : float
         The ridge of the system, divided by m.
     smallest_eigenvalue : float, default=0.0
-        Of the kernel matrices of both samples, a lower bound. (The printed proof takes it from the
-        wrong Gram matrix; a proof with the sample without the point gives the same formula.)
+        Lower bound on the eigenvalues of the kernel matrices of both samples. (The printed proof
+        uses the wrong Gram matrix; a proof with the sample without the point gives the same
+        formula.)
     """
     m = check_count("m", m)
     low = check_nonnegative("smallest_eigenvalue", smallest_eigenvalue, "a kernel matrix is PSD")
@@ -89,7 +91,7 @@ def stability_bound(
         beta is for *replacing* a point (as everywhere in this module), not removing it: then the
         sharper ``risk + beta + (2 m beta + M^2) sqrt(...)`` holds.
     as_printed : bool, default=False
-        M in place of ``M^2``: squared errors reach ``M^2``.
+        M in place of ``M^2``, although squared errors reach ``M^2``.
     """
     m, delta = check_count("m", m), check_delta(delta)
     check_nonnegative("risk", risk, "a mean of squares")
@@ -176,9 +178,9 @@ def two_stage_stability(
         + \frac{R M}{\lambda_0} \sum_k |\Delta\mu_k| \sqrt{\lVert K_k\rVert_2 / m},
         \qquad B = M \Bigl(1 + \sqrt{\Lambda_1 R^2 / \lambda_0}\Bigr)
 
-    with ``1/s + 1/t = 1``. As printed, M stands for B, though labels do not bound residuals, and
-    the last term, the change of the kernel at the new point, is missing: kernels that agree on the
-    sample and differ at x violate it.
+    with ``1/s + 1/t = 1``. The paper prints M in place of B, although a bound on labels does not
+    bound residuals. It omits the last term, the change of the kernel at the new point: kernels that
+    agree on the sample and differ at x violate the printed statement.
 
     Parameters
     ----------
@@ -190,7 +192,7 @@ def two_stage_stability(
         ``|y| <= M``.
     lambda_0 : float
     weight_changes : array of shape (p,)
-        ``|mu'_k - mu_k|``; all at most ``2 Lambda_1`` together.
+        ``|mu'_k - mu_k|``; their sum is at most ``2 Lambda_1``.
     spectral_norms : array of shape (p,)
         ``||K_k||_2`` of the kernel matrices.
     s : float, default=1.0
@@ -227,8 +229,8 @@ def two_stage_bound(
     """Theorem 17: ``risk + 2 M_1 M_2 / m + (4 M_1 M_2 + M_1^2 / 4) sqrt(log(1/delta) / (2m))``.
 
     ``M_1 = 2 M (1 + sqrt(Lambda_1 R^2 / lambda_0))`` and ``M_2 = m`` times the ``stability`` of the
-    prediction (:func:`two_stage_stability`). Printed is ``M_1 M_2 / 4`` for ``M_1^2 / 4``, in the
-    form ``(1 + 16 M_2/M_1) M_1 M_2 / 4``.
+    prediction (:func:`two_stage_stability`). The paper prints ``M_1 M_2 / 4`` for ``M_1^2 / 4``, in
+    the form ``(1 + 16 M_2/M_1) M_1 M_2 / 4``.
     """
     m, delta, lam = check_count("m", m), check_delta(delta), _ridge(lambda_0)
     check_nonnegative("risk", risk, "a mean of squares")
@@ -268,7 +270,7 @@ def alignf_change(
     """Proposition 21: both sides of ``||dv||_M^2 <= (da - dM v').dv`` for solutions of ``alignf``.
 
     v minimises ``v'Mv - 2 v'a`` over ``v >= 0`` and v' the same with the matrices of a sample that
-    differs in one point. Returned are the left and the right side.
+    differs in one point. Returns the left and the right side.
     """
     M, a, v = _alignf_solution(M, a, v)
     M_new, a_new, v_new = _alignf_solution(M_new, a_new, v_new, "_new", p=len(a))
@@ -293,7 +295,7 @@ def alignf_change_bound(M: Any, M_new: Any, a: Any, a_new: Any, v_new: Any) -> f
 
 
 def _moments(name: str, M: Any, p: int) -> np.ndarray:
-    """Inner products ``<K_k, K_l>`` of p kernels: a positive semidefinite matrix (p, p)."""
+    """Check the inner products ``<K_k, K_l>`` of p kernels: a PSD matrix of shape (p, p)."""
     M = check_psd(name, M)[0]
     if len(M) != p:
         vector = name.replace("M", "a")

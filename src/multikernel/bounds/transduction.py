@@ -35,13 +35,13 @@ from .rademacher import Forms
 def transductive_exact(
     kernels: Any, trace: float, margin: float, *, n_draws: int = 2000, random_state: Any = 0
 ) -> Estimate:
-    """Equation (1) for the hull ``sum_i d_i K_i``, ``d >= 0``, of trace c: the best vertex counts.
+    """Equation (1) for the hull ``sum_i d_i K_i``, ``d >= 0``, of trace c: a maximum over vertices.
 
     Parameters
     ----------
     kernels : list of matrices of shape (2n, 2n)
     trace : float
-        c, the trace that all kernels of the set have.
+        c, the common trace of all kernels of the set.
     margin : float
         M.
     """
@@ -103,7 +103,7 @@ def spectral_complexity(c: float, n: int, margin: float, *, as_printed: bool = F
 
 
 def power_kernels(K: Any, degree: int, trace: float) -> list[np.ndarray]:
-    """``K^1, ..., K^degree`` scaled to one trace: the class (5) is the hull of these."""
+    """``K^1, ..., K^degree`` scaled to the same trace; the class (5) is their hull."""
     K, eigenvalues = check_psd("K", K)
     size = float(eigenvalues[0])
     if size == 0:

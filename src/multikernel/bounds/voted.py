@@ -46,10 +46,10 @@ def gaussian_complexity(
 ) -> float:
     """``2 gamma R({x -> ||x - x'||^2}) + 1/sqrt(m)`` for ``exp(-gamma ||x - z||^2)`` (Lemma 5).
 
-    The printed ``gamma R`` forgets that the exponential is 1 at distance 0, and the two signs of
-    H_k: when all points coincide the right side is 0, the complexity is not. Contraction on each
-    sign about the value at one x' gives the form here. Only the factor gamma differs between the
-    kernels of a family, so that ``gamma`` itself serves as their penalty.
+    The printed ``gamma R`` ignores that the exponential is 1 at distance 0, and the two signs of
+    H_k: if all points coincide, it is 0 but the complexity is not. Contraction for each sign, after
+    subtracting the function of one fixed x', gives the form here. Only the factor gamma differs
+    between the kernels of a family, so ``gamma`` itself can serve as their penalty.
 
     Parameters
     ----------
@@ -71,8 +71,8 @@ def sigmoid_complexity(
 ) -> float:
     """``2 |a| R({x -> x.x'}) + |tanh b| / sqrt(m)`` for ``tanh(a x.z + b)`` (Lemma 6).
 
-    Printed as ``4 |a| R``, which is 0 when all points lie at the origin while the complexity is
-    that of the constants ``±tanh b``. Contraction about b gives the form here.
+    Printed as ``4 |a| R``, which is 0 if all points lie at the origin, although the complexity is
+    that of the constants ``±tanh b``. Contraction around ``tanh b`` gives the form here.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def empirical_complexity(K: Any, *, n_draws: int = 2000, random_state: Any = 0) 
     """``(1/m) E max_j |sum_i sigma_i K[i, j]|``: equation (3) with x' in the sample.
 
     For any kernel, positive semidefinite or not; K need not even be square, because its columns are
-    the functions. With at most 12 samples all signs are visited.
+    the functions. With at most 12 samples all signs are enumerated.
 
     Parameters
     ----------
@@ -131,8 +131,8 @@ def empirical_complexity(K: Any, *, n_draws: int = 2000, random_state: Any = 0) 
 def expected_complexity(empirical: float, m: int, delta: float, bound: float = 1.0) -> float:
     """``R_m <= R_S + b sqrt(2 log(1/delta) / m)``, except with probability delta over samples.
 
-    Theorems 1 and 2 ask for the expectation of the complexity over samples; one point moves the
-    empirical one by at most ``2 b / m`` when ``|h| <= b``.
+    Theorems 1 and 2 need the expectation of the complexity over samples. Replacing one point
+    changes the empirical complexity by at most ``2 b / m`` if ``|h| <= b``.
     """
     m, delta = check_count("m", m), check_delta(delta)
     empirical = check_nonnegative("empirical", empirical, "a Rademacher average")
@@ -175,14 +175,14 @@ def voted_risk(
         Part of the sample with ``y f(x) <= margin``.
     margin : float
     weights : array of shape (p,)
-        Total weight of each kernel's functions; together at most one. (Divide f, and with it the
-        margin, by ``||alpha||_1`` first.)
+        Total weight of each kernel's functions; their sum is at most one. (Divide f, and with it
+        the margin, by ``||alpha||_1`` first.)
     complexities : array of shape (p,)
         ``R_m(H_k)``, or bounds on it; see :func:`expected_complexity` for empirical ones.
     m : int
     delta : float
     bound : float, default=1.0
-        ``|h| <= bound`` for all functions: the theorem is for 1, others are scaled to it.
+        ``|h| <= bound`` for all functions. The theorem is for 1; other values are rescaled to it.
     as_printed : bool, default=False
         The printed constant.
 
@@ -255,7 +255,7 @@ def local_voted_risk(
 
 
 def _sampled(factor: float, rho: float, inside: float) -> int:
-    """``ceil(factor/rho^2 log(inside))``: how many functions the proof samples, at least one."""
+    """``ceil(factor/rho^2 log(inside))``, at least 1: number of functions the proof samples."""
     return max(1, math.ceil(factor / rho**2 * math.log(inside))) if inside > 1 else 1
 
 

@@ -1,8 +1,8 @@
 """The command line: ``multikernel --help``.
 
-One file per command; what they share is in :mod:`.common` (output, errors), :mod:`.options` (what
-users type) and :mod:`.problem` (from files to X and y). Nothing heavy is imported before a command
-needs it, so that help is there at once.
+One file per command; shared code is in :mod:`.common` (output, errors), :mod:`.options` (arguments
+and options) and :mod:`.problem` (from files to X and y). Nothing heavy is imported before a command
+needs it, so help appears at once.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from .common import COMMAND_LINE, usage_errors_for_machines
 
 
 class Commands(TyperGroup):
-    """Usage errors are JSON too, where JSON was asked for; flags show no type in help."""
+    """Prints usage errors as JSON if --json is given, and shows flags without a type in help."""
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         found = super().get_command(ctx, cmd_name)
@@ -90,5 +90,5 @@ for module in (
 
 
 def main() -> None:
-    """What the command ``multikernel`` runs."""
+    """Entry point of the command ``multikernel``."""
     app()

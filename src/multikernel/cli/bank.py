@@ -100,7 +100,7 @@ def bank(
 def alignments(
     problem: Any, kernels: Any, X: Any, n_jobs: int
 ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-    """The plan, the centred alignments (p, p) of the kernels, and theirs with the target (p,)."""
+    """The plan, the alignments (p, p) of the kernels with each other, and with the target (p,)."""
     import numpy as np
     from sklearn.preprocessing import label_binarize
 
@@ -125,7 +125,7 @@ def alignments(
 
 
 def _table(names: list[str], A: np.ndarray, with_target: np.ndarray | None, width: int) -> Any:
-    """Alignments in per cent on coloured cells, as many as the terminal is wide."""
+    """Alignments in per cent on coloured cells, as many as fit the width of the terminal."""
     from rich.table import Table
     from rich.text import Text
 
@@ -153,7 +153,7 @@ def _table(names: list[str], A: np.ndarray, with_target: np.ndarray | None, widt
 
 
 def _colour(value: float) -> str:
-    """From dark blue to yellow, as bright as the alignment is large."""
+    """Colour of an alignment, from dark blue at 0 to yellow at 1."""
     ends = ((38, 24, 74), (33, 113, 129), (253, 219, 87))
     t = 2 * min(max(float(value), 0.0), 1.0)
     low, high = ends[min(int(t), 1)], ends[min(int(t), 1) + 1]
@@ -163,7 +163,7 @@ def _colour(value: float) -> str:
 
 
 def svg(names: list[str], A: np.ndarray) -> str:
-    """The alignments as a picture that needs nothing else."""
+    """The alignments as a self-contained SVG picture."""
     p = len(names)
     cell = max(6, min(28, 900 // max(p, 1)))
     left = 12 + 7 * min(max(map(len, names), default=0), 60)

@@ -23,15 +23,15 @@ from .common import Out, command_of, counted, write_report
 from .telling import tell
 from .views import View, build_bank, read_views
 
-#: Rows from which widths of kernels are chosen, for banks that ask for the default ones of a view.
+#: Rows drawn to choose the widths of default kernels, and for the report if none are held out.
 SAMPLE_ROWS = 3000
-#: Rows that are kept out of the fit, by default: this share of all, but not more than so many.
+#: Rows held out of the fit by default: this share of all rows, up to this maximum.
 HELD_OUT_SHARE, MAX_HELD_OUT = 0.1, 5000
 #: Seed of the sample that is drawn before the fit.
 SEED = 1
 
 
-#: Options that need all rows in memory, and what to do instead.
+#: Options that cannot be used with --chunks, and what to do instead.
 NEED_ALL_ROWS = {
     "--categories kernel": "Use --views instead.",
     "--resume": "No checkpoint is written with --chunks.",
@@ -52,7 +52,7 @@ class ChunkedProblem:
     Attributes
     ----------
     rows : Rows
-        Without those that are held out.
+        The rows to fit, without those held out.
     held_out : Chunk or None
         Rows to score the model on.
     encoder : TableEncoder
@@ -70,7 +70,7 @@ class ChunkedProblem:
 
 
 def refuse_with_chunks(given: dict[str, bool]) -> None:
-    """Refuse options that would have no effect."""
+    """Raise an error for options that would have no effect."""
     for name, used in given.items():
         if used:
             raise ValueError(f"{name} cannot be used with --chunks. {NEED_ALL_ROWS[name]}")
@@ -91,10 +91,10 @@ def fit_chunks(
     estimator = make_chunked_estimator(problem, **choices, **options)
     started = time.perf_counter()
     estimator.set_params(verbose=int(say.shows_progress))
-    with redirect_stdout(sys.stderr):  # what it says are remarks
+    with redirect_stdout(sys.stderr):  # progress is not a result
         estimator.fit(rows)
     estimator.set_params(verbose=0)
-    # The encoder knows the names; the estimator is given arrays without them from now on.
+    # The encoder keeps the column names; from now on the estimator gets arrays without names.
     estimator.__dict__.pop("feature_names_in_", None)
     seconds = time.perf_counter() - started
     table = TableModel(
@@ -125,7 +125,7 @@ def fit_chunks(
 
 
 def summary_of_chunks(problem: ChunkedProblem, some: Chunk, model: Path) -> Any:
-    """What the report says about the rows that it shows."""
+    """The summary of the data in the report, for the rows that it shows."""
     from ..report.about import IMPUTED, DataSummary
 
     return DataSummary(
@@ -154,9 +154,9 @@ def load_chunks(
     jobs: int,
     holdout: int | None,
 ) -> ChunkedProblem:
-    """Open the data and say what they are; this takes a pass, for classes and categories.
+    """Open the data and describe them; one pass finds classes and categories.
 
-    Another pass draws the rows that are held out, and those that widths are chosen from.
+    Another pass draws the rows to hold out, and the rows from which widths are chosen.
     """
     files = find_files(data, format)
     head = first_frame(files[0], format)
@@ -201,7 +201,7 @@ def load_chunks(
                 held_out, rows = held.chunk, rest_of(rows, held, SEED)
         bank = build_bank(chosen, encoder, X)
         if bank is not None and X is not None:
-            bank = bank.adapt(X)  # widths and scales of a sample stand for those of all rows
+            bank = bank.adapt(X)  # take widths and scales from the sample
     _describe(out, data, rows, target, len(files))
     if held_out is not None:
         out.note(f"{counted(size, 'row')} drawn at random are kept out of the fit to score it.")
@@ -209,7 +209,7 @@ def load_chunks(
 
 
 def rows_to_hold_out(n: int, wanted: int | None) -> int:
-    """How many of n rows are kept out of the fit."""
+    """Number of rows, of n, to hold out of the fit."""
     if wanted is None:
         size = min(int(HELD_OUT_SHARE * n), MAX_HELD_OUT)
         return size if size >= FEW_SAMPLES else 0
@@ -221,7 +221,7 @@ def rows_to_hold_out(n: int, wanted: int | None) -> int:
 
 
 def lost_classes(problem: ChunkedProblem, estimator: Any) -> str:
-    """A sentence about classes all of whose rows are held out; empty if there are none."""
+    """A sentence about classes whose rows are all held out; empty if there are none."""
     if problem.rows.task != "classification":
         return ""
     levels: Any = problem.rows.reader.facts.levels  # type: ignore[attr-defined]
@@ -262,7 +262,7 @@ def make_chunked_estimator(
     random_state: int,
     n_jobs: int,
 ) -> Any:
-    """The estimator that the options ask for; leave-one-out chooses what is left open."""
+    """The estimator for these options; leave-one-out chooses parameters that are not given."""
     from .. import estimators
     from .expressions import class_weights, evaluate_approximation, evaluate_weighting
 
@@ -278,7 +278,7 @@ def make_chunked_estimator(
             f"memory; got {', '.join(rules)}."
         )
     rule = evaluate_weighting(rules[0])
-    # The weights of leave-one-out include the constant; other rules have it chosen the same way.
+    # The weights of "loo" include the constant; for other rules, leave-one-out chooses it.
     constant: float | str = 1.0 if rule == "loo" else "loo"
     given = cost if classifies else alpha
     options: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""What all commands share: where output goes, how errors are told, progress."""
+"""Shared by all commands: output, error messages, progress."""
 
 from __future__ import annotations
 
@@ -32,22 +32,22 @@ from rich.progress import (
 
 F = TypeVar("F", bound=Callable[..., None])
 
-#: The words of the command that runs, without ``multikernel`` itself.
+#: The arguments of the running command, without the leading ``multikernel``.
 COMMAND_LINE: ContextVar[tuple[str, ...]] = ContextVar("COMMAND_LINE", default=())
 
-#: What the library raises for things that users can put right; anything else is a bug.
+#: Exceptions for problems that users can solve; any other exception is a bug.
 EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError, NotImplementedError)
 
 
 class Out:
-    """Results on the standard output, remarks on the standard error.
+    """Prints results to standard output, notes and progress to standard error.
 
     Parameters
     ----------
     quiet : bool
-        No remarks, no progress.
+        Print no notes and no progress.
     as_json : bool
-        One JSON object on the standard output and nothing else there.
+        Print one JSON object to standard output and nothing else.
     """
 
     def __init__(self, quiet: bool, as_json: bool) -> None:
@@ -65,29 +65,29 @@ class Out:
         return self.chatty and self.remarks.is_terminal
 
     def note(self, text: str) -> None:
-        """A remark about what is going on."""
+        """Print a note to standard error."""
         if self.chatty:
             self.remarks.print(text, markup=False, soft_wrap=True)
 
     def show(self, value: Any) -> None:
-        """A result for people: text or anything that rich can draw."""
+        """Print a result for people: text, or anything that rich can draw."""
         if not self.as_json:
             self.console.print(value, soft_wrap=isinstance(value, str), markup=False)
 
     def text(self, value: str) -> None:
-        """A result as it is, for people and for pipes."""
+        """Print a result unchanged, for people and for pipes."""
         if not self.as_json:
             typer.echo(value)
 
     def result(self, value: dict[str, Any]) -> None:
-        """Print the result as JSON, if that was asked for."""
+        """Print the result as JSON, with ``as_json`` only."""
         if self.as_json:
             typer.echo(json.dumps(plain(value), indent=1, allow_nan=False))
 
     @contextmanager
     def progress(self, title: str, total: int | None = None) -> Iterator[Callable[..., None]]:
-        """A bar (or, without a total, a clock); call the returned function after each step."""
-        if not self.shows_progress:  # rich before 14 ends a bar that it does not show with a line
+        """A bar (or, without a total, a clock); call the function it yields after each step."""
+        if not self.shows_progress:  # rich before 14 prints an empty line after a hidden bar
             yield lambda step="", steps=1: None
             return
         columns = [SpinnerColumn(), TextColumn("{task.description}")]
@@ -109,7 +109,7 @@ class Out:
 
     @contextmanager
     def clock(self, title: str, seconds: float) -> Iterator[None]:
-        """A bar that follows the clock towards an estimated end."""
+        """A bar that follows the clock, up to an estimated number of seconds."""
         if not self.shows_progress:
             yield
             return
@@ -158,7 +158,7 @@ def usage_errors_for_machines(wanted: bool) -> Iterator[None]:
 
 
 def plain(value: Any) -> Any:
-    """Numbers, texts and lists that JSON knows; what is not finite becomes null."""
+    """Convert a value to types that JSON knows; numbers that are not finite become null."""
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if hasattr(value, "tolist"):
@@ -178,7 +178,7 @@ class Terminated(BaseException):
 
 @contextmanager
 def ending_in_order() -> Iterator[None]:
-    """Let SIGTERM end the work as an interrupt does: nothing half-written is left behind."""
+    """Let SIGTERM end the work as an interrupt does, so no half-written file remains."""
 
     def end(number: int, frame: Any) -> None:
         raise Terminated
@@ -194,9 +194,9 @@ def ending_in_order() -> Iterator[None]:
 
 
 def command(function: F) -> F:
-    """Turn expected errors into a message and an exit code, warnings into remarks.
+    """Turn expected errors into a message and an exit code, and warnings into notes.
 
-    ``MULTIKERNEL_TRACEBACK=1`` in the environment shows where an error came from.
+    ``MULTIKERNEL_TRACEBACK=1`` in the environment shows the traceback of an error.
     """
 
     @functools.wraps(function)
@@ -213,7 +213,7 @@ def command(function: F) -> F:
         except Terminated:
             out.note("Terminated.")
             raise typer.Exit(143) from None
-        except BrokenPipeError:  # the reader of a pipe has seen enough
+        except BrokenPipeError:  # the reader of the pipe has closed it
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(0) from None
         except EXPECTED as error:
@@ -229,12 +229,12 @@ def command(function: F) -> F:
 
 
 def command_of(*words: Any) -> str:
-    """A command as one would type it."""
+    """A ``multikernel`` command as typed in a shell."""
     return " ".join(["multikernel", *(shlex.quote(str(word)) for word in words)])
 
 
 def what_would_work(options: Sequence[str]) -> str:
-    """The command that was given with further options, as two more lines of an error message."""
+    """The given command with further options, as two more lines of an error message."""
     line = COMMAND_LINE.get()
     if not options or not line:
         return ""
@@ -254,15 +254,16 @@ def _show_warning(
 
 
 class WouldReplaceError(FileExistsError):
-    """A file is where a command would write."""
+    """Raised if a file that a command would write exists already."""
 
     options = ("--force",)
 
 
 def check_places(*files: Path | None, force: bool, tables: Path | None = None) -> None:
-    """Refuse places that cannot be written before anything is computed; ``tables`` by format.
+    """Check, before anything is computed, that output files can be written.
 
-    Files that exist are refused without ``force``; pipes and devices are written to.
+    Existing files need ``force``; pipes and devices do not. ``tables`` must also have a known
+    format.
     """
     from .._places import check_place
     from ..tables.writing import check_writable
@@ -291,9 +292,10 @@ def write_report(
     about: Any = None,
     **options: Any,
 ) -> Path | None:
-    """Write the report page; where that part is not installed, say so.
+    """Write the report page, if the packages for it are installed.
 
-    ``about`` makes the summary of the data when the page is written.
+    If they are not, raise an error or, without ``required``, print a note and return None.
+    ``about`` is a function that makes the summary of the data.
     """
     try:
         from ..report import write_report as write
@@ -311,5 +313,5 @@ def write_report(
 
 
 def counted(count: int, what: str) -> str:
-    """A number of things in words."""
+    """A count and its noun, in the plural unless the count is 1."""
     return f"{count} {what}{'' if count == 1 else 's'}"

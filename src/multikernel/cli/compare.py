@@ -187,7 +187,7 @@ def _report(
     jobs: int,
     scoring: str | None,
 ) -> None:
-    """A page about the recommended weighting, fitted to all rows, with the leaderboard in it."""
+    """Write a report on the recommended weighting, fitted to all rows, with the leaderboard."""
     from .fit import summary_of
     from .folds import inner_folds
     from .methods import weightings

@@ -22,7 +22,7 @@ def demo(
     quiet: o.Quiet = False,
     as_json: o.Json = False,
 ) -> None:
-    """Which measurements tell tumours apart? A first look, in less than a minute.
+    """Show the library at work on data of breast tumours, in less than a minute.
 
     [bold]Example[/]
 

@@ -32,7 +32,7 @@ def explain(
     """Show each kernel's and each view's share of every prediction.
 
     Shares and the intercept add up to the prediction, or to the decision value of the predicted
-    class.
+    class (with two classes, always of the second).
 
     [bold]Example[/]
 
@@ -63,12 +63,13 @@ class Shares:
     ----------
     answers : array of shape (n,)
     values : array of shape (n,)
-        The prediction, or the decision value of the predicted class.
+        The prediction, or the decision value of the predicted class; with two classes, that of the
+        second.
     intercepts : array of shape (n,)
     kernels : dict of name to array of shape (n,)
-        Kernels that take part; ``values = sum of them + intercepts``.
+        Shares of the kernels in use; ``values = sum of them + intercepts``.
     views : dict of name to array of shape (n,)
-        Their sums over views, where kernels belong to any.
+        Sums of the shares by view; empty if no kernel belongs to a view.
     """
 
     def __init__(
@@ -100,7 +101,7 @@ class Shares:
         else:
             split = estimator.predict(X, split=True)
         split = split.reshape(n, split.shape[1], -1)
-        # The members of some families are functions of one matrix: that one kernel predicts.
+        # In some spectral families all members are functions of one kernel, which predicts.
         names = estimator.kernel_names_
         names = names if len(names) == split.shape[1] else estimator.plan_.names
         column = np.zeros(n, dtype=int)
@@ -120,7 +121,7 @@ class Shares:
         return cls(answers, parts.sum(axis=1) + intercepts, intercepts, kernels)
 
     def columns(self) -> dict[str, Any]:
-        """All of it as named columns."""
+        """Predictions, values, intercepts and shares as named columns."""
         columns = {
             "prediction": self.answers,
             "value": self.values,
@@ -130,7 +131,7 @@ class Shares:
         return columns | {f"view {name}": share for name, share in self.views.items()}
 
     def table(self, rows: int) -> Any:
-        """The first rows, by view where there are views, with the largest kernels."""
+        """A table of the first rows, with the largest shares by view, or else by kernel."""
         import numpy as np
         from rich.box import SIMPLE
         from rich.table import Table
@@ -148,7 +149,7 @@ class Shares:
         table = Table(title=title, title_justify="left", box=SIMPLE, padding=(0, 0, 0, 1))
         table.add_column("row", justify="right")
         table.add_column("prediction")
-        with_value = self.answers.dtype.kind != "f"  # a number is its own value
+        with_value = self.answers.dtype.kind != "f"  # for regression both are the same
         if with_value:
             table.add_column("value", justify="right")
         table.add_column("intercept", justify="right")

@@ -1,4 +1,4 @@
-"""Kernels and weightings as people type them, read without running anything.
+"""Kernels and weightings as people type them, parsed without running code.
 
 An expression is a name, a call with plain values, or a combination of kernels::
 
@@ -7,8 +7,8 @@ An expression is a name, a call with plain values, or a combination of kernels::
     Linear() + 0.5 * Gaussian(gamma=2)**2
     LpNorm(p=4/3)
 
-Names are those of the library, and the same in small letters. Nothing else is understood: no
-attributes, no other functions, no variables.
+Names are those of the library, and the same in lower case. Nothing else is allowed: no attributes,
+no other functions, no variables.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SIGNS: dict[type, Callable[[Any, Any], Any]] = {
 
 
 def kernel_names() -> dict[str, Any]:
-    """What an expression for kernels may name, beside ``default``."""
+    """Names that an expression for kernels may contain, besides ``default``."""
     from .. import kernels
     from ..kernels import sequences
 
@@ -49,7 +49,7 @@ def kernel_names() -> dict[str, Any]:
 
 
 def sequence_names(module: Any = None) -> dict[str, Any]:
-    """Kernels that read a column of texts."""
+    """Names of kernels that read a text column."""
     if module is None:
         from ..kernels import sequences as module
     return {
@@ -69,7 +69,7 @@ def reads_text(expression: str) -> bool:
 
 
 def uses_default(expression: str) -> bool:
-    """Whether an expression asks for kernels that are chosen from the sample."""
+    """Whether an expression contains kernels that are chosen from the sample."""
     nodes = ast.walk(_parse(expression))
     return any(isinstance(node, ast.Name) and node.id in ("default", "per_ngram") for node in nodes)
 
@@ -84,7 +84,7 @@ def evaluate_kernels(expression: str, default: Callable[[], KernelBank]) -> Kern
 
 
 def evaluate_weighting(expression: str) -> Any:
-    """A weighting by name, or an object with parameters."""
+    """A weighting: its name, or an object with parameters."""
     from .. import weighting
 
     if expression in weighting.NAMED:
@@ -97,7 +97,7 @@ def evaluate_weighting(expression: str) -> Any:
         and name not in ("Weighting", "JointWeighting")
     }
     if expression.isidentifier() and expression not in classes:
-        weighting.as_weighting(expression)  # says which names there are
+        weighting.as_weighting(expression)  # the error lists the names
     value = evaluate(expression, classes)
     if not isinstance(value, weighting.Weighting):
         raise ValueError(f"{expression!r} is not a weighting. Try 'alignf' or 'LpNorm(p=1.5)'.")
@@ -105,7 +105,7 @@ def evaluate_weighting(expression: str) -> Any:
 
 
 def evaluate_approximation(expression: str) -> Any:
-    """Features in place of kernels: ``auto``, or an object with parameters."""
+    """An approximation of kernels by features: ``auto``, or an object with parameters."""
     from ..grams.lowrank.approximations import Nystroem, RandomFeatures
 
     if expression == "auto":
@@ -114,7 +114,7 @@ def evaluate_approximation(expression: str) -> Any:
 
 
 def evaluate(expression: str, names: Mapping[str, Any]) -> Any:
-    """The value of an expression over some names, plain values and the signs ``+ * ** /``."""
+    """The value of an expression of these names, plain values and the operators ``+ * ** /``."""
     known = {**{name.lower(): value for name, value in names.items()}, **names}
 
     def visit(node: ast.AST) -> Any:
@@ -182,9 +182,9 @@ def _parse(expression: str) -> ast.Expression:
 
 
 def class_weights(given: list[str] | None, labels: Iterable[Any]) -> Any:
-    """What ``--class-weight`` asks for: None, "balanced", or a weight for each named class.
+    """The meaning of ``--class-weight``: None, "balanced", or a weight for each named class.
 
-    ``labels`` are the classes, as often as you like.
+    ``labels`` are the classes, which may be repeated.
     """
     if not given:
         return None

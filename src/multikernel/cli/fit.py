@@ -230,7 +230,7 @@ def data_words(
     drop: list[str] | None,
     categorical: list[str] | None,
 ) -> list[Any]:
-    """The options that say how to read the data, for another command."""
+    """Options on reading the data, to be repeated in another command."""
     words: list[Any] = [] if views is None else ["--views", views]
     words += [] if impute is None else ["--impute", str(impute)]
     words += ["--dates"] if dates else []
@@ -246,7 +246,7 @@ def next_steps(
     out: Path,
     report: Path | None,
 ) -> list[str]:
-    """What to run next; ``words`` are the options of reading, ``judged`` those of scoring."""
+    """Commands to run next; ``words`` are options on reading data, ``judged`` those on scoring."""
     if found is not None and found.verdict == "nothing":
         line = command_of("compare", data, *words, *judged)
         return [f"Next, check whether another method predicts better: {line}"]
@@ -257,7 +257,7 @@ def next_steps(
 
 
 def summary_of(problem: TableProblem, encoder: Any, source: str, model: Path | str) -> Any:
-    """What the report says about the data."""
+    """The summary of the data in the report."""
     from ..report.about import IMPUTED, DataSummary
 
     assert problem.target is not None
@@ -286,7 +286,7 @@ def make_estimator(
     n_jobs: int,
     device: str | None = None,
 ) -> Any:
-    """The search that the options ask for; one candidate is cross-validated for its score."""
+    """The search for these options; even a single candidate is cross-validated, for its score."""
     from .. import estimators
     from .expressions import class_weights, evaluate_weighting
     from .folds import folds_for
@@ -319,7 +319,7 @@ def make_estimator(
 
 
 def check_scoring_name(scoring: str | None) -> None:
-    """Refuse a scoring that scikit-learn does not know, with those most like it."""
+    """Raise an error for a scoring that scikit-learn does not have, and suggest similar names."""
     import difflib
 
     from sklearn.metrics import get_scorer_names
@@ -334,7 +334,7 @@ def check_scoring_name(scoring: str | None) -> None:
 def fit_with_progress(
     say: Out, estimator: Any, X: Any, y: Any, estimate: float | None = None
 ) -> None:
-    """Fit; the bar follows the folds, or the clock where the time was estimated."""
+    """Fit, with a bar that follows the clock if the time was estimated, else the fit itself."""
     if say.shows_progress and estimate is not None:
         with say.clock(f"Fitting {len(y):,} rows", estimate):
             estimator.fit(X, y)
@@ -343,7 +343,7 @@ def fit_with_progress(
         estimator.fit(X, y)
         return
     estimator.set_params(verbose=1)
-    with redirect_stdout(sys.stderr):  # what it says are remarks
+    with redirect_stdout(sys.stderr):  # progress is not a result
         estimator.fit(X, y)
     estimator.set_params(verbose=0)
 

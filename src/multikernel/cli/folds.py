@@ -17,12 +17,12 @@ from sklearn.model_selection import (
 from .common import counted
 
 Splits = list[tuple[np.ndarray, np.ndarray]]
-#: Folds within a training set.
+#: Number of folds of a training set, on which parameters are chosen.
 INNER_FOLDS = 3
 
 
 def folds_for(y: Any, classifies: bool, folds: int, seed: int, groups: Any = None) -> Any:
-    """Shuffled folds, no more than the smallest class has samples (but two)."""
+    """Shuffled folds: at least two, and at most as many as the smallest class has samples."""
     if groups is not None:
         return grouped_splits(y, classifies, folds, seed, groups)
     if not classifies:
@@ -33,7 +33,7 @@ def folds_for(y: Any, classifies: bool, folds: int, seed: int, groups: Any = Non
 
 
 def note_of_small_classes(y: Any, folds: int) -> str:
-    """A sentence about the smallest class, if it has fewer rows than there should be folds."""
+    """A sentence about the smallest class, if it has fewer rows than folds were requested."""
     labels, counts = np.unique(y, return_counts=True)
     small, k = labels[np.argmin(counts)].item(), int(counts.min())
     if k >= folds:
@@ -45,7 +45,7 @@ def note_of_small_classes(y: Any, folds: int) -> str:
 
 
 def grouped_splits(y: Any, classifies: bool, folds: int, seed: int, groups: Any) -> Splits:
-    """Folds that share no group, as row numbers: model files hold these, and no splitters."""
+    """Folds that share no group, as row numbers, because model files cannot hold splitters."""
     n_groups = len(np.unique(groups))
     if n_groups < folds:
         raise ValueError(
@@ -73,7 +73,7 @@ def repeated_splits(
 
 
 def inner_folds(y: Any, classifies: bool, seed: int, groups: Any = None) -> Any:
-    """The folds of a training set on which parameters are chosen: three, or rows of groups."""
+    """Folds of a training set to choose parameters on: their number, or splits by group."""
     if groups is None:
         return INNER_FOLDS
     folds = min(INNER_FOLDS, len(np.unique(groups)))

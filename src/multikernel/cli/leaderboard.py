@@ -23,7 +23,7 @@ from .problem import TableProblem
 #: Levels of the one-sided paired t-test.
 LEVELS = (0.05, 0.1)
 CLEARLY_BETTER = f"better (p < {LEVELS[0]:g}"
-#: The test behind verdicts: corrected for training parts that overlap, or as in the papers.
+#: Tests for the verdicts: corrected for the overlap of training sets, or as in the papers.
 TESTS = {"corrected": "t-test corrected for overlapping training sets", "paper": "paired t-test"}
 #: The weighting that every method is compared with.
 REFERENCE = "uniform"
@@ -38,9 +38,9 @@ class LeaderboardRow:
     ----------
     name, kind : str
     scores : array of shape (n_splits,)
-        Accuracy, or root mean squared error; NaN where ``error`` says what went wrong.
+        Accuracy, root mean squared error or the chosen scoring; NaN after an ``error``.
     seconds : float
-        Time of one fit, tuning included, and prediction; the mean over splits.
+        Time of one fit (with tuning) and its predictions, averaged over splits.
     error : str
         Empty if all went well.
     """
@@ -77,9 +77,9 @@ class Leaderboard:
     def p_value(
         self, row: LeaderboardRow, other: LeaderboardRow, *, corrected: bool = False
     ) -> float:
-        """One-sided paired t-test that ``row`` is better than ``other``.
+        """p-value of the one-sided paired t-test that ``row`` is better than ``other``.
 
-        ``corrected`` enlarges the variance for the overlap of the training parts (Nadeau and
+        ``corrected`` enlarges the variance for the overlap of the training sets (Nadeau and
         Bengio 2003); the papers do not.
         """
         sign = 1.0 if self.greater_is_better else -1.0
@@ -101,7 +101,7 @@ class Leaderboard:
 
     @property
     def recommended(self) -> LeaderboardRow | None:
-        """The best weighting if it is shown to be better than the uniform one, else the latter."""
+        """The best weighting if significantly better than the uniform one, else the uniform one."""
         mine = [row for row in self.rows if row.kind == "weighting" and not row.error]
         if not mine:
             return None
@@ -111,7 +111,7 @@ class Leaderboard:
         return plain
 
     def conclusions(self) -> list[str]:
-        """What the table says about weightings, and about other models, in sentences."""
+        """Sentences that sum up the table: the weightings, and the best other model."""
         fine = [row for row in self.rows if not row.error]
         mine = [row for row in fine if row.kind == "weighting"]
         others = [row for row in fine if row.kind == "scikit-learn"]
@@ -156,7 +156,7 @@ class Leaderboard:
         return said
 
     def mark(self, row: LeaderboardRow, reference: str = REFERENCE) -> str:
-        """The verdict in signs, two at the stricter level."""
+        """The verdict as plus or minus signs: two at the stricter level, else one."""
         said = self.verdict(row, reference)
         sign = {"better": "+", "worse": "-"}.get(said.partition(" ")[0], "")
         return sign * (2 if said.endswith(f"{LEVELS[0]:g})") else 1)
@@ -199,7 +199,7 @@ class Leaderboard:
         }
 
     def table(self) -> Any:
-        """For the terminal."""
+        """The leaderboard as a table for the terminal."""
         from rich.table import Table
 
         times = "" if self.repeats == 1 else f", {self.repeats} times"
@@ -247,7 +247,7 @@ def run(
 ) -> Leaderboard:
     """Fit every method on every training set, and score it on the test set.
 
-    Everything that is learned from data (fillings, categories, widths, weights, parameters) is
+    Everything learned from data (imputed values, categories, widths, weights, parameters) is
     learned from the training set. All methods are limited to ``n_jobs`` threads.
     """
     assert problem.target is not None
@@ -267,7 +267,7 @@ def run(
 
 
 def remark_on_classes(y: np.ndarray, scoring: str | None) -> str:
-    """What accuracy hides if one class is much larger than the others; else empty."""
+    """A sentence on what accuracy hides if one class is much larger than the others; else empty."""
     classes, sizes = np.unique(y, return_counts=True)
     if scoring is not None or sizes.max() <= UNEQUAL * sizes.mean():
         return ""
@@ -279,7 +279,7 @@ def remark_on_classes(y: np.ndarray, scoring: str | None) -> str:
 
 
 def find_score(scoring: str | None, classifies: bool) -> tuple[Score, str, bool]:
-    """How a fitted model is scored, what that is called, and whether more is better."""
+    """The scoring function, its name, and whether larger values are better."""
     if scoring is not None:
         return get_scorer(scoring), scoring_name(scoring, classifies), True
     if classifies:
@@ -308,7 +308,7 @@ def _run(
     seconds = np.zeros(len(methods))
     errors = [""] * len(methods)
     for s, (train, test) in enumerate(splits):
-        # Made when the first method that is not in the journal needs it.
+        # Encoded only if a method is not in the journal, and then once for all methods.
         parts = lru_cache(maxsize=1)(partial(encoded_parts, problem, train, test, seed))
         for m, method in enumerate(methods):
             advance(method.name)
@@ -339,7 +339,7 @@ class Parts:
 
 
 def encoded_parts(problem: TableProblem, train: np.ndarray, test: np.ndarray, seed: int) -> Parts:
-    """A split of the rows; encoding and bank are learned from the training set."""
+    """The parts of a split; encoding and bank are learned from the training set."""
     assert problem.target is not None
     part = problem.frame.take(train)
     encoder = problem.encoder(part)

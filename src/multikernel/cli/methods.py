@@ -1,4 +1,4 @@
-"""The methods that are compared: our weightings, and common alternatives."""
+"""The methods to compare: our weightings, and common alternatives."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CONSTANT = "constant prediction"
 
 @dataclass(frozen=True)
 class Method:
-    """One way to learn: ``make(bank, X, cv)`` gives an estimator for a training set.
+    """A learning method: ``make(bank, X, cv)`` returns an estimator for a training set.
 
     ``cv`` are the folds on which parameters are chosen.
     """
@@ -57,7 +57,7 @@ def weightings(
 
 
 def constant(problem: TableProblem) -> Method:
-    """The method that always gives the same answer: the least that another one should beat."""
+    """A constant prediction, the baseline that every other method should beat."""
     from sklearn.dummy import DummyClassifier, DummyRegressor
 
     assert problem.target is not None

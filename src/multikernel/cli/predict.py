@@ -93,7 +93,7 @@ def predict(
 def predictions(
     estimator: Any, X: Any, *, decision: bool = False, coverage: float | None = None
 ) -> dict[str, Any]:
-    """The answers, with probabilities of classes, and on request decisions or intervals."""
+    """Columns of predictions and class probabilities, on request also decisions or intervals."""
     import numpy as np
     from sklearn.exceptions import NotFittedError
 
@@ -102,7 +102,7 @@ def predictions(
     if hasattr(estimator, "predict_proba"):
         try:
             probabilities = estimator.predict_proba(X)
-        except NotFittedError:  # a file of an earlier version
+        except NotFittedError:  # a model file of an earlier version
             probabilities = np.empty((len(answers), 0))
         for label, column in zip(estimator.classes_, probabilities.T, strict=False):
             columns[f"probability_{label}"] = column

@@ -1,4 +1,4 @@
-"""From files and options to a problem: features, target, views, kernels."""
+"""Make a learning problem from files and options: features, target, views, kernels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .views import View, build_bank, choose_views
 
 @dataclass(frozen=True)
 class TableProblem:
-    """Data that are ready to learn from, and what is to be combined on them.
+    """Data that are ready to learn from, and the kernels to combine on them.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class TableProblem:
 
     @property
     def sample_kernels(self) -> bool:
-        """Whether kernels depend on the sample: by their widths, or by how gaps were filled."""
+        """Whether kernels depend on the sample, through their widths or through imputed values."""
         return self.impute is not None or any(view.uses_default for view in self.views)
 
     @property
@@ -74,7 +74,7 @@ class TableProblem:
         return [view.columns[0] for view in self.views if view.reads_text and view.columns]
 
     def encoder(self, frame: Frame) -> TableEncoder:
-        """How to read these rows, learned from them."""
+        """An encoder of rows, fitted to these rows."""
         return TableEncoder.fit(
             frame,
             categorical=self.categorical,
@@ -108,7 +108,7 @@ def load_problem(
     sample: int | None = None,
     seed: int = 0,
 ) -> TableProblem:
-    """Read the data, say what they are, and complain about everything at once."""
+    """Read the data, describe them, and report all problems with them at once."""
     with out.progress(f"Reading {data.name}"):
         frame = read_frame(data, format=format, encoding=encoding)
     notes = list(frame.remarks)
@@ -169,10 +169,10 @@ def load_problem(
 def without_unlabelled(
     frame: Frame, target: str | None, rows: np.ndarray
 ) -> tuple[Frame, np.ndarray, list[str]]:
-    """The rows that have a target; targets are never made up."""
+    """The rows that have a target, with their numbers and notes; targets are never imputed."""
     name = "y" if target is None and frame.sparse is not None else target
     if name is None or name not in frame.columns:
-        return frame, rows, []  # find_target says what is wrong
+        return frame, rows, []  # find_target raises the error
     absent = missing(frame.columns[name])
     count = int(absent.sum())
     if not count or count == len(frame):
@@ -191,7 +191,7 @@ def draw_rows(frame: Frame, target: str | None, task: str, size: int, seed: int)
             codes = np.unique(found.values, return_inverse=True)[1]
             order = rng.permutation(len(frame))
             place = np.empty(len(frame))
-            for c in range(codes.max() + 1):  # places in the queue of each class, evenly spread
+            for c in range(codes.max() + 1):  # spread each class evenly over [0, 1)
                 own = order[codes[order] == c]
                 place[own] = np.where(np.arange(len(own)) < 2, -1.0, np.arange(len(own)) / len(own))
             return np.sort(np.argsort(place, kind="stable")[:size])
@@ -199,7 +199,7 @@ def draw_rows(frame: Frame, target: str | None, task: str, size: int, seed: int)
 
 
 def group_numbers(values: np.ndarray) -> np.ndarray:
-    """Groups as whole numbers; a row without one is a group of its own."""
+    """Groups as whole numbers; a row without a group is a group of its own."""
     words = [f"missing {i}" if v is None or v != v else str(v) for i, v in enumerate(values)]
     return np.unique(words, return_inverse=True)[1]
 
@@ -217,7 +217,7 @@ def what_was_filled(frame: Frame, impute: str | None) -> list[str]:
 
 
 def usable(frame: Frame, wrong: list[Complaint]) -> list[Complaint]:
-    """The complaints; if all columns would go, text is kept for a kernel on sequences."""
+    """The complaints without advice to drop all columns; a single text column needs a kernel."""
     gone = {one.options[1] for one in wrong if one.options[:1] == ("--drop",)}
     if gone != set(frame.names) or not gone:
         return wrong
@@ -227,7 +227,7 @@ def usable(frame: Frame, wrong: list[Complaint]) -> list[Complaint]:
 
 
 def _with_category_kernels(problem: TableProblem, expressions: tuple[str, ...]) -> TableProblem:
-    """Categories out of the common kernels, into one of their own each: equal or not."""
+    """Give each category column a view of its own, with a kernel that tests for equality."""
     encoder = problem.encoder(problem.frame)
     categories = [column.name for column in encoder.columns if column.kind == "category"]
     numbers = tuple(column.name for column in encoder.columns if column.kind in ("number", "date"))
@@ -260,7 +260,7 @@ def _some(names: Sequence[str], most: int = 6, quote: bool = True) -> str:
 
 
 def load_model(path: Path) -> Any:
-    """The model of a file: a :class:`TableModel`, or an estimator that mk.save has written."""
+    """Load a model file: a :class:`TableModel`, or an estimator written by mk.save."""
     from ..files import load
 
     return load(path)
@@ -275,7 +275,7 @@ def open_new_rows(
 
     paths = find_files(data, format)
     if file_format(paths[0], format) in ("libsvm", "excel") or encoding is not None:
-        frame = read_frame(data, format=format, encoding=encoding)  # these are read at once
+        frame = read_frame(data, format=format, encoding=encoding)  # these are read as a whole
         table = as_table_model(model, frame, target)
         return table, [(table.features(frame), frame.columns.get(table.target))], len(frame)
     table = model
@@ -286,7 +286,7 @@ def open_new_rows(
 
 
 def as_table_model(model: Any, frame: Frame, target: str | None) -> TableModel:
-    """A plain estimator reads the columns it was fitted on, or all but the target in order."""
+    """Let a plain estimator read the columns it was fitted to, or else all but the target."""
     if isinstance(model, TableModel):
         return model
     if not model._predicts_targets:

@@ -69,7 +69,7 @@ def report(
 
 
 def _about(table: Any, source: str, model: Path, notes: list[str], rows: Any) -> Any:
-    """What the page says about the data."""
+    """The summary of the data on the page."""
     from ..report.about import IMPUTED, DataSummary
 
     return DataSummary(

@@ -73,7 +73,7 @@ def reproduce(
         try:
             record = run_one(name, quick=quick, seed=seed, jobs=jobs, out=out, say=say)
         except EXPECTED as error:
-            # The others may have all they need, and hours to run.
+            # Go on: the other experiments may be able to run, and take hours.
             if table is not None:
                 raise
             failed[name] = str(error)

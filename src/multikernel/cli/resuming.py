@@ -10,7 +10,7 @@ from .common import Out
 
 
 def checkpoint_beside(say: Out, output: Path | None, resume: bool, force: bool) -> Path | None:
-    """Where a command writes its checkpoint; an existing one is used or deleted only on request."""
+    """Path of a command's checkpoint; an existing one is used or deleted only on request."""
     if output is None:
         if resume:
             raise ValueError(

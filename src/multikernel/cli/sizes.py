@@ -1,4 +1,4 @@
-"""What is printed before a fit begins: number of pairs, estimated time, duplicate rows."""
+"""Notes printed before a fit: number of pairs, estimated time, duplicate rows."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .common import Out
 
 #: From this many rows on, the time is estimated before the fit.
 MIN_ROWS_TO_ESTIMATE = 5_000
-#: Rows of the two small fits from which it is estimated: enough that the rules of weighting treat
-#: them as they treat large samples.
+#: Rows of the two pilot fits from which the time is estimated: enough that weighting rules use the
+#: same algorithms as on large samples.
 PILOT_ROWS = (1_000, 2_000)
 PILOT_FOLDS = 2
-#: Rows of a fit before these, whose time is not counted: it imports modules and compiles loops.
+#: Rows of a fit before the pilot fits that is not timed: it imports modules and compiles loops.
 WARM_UP_ROWS = 300
-#: The time is assumed to grow with a power of the number of rows between these. For classifiers the
-#: measured exponent is smaller up to 12,000 rows, and approaches 2 later.
+#: Limits of the exponent with which time is assumed to grow with the number of rows. For
+#: classifiers the measured exponent is smaller up to 12,000 rows, and approaches 2 beyond.
 GROWTH = (1.7, 3.0)
 #: Fits estimated to take longer than this, in seconds, come with advice on how to shorten them.
 LONG_FIT = 120.0
@@ -29,7 +29,7 @@ SAMPLE = 10_000
 
 
 def announce(say: Out, estimator: Any, X: Any, y: Any) -> float | None:
-    """Say roughly how long a large fit will take and how to shorten it; None for a small one."""
+    """Print and return the estimated seconds of a large fit, with advice; None for a small one."""
     n = X.shape[0]
     if n < MIN_ROWS_TO_ESTIMATE or not say.chatty:
         return None
@@ -53,7 +53,7 @@ def announce(say: Out, estimator: Any, X: Any, y: Any) -> float | None:
 
 
 def estimate_seconds(estimator: Any, X: Any, y: Any) -> float | None:
-    """The time of a fit, from those of two small ones; None if they fail."""
+    """Estimated time of a fit, from two small fits; None if these fail."""
     from sklearn.base import clone
 
     rng = np.random.default_rng(0)
@@ -77,7 +77,7 @@ def estimate_seconds(estimator: Any, X: Any, y: Any) -> float | None:
 
 
 def pairs(n: int) -> str:
-    """``n^2`` as people read it."""
+    """``n^2`` in readable form, such as ``2.5 × 10⁹``."""
     exponent = math.floor(math.log10(n**2))
     leading = n**2 / 10**exponent
     power = str(exponent).translate(str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹"))
@@ -95,7 +95,7 @@ def duration(seconds: float) -> str:
 
 
 def note_duplicates(say: Out, X: Any, y: Any, groups: Any = None) -> int:
-    """Say how many rows are copies of others, which folds then share; returns their number."""
+    """Print and return how many rows are copies of others, because folds may share them."""
     if not isinstance(X, np.ndarray) or X.dtype == object or groups is not None:
         return 0
     rows = np.column_stack([X, np.unique(y, return_inverse=True)[1]])

@@ -1,4 +1,4 @@
-"""Predictions chunk by chunk: where they go, and how good they are."""
+"""Write and score predictions chunk by chunk."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from .common import Out
 
 
 class PredictionFile:
-    """Predictions on their way to a file, or to the standard output as CSV.
+    """Writes predictions to a file, or to standard output as CSV.
 
-    JSON and NPZ files and the result of ``--json`` are written at the end; other files grow.
+    JSON and NPZ files and the result of ``--json`` are written at the end; other files chunk by
+    chunk.
     """
 
     def __init__(self, say: Out, out: Path | None) -> None:
@@ -35,7 +36,7 @@ class PredictionFile:
         return self
 
     def write(self, columns: dict[str, Any]) -> None:
-        """The predictions of one chunk."""
+        """Write the predictions of one chunk, or keep them for the end."""
         if self.writer is not None:
             self.writer.write(columns)
         elif self.out is None and not self.say.as_json:
@@ -45,7 +46,7 @@ class PredictionFile:
             self.parts.append(columns)
 
     def gathered(self) -> dict[str, np.ndarray]:
-        """All predictions that were kept."""
+        """All predictions that were kept for the end."""
         if not self.parts:
             return {}
         return {name: np.concatenate([part[name] for part in self.parts]) for name in self.parts[0]}
@@ -63,13 +64,13 @@ class PredictionFile:
 
 
 class Score:
-    """Accuracy or R² over chunks, where the data have the target in every row."""
+    """Accuracy or R² over chunks, if every row of the data has a target."""
 
     def __init__(self, table: TableModel) -> None:
         self.classifies = table.task == "classification"
         self.possible = hasattr(table.estimator, "score")
         self.n, self.right = 0, 0
-        # Of regressions: squared errors, and mean and squared deviations of the targets.
+        # For regression: sum of squared errors, mean and sum of squared deviations of the targets.
         self.rest, self.mean, self.spread = 0.0, 0.0, 0.0
 
     def add(self, truth: Any, answers: Any) -> None:
@@ -100,7 +101,7 @@ class Score:
 
 
 def as_words_like(truth: np.ndarray, answers: np.ndarray) -> np.ndarray:
-    """Targets as texts, written as the classes of a model are."""
+    """Targets as texts, formatted like the classes of the model."""
     if is_text(truth):
         return truth.astype(str)
     if answers.dtype.kind in "iub" and np.all(truth == np.round(truth)):
@@ -111,7 +112,7 @@ def as_words_like(truth: np.ndarray, answers: np.ndarray) -> np.ndarray:
 
 
 def as_csv(columns: dict[str, Any], header: bool = True) -> str:
-    """Columns as CSV text without a last line break."""
+    """Columns as CSV text without a trailing line break."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     if header:

@@ -1,4 +1,4 @@
-"""What was learned: sentences and tables for the terminal, values for ``--json``."""
+"""Report what was learned: sentences and tables for the terminal, values for ``--json``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def tell(
 
 
 def show_model(say: Out, estimator: Any, seconds: float, found: Any = None) -> None:
-    """The assessment, the weights of views and kernels, and what was chosen."""
+    """Print the assessment, the weights of kernels and views, and the chosen parameters."""
     if found is not None:
         say.show(found.headline)
         for remark in found.remarks:
@@ -114,7 +114,7 @@ def views_line(estimator: Any, most: int = 12) -> str:
 
 
 def weights_table(estimator: Any, most: int = 25) -> Any:
-    """The kernels with the largest weights, at most ``most``; few of those without weight."""
+    """A table of the kernels with the largest weights, and of a few without weight."""
     from rich.table import Table
 
     rows = kernel_rows(estimator)
@@ -138,7 +138,7 @@ def weights_table(estimator: Any, most: int = 25) -> Any:
 
 
 def summary_line(estimator: Any, seconds: float) -> str:
-    """What the fit used, and how far it was solved."""
+    """Numbers of kernels and samples used, the accuracy of the solution, and the time."""
     import numpy as np
 
     used = int(np.count_nonzero(np.atleast_2d(estimator.kernel_weights_).any(axis=0)))
@@ -161,7 +161,7 @@ def summary_line(estimator: Any, seconds: float) -> str:
 
 
 def choice_line(estimator: Any) -> str:
-    """What cross-validation chose among what; empty if it chose nothing."""
+    """What cross-validation chose, and from which candidates; empty if there was no choice."""
     if not hasattr(estimator, "cv_results_"):
         return ""
     name = "C" if hasattr(estimator, "C_") else "alpha"

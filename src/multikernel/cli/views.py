@@ -1,4 +1,4 @@
-"""Which columns make up which view, and the bank that follows.
+"""Views of the columns of a table, and the bank of kernels on them.
 
 A views file is TOML, one table per view::
 
@@ -64,10 +64,10 @@ class View:
 def choose_views(
     frame: Frame, kernels: tuple[str, ...], path: Path | None
 ) -> tuple[list[View], Frame, list[str]]:
-    """The views of a problem, the frame with the columns that they use, and what to say about it.
+    """The views of a problem, the frame with the columns that they use, and notes for the user.
 
     Views come from a views file or from the data file. Without either, kernels on sequences read
-    the one column of texts, and other kernels everything else.
+    the text column, and other kernels all other columns.
     """
     if path is not None:
         chosen = read_views(path, frame, kernels)
@@ -100,7 +100,7 @@ def choose_views(
 
 
 def find_text_column(frame: Frame, kernel: str) -> str:
-    """The one column of texts, or the only one that is no category."""
+    """The only text column, or the only one that is not categorical."""
     texts = [name for name, values in frame.columns.items() if is_text(values)]
     longer = [name for name in texts if is_no_category(frame.columns[name])]
     for found in (texts, longer):
@@ -120,7 +120,7 @@ def _some(names: Sequence[str], most: int = 6) -> str:
 
 
 def read_views(path: Path, frame: Frame, kernels: tuple[str, ...]) -> list[View]:
-    """The views of a file, over the columns that are there; ``kernels`` where it names none."""
+    """The views of a file, on the columns of a frame; ``kernels`` where a view names none."""
     try:
         content = tomllib.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -222,14 +222,14 @@ def build_bank(views: list[View], encoder: TableEncoder, X: Any) -> KernelBank |
 
 
 def _feature_name(view: View, entry: PerFeature, column: str) -> str:
-    """One kernel per column: without other views, every column is one."""
+    """Name of the kernel of one column; without named views, every column is its own view."""
     return (
         f"{view.name}: {entry.kernel!r} on {column}" if view.name else f"{column}: {entry.kernel!r}"
     )
 
 
 def place(entry: Any, columns: tuple[int, ...]) -> Any:
-    """The same kernel on some columns."""
+    """The same kernel, restricted to these columns."""
     if isinstance(entry, Composite):
         return replace(entry, parts=tuple(place(part, columns) for part in entry.parts))
     if isinstance(entry, (Scaled, Power)):

@@ -43,7 +43,7 @@ def warm_up(quiet: o.Quiet = False, as_json: o.Json = False) -> None:
 
 
 def _tasks() -> dict[str, Callable[[], object]]:
-    """Fits that are just too large for NumPy, by what they are about."""
+    """Fits, by name, that are just large enough to need compiled loops."""
     import warnings
 
     import numpy as np

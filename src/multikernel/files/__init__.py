@@ -1,11 +1,11 @@
 """Model files: fitted estimators on disk, in a form that holds numbers and names but no code.
 
 A file is a skops archive of one dictionary: a text that describes the objects, and the arrays it
-refers to. skops is asked for dictionaries, lists, texts and arrays only. The objects themselves are
-made here, from an explicit list of classes: those in :mod:`.types` and those that engines
+refers to. skops handles only dictionaries, lists, texts and arrays. The objects themselves are
+rebuilt here, from an explicit list of classes: those in :mod:`.types` and those that engines
 :func:`register`. Each class says which attributes are stored (``state``) and checks the attributes
-that it is rebuilt from (``from_state``). Beside it lies ``multikernel.json``: the format's version
-and a digest of everything else.
+that it is rebuilt from (``from_state``). The archive also holds ``multikernel.json``: the format's
+version and a digest of everything else.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Objects as a description in plain JSON values beside a list of arrays, and back.
+"""Convert objects to a description in plain JSON values and a list of arrays, and back.
 
-Numbers, texts, None and lists stand for themselves. Everything else is a dictionary with one key
-that says what it is:
+Numbers, texts, None and lists are described by themselves. Everything else is a dictionary with one
+key that says what it is:
 
 ==========  ====================================================================================
-``object``  ``[name, {attribute: value}]``, a class of the explicit list; numbered as they come
-``seen``    the number of an object that came before: what was shared is shared again
+``object``  ``[name, {attribute: value}]`` of a registered class; objects are numbered in order
+``seen``    the number of an earlier object: shared objects stay shared
 ``array``   an index into the arrays; ``scalar`` the same for a NumPy scalar
 ``sparse``  ``[format, shape, data, indices, indptr]``
 ``items``   ``[shape, values]`` of an array of objects (texts, lists of tokens)
@@ -13,7 +13,7 @@ that says what it is:
 ``dict``    pairs of key and value
 ``float``   ``"nan"``, ``"inf"`` or ``"-inf"``
 ``slice``, ``dtype``, ``random``
-            what they are made of
+            their components
 ==========  ====================================================================================
 """
 
@@ -41,22 +41,22 @@ SPARSE = {
     name: getattr(sp, name) for name in ("csr_matrix", "csc_matrix", "csr_array", "csc_array")
 }
 
-#: Attributes that define the kernels; data that they use are in the expansion.
+#: Attributes that define the kernels; the data that prediction needs are in the expansion.
 FORMULAS = ("kernels", "bank_", "grams_")
 
 
-#: Holds the place of an object while its attributes are built.
+#: Placeholder for an object while its attributes are built.
 _UNFINISHED = object()
 
 
 class Writer:
-    """Describes one object; its arrays gather in :attr:`arrays`."""
+    """Describes one object; its arrays are collected in :attr:`arrays`."""
 
     def __init__(self) -> None:
         self.arrays: list[np.ndarray] = []
         self._places: dict[int, int] = {}  # of arrays, by identity
         self._seen: dict[int, int] = {}  # of objects, by identity
-        self._alive: list[Any] = []  # identities stay unique while the objects live
+        self._alive: list[Any] = []  # kept alive, so that identities stay unique
         self._formulas = False
 
     def describe(self, value: Any, where: str) -> Any:
@@ -126,7 +126,7 @@ class Writer:
         if self._formulas and isinstance(value, Precomputed):
             value = Absent.of(value)
         if self._formulas and isinstance(value, Repaired):
-            value = value.kernel  # on the training sample it comes out the same
+            value = value.kernel  # repaired again, and alike, on the training sample
         if id(value) in self._seen:
             return {"seen": self._seen[id(value)]}
         known = by_class(type(value))
@@ -178,7 +178,7 @@ class Reader:
         self._built: list[Any] = []
 
     def build(self, value: Any) -> Any:
-        """The value that a description stands for."""
+        """Build the value of a description."""
         if value is None or isinstance(value, (bool, str, int, float)):
             return value
         if isinstance(value, list):

@@ -1,4 +1,4 @@
-"""Estimators before they are written and after they are read, and matrices that are left out."""
+"""Checks of estimators before saving and after loading, and placeholders for omitted matrices."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..tables.model import TableModel
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Absent(Precomputed):
-    """Stands in a loaded bank for a matrix that was not stored; it has a name and a size."""
+    """Placeholder in a loaded bank for a matrix that was not stored: its name and size."""
 
     samples: int = 0
 
@@ -39,7 +39,7 @@ class Absent(Precomputed):
 
 
 def checked(estimator: Any) -> Any:
-    """The estimator, if it is one that a file can hold and has been fitted."""
+    """The estimator; an error if a file cannot hold it or it has not been fitted."""
     if isinstance(estimator, TableModel):
         checked(estimator.estimator)
         return estimator
@@ -54,7 +54,7 @@ def checked(estimator: Any) -> Any:
 
 
 def verify(estimator: Any) -> Any:
-    """A loaded object, if it is a fitted estimator."""
+    """A loaded object; an error if it is not a fitted estimator."""
     if isinstance(estimator, TableModel):
         verify(estimator.estimator)
         return estimator

@@ -23,11 +23,11 @@ class StoredClass:
     ----------
     cls : type
     name : str
-        What files call it.
+        Its name in model files.
     state : function of an object
         The attributes to store.
     rebuild : function of attributes
-        The object that they make up; a ValueError says what does not fit.
+        The object with these attributes; a ValueError says what does not fit.
     """
 
     cls: type
@@ -61,7 +61,7 @@ def register(
     name : str, optional
         The permanent name of the class in model files; by default the name of the class.
     state, from_state : callable, optional
-        Used instead of the methods.
+        Used instead of the methods of the class.
 
     Returns
     -------
@@ -88,13 +88,13 @@ def _is_new_version(cls: type, known: type) -> bool:
 
 
 def by_name(name: str) -> StoredClass | None:
-    """The class that files call so, if there is one."""
+    """The class with this name in model files; None if there is none."""
     _know_library()
     return _BY_NAME.get(name)
 
 
 def by_class(cls: type) -> StoredClass | None:
-    """The same by the class itself; subclasses are other classes."""
+    """The entry of exactly this class; None if it is not registered, even if a base class is."""
     _know_library()
     return _BY_CLASS.get(cls)
 
@@ -104,7 +104,7 @@ def _know_library() -> None:
 
 
 def _methods(cls: Any, name: str) -> tuple[Callable[[Any], State], Callable[[State], Any]]:
-    """How a class is stored and rebuilt if nothing else is said."""
+    """Default functions that store and rebuild objects of a class."""
     if hasattr(cls, "state") and hasattr(cls, "from_state"):
         return cls.state, cls.from_state
 
@@ -116,7 +116,7 @@ def _methods(cls: Any, name: str) -> tuple[Callable[[Any], State], Callable[[Sta
     from sklearn.base import BaseEstimator
 
     if issubclass(cls, BaseEstimator):
-        # Not its __getstate__, to which scikit-learn adds a version.
+        # Not __getstate__, to which scikit-learn adds its version.
         return _attributes, lambda found: rebuild(_with_defaults(cls, name, found))
     if dataclasses.is_dataclass(cls):
         fields = [field.name for field in dataclasses.fields(cls)]
@@ -137,7 +137,7 @@ def _attributes(value: Any) -> State:
 
 
 def _with_defaults(cls: Any, name: str, found: State) -> State:
-    """The attributes of an estimator; parameters that its file did not know get their defaults."""
+    """The attributes of an estimator; parameters missing from its file get their defaults."""
     parameters = inspect.signature(cls.__init__).parameters
     missing = set(cls._get_param_names()) - found.keys()
     without = {key for key in missing if parameters[key].default is inspect.Parameter.empty}

@@ -1,10 +1,10 @@
 """The library's classes that a model file may name.
 
-A class keeps its name here even if it moves or is renamed in the library: files of earlier
-versions go on loading. If the attributes of one of them change, its ``from_state`` learns to make
-the new attributes from the old; if earlier versions cannot read the new ones,
-:data:`multikernel._archive.FORMAT` grows by one. In both cases ``tests/modelfiles`` gets files with
-the new attributes beside the old ones.
+A class keeps its name here even if it moves or is renamed in the library, so that files of earlier
+versions still load. If the attributes of a class change, its ``from_state`` or an entry of
+:data:`.upgrades.UPGRADES` converts the old ones; if earlier versions cannot read the new ones,
+:data:`multikernel._archive.FORMAT` increases by one. In both cases ``tests/modelfiles`` gets files
+with the new attributes beside the old ones.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ PREDICTION: tuple[type, ...] = (
     *(Nystroem, RandomFeatures, ApproximationReport),
 )
 
-#: Ways to cut folds, which cross-validated estimators keep as a parameter; they hold numbers only.
+#: Splitters that cross-validated estimators keep as a parameter; they hold only numbers.
 SPLITTERS: tuple[type, ...] = (KFold, StratifiedKFold, ShuffleSplit, StratifiedShuffleSplit)
 
 

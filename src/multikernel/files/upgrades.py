@@ -1,4 +1,4 @@
-"""Attributes that files of earlier versions hold, in the form in which they are used today."""
+"""Convert attributes in files of earlier versions to their present form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class FeatureCross:
 
 
 def upgrade_stack(state: dict[str, Any]) -> dict[str, Any]:
-    """Files of 0.1 hold parts without a weight too, and say which parts have one."""
+    """Replace parts without a weight, which files of 0.1 also hold, by None."""
     if "used" not in state:
         return state
     used = state.pop("used")
@@ -47,7 +47,7 @@ def upgrade_votes(state: dict[str, Any]) -> dict[str, Any]:
         require_sizes(fit, "coefficients of a vote")
         rank_one = isinstance(cross, FeatureCross)
         parts.append(_slope(cross, coef) if rank_one else _block(cross, coef, [k], n_kernels))
-    if not parts:  # without terms, one part still counts the new samples
+    if not parts:  # without votes, one empty part still knows the number of new samples
         kernels.append(0)
         parts.append(_block(_no_anchors(), np.zeros((0, n_outputs)), [], n_kernels))
     return {"n_kernels": n_kernels, "n_outputs": n_outputs, "kernels": kernels, "parts": parts}
@@ -78,7 +78,7 @@ def _slope(cross: FeatureCross, coef: np.ndarray) -> Expansion:
 
 
 def _no_anchors() -> DenseCross:
-    """No kernel at no sample; new inputs of any kind are left as they are."""
+    """A cross without kernels and anchors, which accepts new inputs of any kind."""
     cross = DenseCross.__new__(DenseCross)
     cross.p = cross.n_anchors = 0
     cross.anchors = cross.index = cross.inputs = np.empty(0, dtype=np.intp)
@@ -86,7 +86,7 @@ def _no_anchors() -> DenseCross:
     return cross
 
 
-#: By the name of the class: from attributes in any known form to those of today.
+#: By class name: functions from stored attributes of any version to present ones.
 UPGRADES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "StackedExpansion": upgrade_stack,
     "VotedExpansion": upgrade_votes,

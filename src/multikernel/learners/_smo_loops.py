@@ -209,8 +209,8 @@ def exchange(
 ):  # fmt: skip
     """Steps ``s_i + t, s_j - t`` until the tolerance, a missing row or the budget is reached.
 
-    ``counts`` holds the numbers of iterations and of packed rows, and the missing row; ``sums`` holds
-    the total length of all steps and the violation.
+    ``counts`` holds the numbers of iterations and of packed rows, and the missing row; ``sums``
+    holds the total length of all steps and the violation.
     """
     nothing = np.int64(-1)  # a literal -1 would compile `_ready` a second time
     i, slope = lowest(g, up)

@@ -103,8 +103,8 @@ class SmoRun:
     def _unshrink(self) -> None:
         """Activate all variables, and update g for those that were set aside.
 
-        For a group set aside at coefficients s', g lacks ``K (s - s')``. Groups are updated from the
-        last to the first, so that each change of s is multiplied by K only once.
+        For a group set aside at coefficients s', g lacks ``K (s - s')``. Groups are updated from
+        the last to the first, so that each change of s is multiplied by K only once.
         """
         self._store()
         lacking, later = np.zeros(self.n), self.s
@@ -162,7 +162,7 @@ class SmoRun:
         return EPS * (2.0 * self.size * self.sums[0] + steps * largest)
 
     def until(self, limit: int) -> str:
-        """Run until the tolerance, the limit or the rounding error is reached; return the status."""
+        """Run until the tolerance, the limit or rounding error is reached; return the status."""
         # On small problems, frequent returns to this loop would cost more than the steps.
         period, longest = max(min(self.n, 1000), 100), max(1000, 1_000_000 // self.n)
         best, stalls = np.inf, 0

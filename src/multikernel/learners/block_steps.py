@@ -105,7 +105,7 @@ class BlockRun:
     # -- steps ----------------------------------------------------------------------------------
 
     def until(self, limit: int) -> str:
-        """Run until the tolerance, the limit or the rounding error is reached; return the status."""
+        """Run until the tolerance, the limit or rounding error is reached; return the status."""
         best, stalls, rounds = np.inf, 0, 0
         while True:
             violation = self.violation()

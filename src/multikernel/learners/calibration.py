@@ -51,7 +51,7 @@ class Calibration:
         The step functions: probability ``levels[j]`` at the decision values ``knots[j]``, linear in
         between. Empty for the other methods.
     agrees : bool
-        Whether the class with the best decision value must be the most probable one: `agree`.
+        Whether the predicted class must also be the most probable one, see `agree`.
     """
 
     method: str
@@ -154,7 +154,7 @@ def calibrate(
         Index of the class of each sample.
     sample_weight : array of shape (m,), optional
     agrees : bool, default=True
-        Whether the class with the best decision value must be the most probable one.
+        Whether the predicted class must also be the most probable one.
     """
     weights = np.ones(len(labels)) if sample_weight is None else sample_weight
     t = decisions.shape[1]

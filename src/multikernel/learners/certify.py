@@ -13,8 +13,8 @@ def size_of_terms(gram: CombinedGram, coef: np.ndarray) -> float:
     """A bound on ``sum_ij |s_i s_j K_ij|``, in units of which ``s'Ks`` has rounding errors.
 
     The dual objective of the one-class loss is ``-1/2 s'Ks`` alone. If the origin lies within the
-    sample, as with linear kernels of centred columns, the optimum is zero and a computed ``s'Ks`` is
-    pure rounding error.
+    sample, as with linear kernels of centred columns, the optimum is zero and a computed ``s'Ks``
+    is pure rounding error.
     """
     root = np.sqrt(np.maximum(gram.diagonal(), 0.0)) @ np.abs(coef)
     return float(root @ root)

@@ -4,9 +4,9 @@ The problem is that of :mod:`multikernel.learners.smo`,
 
     min_alpha 1/2 s'Ks + linear'alpha,   0 <= alpha_i <= C_i,   sign'alpha = delta
 
-where the coefficient s_j of a sample is the sum of ``sign_i alpha_i`` over its variables. Sequential
-minimal optimisation may take many millions of steps if C is large for the kernel, and even more if
-the kernel has low rank. An interior-point method needs some thirty factorisations in all cases.
+where the coefficient s_j of a sample is the sum of ``sign_i alpha_i`` over its variables. SMO may
+take many millions of steps if C is large for the kernel, and even more if the kernel has low rank.
+An interior-point method needs some thirty factorisations in all cases.
 
 With multipliers z of ``alpha >= 0``, w of ``alpha <= C`` and the intercept b, it solves
 
@@ -97,7 +97,7 @@ class _InteriorIterate:
         values, vectors = eigh(K, check_finite=False)
         kept = values > len(K) * EPS * values[-1]
         self.F = vectors[:, kept] * np.sqrt(values[kept])
-        # The middle of the box, with multipliers of the size of the gradient, such that all products
+        # The middle of the box, with multipliers of the size of the gradient, so that all products
         # alpha z and (C - alpha) w are equal at the start.
         self.alpha, self.slack = 0.5 * C, 0.5 * C
         f = K @ self.sums(sign * self.alpha)

@@ -5,18 +5,18 @@ With the notation of :mod:`.leave_one_out`, and the bordered inverse
     [K + diag(1/c)  1]^-1     [P   q ]
     [1'             0]     =  [q'  q0]        (q = 0, q0 = 0 without an intercept)
 
-the function without sample i (one of its copies, the share rho_i of its cost) is
+the function trained without sample i (one of its copies: the share rho_i of its cost) is
 
     f_{-i}(x) = f(x) - (k(x)'P e_i + q_i) rho_i s_i / d_i
 
 **Jackknife+** (Barber, Candes, Ramdas & Tibshirani 2021): with the residuals R_i = |y_i -
 f_{-i}(x_i)|, the interval from the ``floor(a (n + 1))``-th smallest ``f_{-i}(x) - R_i`` to the
 ``ceil((1 - a)(n + 1))``-th smallest ``f_{-i}(x) + R_i`` holds the output of a new sample with
-probability at least ``1 - 2a``, and close to ``1 - a`` as a rule. CV+ is the same with functions
-trained without a whole fold.
+probability at least ``1 - 2a``, usually close to ``1 - a``. CV+ is the same with functions trained
+without a whole fold.
 
 **Standard deviation**: ridge regression is the mean of a Gaussian process with covariance ``tau^2
-K``, noise variance ``tau^2 alpha``, and a flat prior of the intercept. Without sample i its output
+K``, noise variance ``tau^2 alpha``, and a flat prior on the intercept. Given the other samples, y_i
 has the variance ``tau^2 / P_ii``, so ``tau^2 = mean_i s_i^2 / P_ii`` makes leave-one-out residuals
 as large as predicted (Sundararajan & Keerthi 2001), and
 
@@ -31,13 +31,13 @@ import numpy as np
 
 from .leave_one_out import LeaveOneOutFit
 
-#: Halvings of an interval of values until only rounding is left of it.
+#: Bisection steps: enough to shrink an interval of values to rounding error.
 BISECTIONS = 64
 
 
 @dataclass(frozen=True)
 class Jackknife:
-    """A ridge regression and its functions without each sample.
+    """A ridge regression, and the functions trained without each sample.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Jackknife:
     steps : array of shape (n, t)
         ``rho s / d``.
     residuals : array of shape (n, t)
-        Of each sample, by the function without it.
+        Of each sample, for the function trained without it.
     noise : float
         alpha, the noise variance of one observation in units of ``tau^2``.
     variances : array of shape (t,)
@@ -64,7 +64,7 @@ class Jackknife:
 
     @classmethod
     def of(cls, K: np.ndarray, fit: LeaveOneOutFit, noise: float, total_weight: float) -> Jackknife:
-        """From the kernel matrix and the leave-one-out fit with it.
+        """Build from the kernel matrix and the leave-one-out fit with it.
 
         Parameters
         ----------
@@ -77,7 +77,7 @@ class Jackknife:
         n = len(K)
         q, q0 = np.zeros(n), 0.0
         if problem.fit_intercept:
-            # The first block of rows says (K + diag(1/c)) P + 1 q' = I, and that of q.
+            # q follows from the first block of rows, (K + diag(1/c)) P + 1 q' = I; q0 likewise.
             means = (K.sum(axis=0) + 1.0 / problem.costs) / n
             q = 1.0 / n - means @ fit.P
             q0 = -float(np.mean(K @ q + q / problem.costs))
@@ -138,8 +138,8 @@ def folds_interval(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Ends of the CV+ interval, shapes (m,): those of :func:`plus_interval` up to rounding.
 
-    Samples of a fold share a function, so values at a new sample are a few sorted lists, each
-    shifted, in which the position is found by bisection instead of sorting.
+    Samples of a fold share a function, so the values at a new sample are a few sorted lists, each
+    shifted by a constant: bisection finds the position without sorting.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def folds_interval(
 def _smallest_of_lists(
     shifts: np.ndarray, lists: list[tuple[np.ndarray, np.ndarray]], wanted: float
 ) -> np.ndarray:
-    """The smallest of all ``shifts[k] + values`` at which so much weight is reached, shape (m,)."""
+    """The smallest ``shifts[k] + value`` whose cumulative weight reaches ``wanted``, shape (m,)."""
     used = [(shift, *pair) for shift, pair in zip(shifts, lists, strict=True) if len(pair[0])]
     low = np.min([shift + values[0] for shift, values, _ in used], axis=0)
     high = np.max([shift + values[-1] for shift, values, _ in used], axis=0)
@@ -179,7 +179,7 @@ def _smallest_of_lists(
             reached += counts[np.searchsorted(values, middle - shift, side="right")]
         enough = reached >= wanted
         high, low = np.where(enough, middle, high), np.where(enough, low, middle)
-    # `high` is the value up to rounding, which may fall on either side of it: take the nearest.
+    # `high` is the value up to rounding, on either side of it: take the nearest list entry.
     near = []
     for shift, values, _ in used:
         place = np.searchsorted(values, high - shift)
@@ -197,14 +197,14 @@ def split_radius(
     Parameters
     ----------
     residuals : array of shape (n,)
-        Absolute residuals of samples that the function did not see.
+        Absolute residuals of samples not used to train the function.
     """
     omega = np.ones(len(residuals)) if sample_weight is None else sample_weight
     return float(_smallest(residuals[None], omega, coverage)[0])
 
 
 def _smallest(values: np.ndarray, omega: np.ndarray, coverage: float) -> np.ndarray:
-    """The ``ceil(coverage (W + 1))``-th smallest of each row; value i counts omega_i times."""
+    """The ``ceil(coverage (W + 1))``-th smallest of each row; its value i counts omega_i times."""
     position, rounding = _position(omega, coverage)
     if position is None:
         return np.full(len(values), np.inf)

@@ -3,9 +3,9 @@
     min_{f, b}  ||f||^2 + sum_i c_i (y_i - f(x_i) - b)^2,      f = sum_j s_j K(x_j, .)
 
 The optimum is ``s = P y`` with ``P = B - B 1 1'B / (1'B 1)``, ``B = (K + diag(1/c))^-1`` (``P = B``
-without an intercept), and ``e_i = s_i / c_i`` are its residuals. A sample of cost ``c_i`` stands
-for ``omega_i`` equal copies. Leaving out the share ``rho_i = min(1, 1 / omega_i)`` of its cost,
-that is one copy, changes the residual to
+without an intercept), and ``e_i = s_i / c_i`` are its residuals. A sample of cost ``c_i`` counts as
+``omega_i`` equal copies. Leaving out one copy, the share ``rho_i = min(1, 1 / omega_i)`` of its
+cost, changes the residual to
 
     r_i = s_i / d_i,      d_i = (1 - rho_i) c_i + rho_i P_ii
 
@@ -29,26 +29,26 @@ from .._threads import one_blas_thread
 from ..grams.protocol import CombinedGram
 from ..problem import Target
 
-#: Ridge constants that are searched, relative to the mean diagonal of the kernel.
+#: Range of ridge constants to search, relative to the mean diagonal of the kernel.
 SMALLEST_RIDGE, LARGEST_RIDGE = 1e-7, 1e4
-#: Row sums below this part of n times the mean diagonal are those of a centred kernel.
+#: A kernel counts as centred if its row sums are below this fraction of n times the mean diagonal.
 CENTRED_SUM = 1e-6
-#: The search begins with at most this many samples, and with these steps of the logarithm.
+#: The search begins with at most this many samples, and with this step of the log ridge constant.
 MAX_SEARCH_SAMPLES, COARSE_STEP = 250, 2.0
-#: Steps of the logarithm on the whole sample; the minimum is interpolated between them.
+#: Step of the log ridge constant on the whole sample; the minimum is interpolated.
 FINE_STEP = 0.5
 
 
 @dataclass(frozen=True)
 class LeaveOneOutProblem:
-    """What does not depend on the kernel: targets, costs, and the share that is left out.
+    """The parts that do not depend on the kernel: targets, costs, and the share that is left out.
 
     Attributes
     ----------
     Y : array of shape (n, t)
         Centred if the intercept is free, so that a large mean costs no digits.
     mean : array of shape (t,)
-        What was subtracted from the targets.
+        The means that were subtracted from the targets.
     costs : array of shape (n,)
         ``c``.
     share : array of shape (n,)
@@ -73,7 +73,7 @@ class LeaveOneOutProblem:
         return cls(target.Y - mean, mean, costs, np.minimum(1.0, 1.0 / omega), fit_intercept)
 
     def constant_error(self) -> float:
-        """The criterion of the best constant (zero without an intercept), nothing left out."""
+        """The error of the best constant (zero without an intercept), with no sample left out."""
         return float(self.costs @ np.sum(self.Y**2, axis=1))
 
 
@@ -104,7 +104,7 @@ class LeaveOneOutFit:
 
     @property
     def predictions(self) -> np.ndarray:
-        """What is predicted for each sample without it, shape (n, t)."""
+        """The prediction for each sample by the function trained without it, shape (n, t)."""
         return np.asarray(self.problem.Y + self.problem.mean - self.residuals)
 
     def gradient(self) -> np.ndarray:
@@ -117,7 +117,7 @@ class LeaveOneOutFit:
         return G
 
     def scale_derivative(self) -> float:
-        """``<G, K>``, the derivative with respect to the logarithm of a factor of K.
+        """``<G, K>``, the derivative of L with respect to the logarithm of a factor of K.
 
         No product of matrices is needed, since ``P K s = s - P (s / c)`` and ``P K P`` has the
         diagonal ``P_ii - sum_j P_ij^2 / c_j``.
@@ -178,10 +178,10 @@ def best_ridge(
 
     The search is over the logarithm of the constant, relative to the mean diagonal of the kernel:
     first in large steps on a part of the sample, then in smaller ones near the value found there.
-    Where the error is evaluated depends on comparisons only, so that rounding and the order of the
-    samples do not move the result. For a centred kernel the error is that with a free intercept:
-    centred functions sum to zero over the sample, so that without one the others would give every
-    left-out target away.
+    The places where the error is evaluated depend on comparisons only, so that rounding does not
+    move the result. For a centred kernel the error is that with a free intercept: centred functions
+    sum to zero over the sample, so that without an intercept the other targets would reveal the one
+    that is left out.
     """
     if "dense" not in gram.offers:
         raise ValueError(
@@ -228,7 +228,7 @@ class _RidgePath:
         return self.found[place]
 
     def minimum_near(self, begin: float) -> float:
-        """The log ridge constant of the minimum that is reached downhill from ``begin``."""
+        """The log ridge constant of the local minimum reached by descending from ``begin``."""
         places = self.places()
         here = min(max(round(begin / self.step), places[0]), places[-1])
         while True:
@@ -237,19 +237,19 @@ class _RidgePath:
                 break
             here = best
         below, least, above = (self.error(here + side) for side in (-1, 0, 1))
-        # The lowest point of the parabola through the three; at an end there is none.
+        # The minimum of the parabola through the three values; none at the ends of the range.
         bend = below - 2.0 * least + above
         shift = 0.5 * (below - above) / bend if np.isfinite(bend) and bend > 0 else 0.0
         return self.step * (here + shift)
 
 
 def best_cost(gram: CombinedGram, target: Target, fit_intercept: bool) -> float:
-    """One over the ridge constant that is best for the labels, as the cost of other losses."""
+    """The cost C for other losses: one over the best ridge constant for the labels."""
     return 1.0 / best_ridge(gram, target, fit_intercept)[0]
 
 
 def fixed_cost(C: float | str) -> float:
-    """The cost, which must be a number here."""
+    """The cost C; raise ValueError if it is not a number."""
     if isinstance(C, str):
         raise ValueError(
             f"C={C!r} chooses the cost for one fixed kernel. A weighting that learns kernel "

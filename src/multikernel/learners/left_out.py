@@ -1,24 +1,24 @@
-"""What a fitted predictor would say about its own training samples without them.
+"""Predictions of training samples as if they had been left out, mostly without training again.
 
-Nothing is trained again. For a squared loss the leave-one-out values are exact. With
+For a squared loss these leave-one-out values are exact. With
 
     A = K + diag(1/c),   P = A^-1 - A^-1 1 1'A^-1 / (1'A^-1 1)   (P = A^-1 without an intercept)
 
 the value without sample i is ``f_i + s_i / c_i - s_i / P_ii``, where ``s`` are the coefficients.
-For a smooth loss the same formula with ``c`` the curvatures of the loss at the optimum is one
+For a smooth loss, the same formula with the curvatures of the loss at the optimum as ``c`` is one
 Newton step towards the predictor without the sample.
 
-For a support vector machine it is the span rule (Vapnik & Chapelle 2000): if leaving out sample i
-does not change which multipliers are free and which at their bounds,
+For a support vector machine, the span rule (Vapnik & Chapelle 2000) is used: if leaving out sample
+i does not change which multipliers are free and which are at their bounds,
 
     f_{-i}(x_i) = f(x_i) - s_i S_i^2
 
 with S_i the distance, in feature space, of sample i from the affine span of the other free support
-vectors (the linear span without an intercept). Samples that are no support vectors change nothing.
+vectors (the linear span without an intercept). Samples that are not support vectors change nothing.
 
-A sample of weight omega stands for omega copies, one of which is left out. In large samples only a
-part of the samples is left out; if linear systems are not solved directly, all of them together,
-by training once more (`values_without_all`).
+A sample of weight omega represents omega copies, one of which is left out. Of a large sample only a
+part is left out. If linear systems are not solved directly, all samples of this part are left out
+together, by training once more (`values_without_all`).
 """
 
 from __future__ import annotations
@@ -31,24 +31,24 @@ from ..grams.protocol import CombinedGram
 from ..problem import Target
 from .base import Learner
 
-#: Smallest number of samples of each class in a part of the sample, if the class has so many.
+#: Smallest number of samples of each class to leave out (or all, if the class has fewer).
 MIN_CLASS_SAMPLES = 50
-#: Multipliers closer than this to zero or to their bound are there, relative to the largest one and
-#: to the bound.
+#: Multipliers closer than this to zero (relative to the largest one) or to their bound (relative to
+#: the bound) count as zero or at the bound.
 BOUND_TOLERANCE = 1e-8
 #: Added to the diagonal of the matrix of free support vectors, relative to its largest entry; the
 #: next value is tried if the matrix is not positive definite.
 JITTERS = (1e-10, 1e-7, 1e-4)
-#: Samples are copies of each other if their squared distance is below this part of the diagonal.
+#: Samples are copies if their squared distance is below this fraction of the largest K(x, x).
 COPY_DISTANCE = 1e-9
-#: More free support vectors than this are represented by a part of them.
+#: If there are more free support vectors than this, a random subset of this size is used.
 MAX_FREE_SAMPLES = 4000
 
 
 def chosen_samples(target: Target, limit: int) -> tuple[np.ndarray, np.ndarray]:
     """At most about ``limit`` samples to leave out, and their weights.
 
-    Every class keeps its total weight, so that a part of the sample stands for the whole.
+    Every class keeps its total weight, so that the chosen samples represent the whole sample.
     """
     omega = np.ones(len(target.Y)) if target.sample_weight is None else target.sample_weight
     n, labels = len(omega), target.labels
@@ -67,7 +67,7 @@ def chosen_samples(target: Target, limit: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def copy_share(target: Target) -> np.ndarray:
-    """The part of each sample's cost that one copy has, shape (n,)."""
+    """The share of each sample's cost that belongs to one copy, shape (n,)."""
     if target.sample_weight is None:
         return np.ones(len(target.Y))
     return np.minimum(1.0, 1.0 / target.sample_weight)
@@ -109,7 +109,7 @@ def values_without_each(
 
 
 class PartOfGram(CombinedGram):
-    """The operator of a combination on a part of the sample, without a matrix of its own."""
+    """The combined kernel on a part of the sample, as an operator without its own matrix."""
 
     def __init__(self, gram: CombinedGram, rows: np.ndarray) -> None:
         self.gram, self.rows_of = gram, rows
@@ -120,7 +120,7 @@ class PartOfGram(CombinedGram):
         return self.values_everywhere(V)[self.rows_of]
 
     def values_everywhere(self, V: np.ndarray) -> np.ndarray:
-        """The products with V at all samples, those outside the part as well."""
+        """The products with V at all samples, including those outside the part."""
         padded = np.zeros((self.gram.n, *np.shape(V)[1:]))
         padded[self.rows_of] = V
         return self.gram.matvec(padded)
@@ -132,7 +132,7 @@ class PartOfGram(CombinedGram):
 def values_without_all(
     learner: Learner, gram: CombinedGram, target: Target, rows: np.ndarray
 ) -> np.ndarray:
-    """Values at some samples by a predictor trained without any of them, shape (len(rows), t)."""
+    """Values at some samples of a predictor trained without any of them, shape (len(rows), t)."""
     others = np.setdiff1d(np.arange(gram.n), rows)
     part = PartOfGram(gram, others)
     machine = learner.fit(part, target.take(others))
@@ -140,7 +140,10 @@ def values_without_all(
 
 
 def solves_fast(gram: CombinedGram, rows: np.ndarray) -> bool:
-    """Whether a linear system for each of these samples costs less than training again."""
+    """Whether to solve a linear system for each of these samples rather than train without them.
+
+    True if systems are solved with a factor, or if too few other samples are left to train on.
+    """
     return "factor" in gram.offers or 2 * len(rows) > gram.n
 
 
@@ -156,7 +159,7 @@ def span_rule(
     *,
     fit_intercept: bool,
 ) -> np.ndarray:
-    """Leave-one-out values of one support vector machine, approximately, shape (len(rows),).
+    """Approximate leave-one-out values of one support vector machine, shape (len(rows),).
 
     Parameters
     ----------
@@ -167,18 +170,18 @@ def span_rule(
     rows : array of int
         The samples to leave out.
     group : array of shape (n,), int
-        Copies of one sample with one label have the same number, see `copies_of`.
+        Copies of a sample with the same label share a number, see `copies_of`.
     """
     n_groups = int(group.max()) + 1
     first = np.zeros(n_groups, dtype=np.intp)
     first[group[::-1]] = np.arange(len(group))[::-1]
-    # The copies of a sample share one multiplier. Without one of them its bound is lower.
+    # The copies of a sample share one multiplier; leaving one out lowers its bound.
     alpha = np.bincount(group, alpha, n_groups)
     bound = np.bincount(group, costs, n_groups)
     n_copies = np.bincount(group, omega, n_groups)
     remaining = bound * np.maximum(0.0, 1.0 - 1.0 / n_copies)
     removed = np.maximum(0.0, alpha - remaining)
-    # With large kernels all multipliers are far below their bounds.
+    # With large kernel values all multipliers are far below their bounds.
     zero = BOUND_TOLERANCE * np.minimum(bound, alpha.max())
     free = np.flatnonzero((alpha > zero) & (alpha < bound * (1.0 - BOUND_TOLERANCE)))
     asked = np.zeros(n_groups, dtype=bool)
@@ -199,16 +202,16 @@ def squared_spans(
     *,
     fit_intercept: bool,
 ) -> np.ndarray:
-    """Squared distances of samples from the span of the free support vectors but themselves.
+    """Squared distances of samples from the span of the other free support vectors.
 
     Parameters
     ----------
     first : array of shape (n_groups,)
-        Position in the sample of each group of copies.
+        Index of the first sample of each group of copies.
     free, asked : arrays of int
-        Groups that span, and groups whose distances are asked for.
+        Groups of the free support vectors, and groups whose distances are returned.
     """
-    if len(free) > MAX_FREE_SAMPLES:  # a smaller span is farther away: no value is too optimistic
+    if len(free) > MAX_FREE_SAMPLES:  # a smaller span is farther away: values become pessimistic
         free = np.sort(np.random.default_rng(0).permutation(free)[:MAX_FREE_SAMPLES])
     diagonal = gram.diagonal()
     own = diagonal[first[asked]]
@@ -241,17 +244,17 @@ def squared_spans(
         inverse = inverse - ones[places] ** 2 / total
     squares = own.copy()
     squares[~is_free] -= forms
-    # Without the only free support vector there is no span.
+    # A sample that is the only free support vector has no span to be distant from.
     alone = (inverse <= 0) | (fit_intercept and len(free) == 1)
     squares[is_free] = np.where(alone, own[is_free], 1.0 / np.where(alone, 1.0, inverse) - ridge)
     return np.maximum(squares, 0.0)
 
 
 def copies_of(gram: CombinedGram, labels: np.ndarray) -> np.ndarray:
-    """Numbers of groups of samples that are copies of each other and share a label, shape (n,).
+    """Group number of each sample, shape (n,): copies with the same label share a group.
 
-    Copies have equal products of their kernel values with a random vector. Without room for the
-    kernel matrix every sample is a group of its own.
+    Rows of the kernel matrix of copies have equal products with a random vector. If the matrix does
+    not fit in memory, every sample is a group of its own.
     """
     n = gram.n
     if "dense" not in gram.offers:

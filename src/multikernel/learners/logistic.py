@@ -2,7 +2,7 @@
 
     min_{f, b}  1/2 ||f||^2 + sum_i C_i log(1 + exp(-y_i (f(x_i) + b)))
 
-Newton's method: each step is a weighted ridge regression of the linearised target.
+Solved by Newton's method: each step is a weighted ridge regression on a linearised target.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
     kind = "classification"
     loss = Logistic()
     unit = 1.0
-    #: Number of samples up to which all of them are left out.
+    #: Up to this many samples, every sample is left out.
     max_left_out = 500
 
     def __init__(
@@ -67,7 +67,7 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
     def fit(
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
-        """Train all classifiers; Newton's method makes no use of ``start``."""
+        """Train all classifiers; Newton's method ignores ``start``."""
         require_offers(self, gram)
         if isinstance(self.C, str):
             best = best_cost(gram, target, self.fit_intercept)
@@ -76,7 +76,7 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
         C = self.costs(target)
         coef = np.zeros_like(target.Y)
         steps = 0
-        # What overflows is found at the end.
+        # Overflow is detected at the end.
         with one_blas_thread(gram.n), np.errstate(all="ignore"):
             for j in range(target.Y.shape[1]):
                 coef[:, j], used = self._newton(gram, target.Y[:, j], C)
@@ -99,7 +99,7 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
     def left_out(
         self, gram: CombinedGram, target: Target, machine: Machine, rows: np.ndarray
     ) -> np.ndarray:
-        """Decision values of some samples after one Newton step without them, (len(rows), t)."""
+        """Decision values of some samples after one Newton step without each, (len(rows), t)."""
         cost = fixed_cost(self.C if machine.chosen is None else machine.chosen)
         if not solves_fast(gram, rows):
             return values_without_all(clone(self).set_params(C=cost), gram, target, rows)
@@ -133,7 +133,7 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
         for step in range(1, self.max_iter + 1):  # noqa: B007
             r = expit(-y * (f + b))
             curvature = np.maximum(C * r * (1.0 - r), 1e-12 * C)
-            # The quadratic expansion of the loss is a weighted squared distance to this target.
+            # The quadratic expansion of the loss is a weighted squared error for this target.
             aim = f + b + C * y * r / curvature
             new, offset, values = solve_directly(
                 gram, aim[:, None], 1.0 / curvature, fit_intercept=self.fit_intercept
@@ -149,7 +149,7 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
             if value - trial <= 1e-15 * abs(value):
                 break
             value = trial
-        # Coefficients computed from the values, not c, are exactly feasible for the dual.
+        # Unlike c, coefficients computed from the values are exactly feasible for the dual.
         s = C * y * expit(-y * (f + b))
         if self.fit_intercept:
             s = s - s.sum() * np.abs(s) / np.abs(s).sum()

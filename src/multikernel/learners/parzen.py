@@ -23,7 +23,7 @@ class Parzen(BaseEstimator):  # type: ignore[misc]
     """Closed-form predictors of every column of the target.
 
     ``g`` maximises ``E[y f]`` over functions of the same norm; the solution is exact, so its gap is
-    zero. The kernel is centred here, whether it already was or not.
+    zero. The kernel is always centred here, even if it already was.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class Parzen(BaseEstimator):  # type: ignore[misc]
         E y = 0.) The three differ by positive factors, so they classify alike.
     fit_intercept : bool, default=False
         Whether to add the mean of the target, which regression needs unless that mean is zero. The
-        theorems are about predictors without it.
+        theorems apply to predictors without it.
     """
 
     needs = ("matvec", "rows")
-    #: Number of samples up to which all of them are left out.
+    #: Up to this many samples, every sample is left out.
     max_left_out = 100_000
 
     def __init__(self, form: str = "h", *, fit_intercept: bool = False) -> None:
@@ -86,9 +86,9 @@ class Parzen(BaseEstimator):  # type: ignore[misc]
     def left_out(
         self, gram: CombinedGram, target: Target, machine: Machine, rows: np.ndarray
     ) -> np.ndarray:
-        """The predictor for some samples from averages without them, shape (len(rows), t).
+        """Values at some samples, each from averages without it, shape (len(rows), t).
 
-        The sizes by which ``"h"`` and ``"h_S"`` divide stay those of the whole sample.
+        The divisors of ``"h"`` and ``"h_S"`` are still those of the whole sample.
         """
         omega = np.ones(gram.n) if target.sample_weight is None else target.sample_weight
         total = omega.sum()
@@ -97,7 +97,7 @@ class Parzen(BaseEstimator):  # type: ignore[misc]
         KY, K1 = products[:, :-1], products[:, -1:]
         k, y = gram.diagonal()[rows, None], Y[rows]
         KY_i, K1_i = KY[rows], K1[rows]
-        # One copy, of weight r, leaves every sum.
+        # Remove one copy, of weight r, from every sum.
         r = np.minimum(1.0, omega[rows])[:, None]
         rest = total - r
         mean = (omega @ Y - r * y) / rest

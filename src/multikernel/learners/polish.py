@@ -22,7 +22,7 @@ from .._threads import one_blas_thread
 from ..grams.matrix import GivenMatrix
 from ..grams.protocol import CombinedGram
 
-#: Limit on floating-point operations, about a second; the best result so far is then returned.
+#: Limit on floating-point operations, about a second; the best result until then is returned.
 MAX_FLOPS = 2e10
 #: Limit on singular systems; more of them mean that the solutions form a face without a vertex.
 MAX_SINGULAR_SYSTEMS = 20
@@ -30,8 +30,8 @@ MAX_SINGULAR_SYSTEMS = 20
 NEGLIGIBLE_VIOLATION = 1e-10
 #: Variables within this fraction of C from a bound are placed on the bound at the start.
 BOUND_MARGIN = 1e-9
-#: The sum of the coefficients may miss delta by this part of their absolute sum. Nearly constant
-#: matrices with large entries have solutions that miss it by far more.
+#: Largest accepted error of the coefficients' sum, relative to the sum of their absolute values.
+#: For nearly constant matrices with large entries, computed solutions exceed it by far.
 MAX_SUM_ERROR = 1e-9
 #: Smallest reciprocal condition number at which an LU factor is used.
 MIN_RECIPROCAL_CONDITION = 1e-13
@@ -46,8 +46,8 @@ class Polished:
     alpha : array of shape (m,)
     intercept : float
     exact : bool
-        Whether the optimality conditions hold up to rounding. They may not if samples repeat or
-        kernels have low rank: then the solutions form a face, which may have no vertex.
+        Whether the optimality conditions hold up to rounding. They may fail if samples repeat or
+        kernels have low rank: the solutions then form a face, which may have no vertex.
     values : array of shape (n,) or None
         ``K s``; None if the given alpha is returned.
     """
@@ -75,8 +75,8 @@ def polish(
 
         K_FF s_F + b 1 = -sign_F linear_F - K_FB s_B,    1's_F = delta - 1's_B
 
-    The step towards its solution ends at the first bound, where that variable is fixed. After a
-    full step, variables whose gradient contradicts their bound are freed. The given alpha is
+    The step towards its solution stops at the first bound, where that variable is fixed. After a
+    full step, variables whose gradient points away from their bound are freed. The given alpha is
     returned if the result violates the optimality conditions more.
 
     Parameters
@@ -191,7 +191,7 @@ def _entering(
 
 
 def _first_bound(alpha: np.ndarray, step: np.ndarray, C: np.ndarray) -> tuple[float, int]:
-    """The part of the step, at most one, up to the first bound; and the variable that meets it."""
+    """The fraction of the step up to the first bound, at most 1, and the variable that meets it."""
     room = np.where(step > 0, C - alpha, alpha)
     moving = np.abs(step) > 1e-14 * C
     limits = np.divide(room, np.abs(step), out=np.full_like(room, np.inf), where=moving)
@@ -205,8 +205,8 @@ def solve_free(
     """The solution s, b of ``K s + b 1 = right, 1's = total``, and whether K is definite.
 
     K is the part of the matrix at ``index``. If ``total`` is None, b is zero and there is no
-    condition on the sum. A definite K has a Cholesky factor. If samples repeat, K is singular and
-    the whole system is solved; if that is singular too, its solution of smallest norm is returned.
+    condition on the sum. A definite K is factored by Cholesky. If samples repeat, K is singular and
+    the bordered system is solved by LU; if that is singular too, by least squares of smallest norm.
     """
     size = len(index)
     with one_blas_thread(size):

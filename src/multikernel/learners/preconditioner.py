@@ -1,11 +1,10 @@
-"""A preconditioner for kernel ridge regression from a few columns of the kernel.
+"""A preconditioner for kernel ridge regression, built from a few columns of the kernel.
 
     P = F F' + diag(ridge)  ~  A = K + diag(ridge),     K ~ F F' by randomly pivoted Cholesky
 
 Conjugate gradients need few steps once the trace of ``K - F F'`` is of the size of the ridge (Diaz,
 Epperly, Frangella, Tropp & Webber, "Robust, randomized preconditioning for kernel ridge
-regression", 2023). Whatever the approximation, they converge, and the certificate does not depend
-on it.
+regression", 2023). They converge with any approximation, and the certificate does not depend on it.
 """
 
 from __future__ import annotations
@@ -21,14 +20,14 @@ RANK_FACTOR = 8.0
 MIN_SAMPLES = 1000
 #: Share of the free memory for the factor and its copies: two in host memory, one on a device.
 MEMORY_SHARE = 0.25
-#: Pivots proposed at once.
+#: Number of pivots proposed at once.
 BLOCK = 256
-#: Entries of kernels may be in single precision; pivots below its rounding are of no use.
+#: Relative rounding error of kernel entries, which may be in single precision; limits the pivots.
 PRECISION = 1e-8
 
 
 def find_preconditioner(gram: CombinedGram, ridge: np.ndarray) -> LowRankInverse | None:
-    """The preconditioner of ``K + diag(ridge)``; None if one would not pay."""
+    """The preconditioner of ``K + diag(ridge)``; None if it would not save time."""
     trace = float(np.maximum(gram.diagonal(), 0.0).sum())
     copies = 1 if gram.on_device else 2
     room = MEMORY_SHARE * gram.room / (copies * 8.0 * gram.n)

@@ -25,9 +25,9 @@ from .leave_one_out import LeaveOneOutProblem, best_ridge, leave_one_out
 from .left_out import copy_share, solves_fast, values_without_all, values_without_each
 from .preconditioner import find_preconditioner
 
-#: Up to this many samples an inverse matrix for the leave-one-out predictions is cheap enough.
+#: With more samples, ``leave_one_out=True`` has no effect, because it needs an inverse matrix.
 MAX_LEFT_OUT_SAMPLES = 5000
-#: Rough products stop at this part of the tolerance: the true gap is then likely to be within it.
+#: Rough products stop at this fraction of the tolerance, so that the true gap is likely within it.
 ROUGH_SHARE = 0.5
 #: Steps with rough products after which the true gap is computed in any case.
 MAX_ROUGH_STEPS = 64
@@ -54,13 +54,13 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
     fit_intercept : bool, default=True
         Whether b is free, or zero.
     leave_one_out : bool, default=False
-        Whether to compute what is predicted for every sample without it, if the matrix fits.
+        Whether to compute leave-one-out predictions of up to 5,000 samples, if the matrix fits.
     """
 
     needs = ("matvec", "solve")
     kind = "regression"
     loss = Squared()
-    #: Number of samples up to which all of them are left out.
+    #: Up to this many samples, every sample is left out.
     max_left_out = 500
 
     def __init__(
@@ -99,7 +99,7 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
     def fit(
         self, gram: CombinedGram, target: Target, *, start: np.ndarray | None = None
     ) -> Machine:
-        """Solve for all outputs together, without use of ``start``."""
+        """Solve for all outputs together; ``start`` is ignored."""
         require_offers(self, gram)
         alpha, left_out = self.alpha, None
         if isinstance(alpha, str):
@@ -159,7 +159,7 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
     def left_out(
         self, gram: CombinedGram, target: Target, machine: Machine, rows: np.ndarray
     ) -> np.ndarray:
-        """What is predicted for some samples without them, shape (len(rows), t)."""
+        """Predictions of some samples as if they had been left out, shape (len(rows), t)."""
         if machine.left_out is not None:
             return np.asarray(machine.left_out[rows])
         alpha = self._fixed_alpha() if machine.chosen is None else machine.chosen
@@ -181,7 +181,7 @@ def solve_directly(
     gram: CombinedGram, Y: np.ndarray, ridge: np.ndarray, *, fit_intercept: bool = True
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Coefficients, intercepts and fitted values (without intercept) by one linear solve."""
-    # The intercept absorbs the mean. A large mean would cost the coefficients digits.
+    # The intercept absorbs the mean, which, if large, would cost the coefficients digits.
     mean = Y.mean(axis=0) if fit_intercept else np.zeros(Y.shape[1])
     S = gram.solve(ridge, np.column_stack([Y - mean, np.ones(gram.n)]))
     if not fit_intercept:
@@ -229,7 +229,8 @@ def value_error(
     """Bound on the error of the fitted values of each output, in standard deviations of y.
 
     The objective is quadratic, so that ``lam ||f - f*||^2 + sum_i omega_i (f - f*)(x_i)^2`` is its
-    distance from the optimum, which the duality gap bounds. Root mean squares under omega.
+    distance from the optimum, which the duality gap bounds. Errors and deviations are root mean
+    squares weighted by omega.
     """
     omega = lam / ridge
     mean = np.average(Y, axis=0, weights=omega)
@@ -280,12 +281,12 @@ def conjugate_gradients(
         return (gram.rough_matvec(V) if rough else gram.matvec(V)) + ridge[:, None] * V
 
     def residual(AX: np.ndarray) -> np.ndarray:
-        # Only the part of the residual beside 1 matters: keep the other small.
+        # Only the part of the residual orthogonal to 1 matters: remove the mean.
         R = Y - AX
         return R - R.mean(axis=0) if fit_intercept else R
 
     def judge(X: np.ndarray, AX: np.ndarray) -> tuple[np.ndarray, float]:
-        """The best intercept, and the larger one of gap and error of the fitted values."""
+        """The best intercept, and the larger of duality gap and error of the fitted values."""
         values = AX - ridge[:, None] * X
         intercept = best_intercept(Y - values)
         primal, dual, scale = objectives(

@@ -12,7 +12,7 @@ with phi_i linear on either side of zero. In regression a sample has two variabl
 alpha*, of which one is zero at the optimum. They are the positive and the negative part of one s,
 so the problem has n variables instead of 2n.
 
-A pair (i, j) is optimal if no exchange ``s_i + t, s_j - t`` lowers the objective. The loop chooses
+A pair (i, j) is optimal if no exchange ``s_i + t, s_j - t`` lowers the objective. Each step takes
 the i with the largest violation and the j with the largest second-order gain (Fan, Chen & Lin,
 "Working set selection using second order information for training support vector machines", JMLR 6,
 2005, WSS 2)::
@@ -22,12 +22,12 @@ the i with the largest violation and the j with the largest second-order gain (F
     t = the minimiser, limited by the bounds and by the kink of phi
     g = g + t K_i - t K_j                                     finds the next i in the same pass
 
-until ``max(g + down) - min(g + up) <= tol``. Without an intercept a step changes two variables, one
-with the largest gain of its own and the partner with the largest gain besides it, as proposed by
+until ``max(g + down) - min(g + up) <= tol``. Without an intercept a step changes the variable with
+the largest gain of its own, and the partner with the largest gain after that, as proposed by
 Steinwart, Hush & Scovel, "Training SVMs without offset", JMLR 12, 2011.
 
-Variables at a bound that would move further outside are set aside (*shrinking*), and the rows of K
-in use are copied without the columns of these variables. Before the end g is completed and all
+Variables at a bound whose gradient points outside are set aside (*shrinking*), and the rows of K in
+use are copied without the columns of these variables. Before the loop ends, g is completed and all
 variables are checked again.
 
 On a Gram operator the same problem is solved by steps of many variables
@@ -74,7 +74,7 @@ class Result:
     status : {"optimal", "max_iter", "rounding"}
         ``"rounding"``: the tolerance is below the rounding error of float64 on this problem.
     n_rows : int
-        Rows computed on demand; zero for a matrix. Columns that block steps read.
+        Rows computed on demand, or columns read by block steps; zero for a stored matrix.
     """
 
     alpha: np.ndarray
@@ -236,7 +236,7 @@ def solve(
     tol : float, default=1e-3
         Largest violation of the optimality conditions, in units of the gradient.
     alpha0 : array of shape (m,) or None
-        The start; it is clipped to the bounds and scaled to the right sum.
+        The start; it is clipped to the bounds and adjusted to the required sum.
     max_iter : int, default=-1
         Limit on steps; -1 for ten million, or a hundred per sample if that is more.
     shrinking : bool, default=True

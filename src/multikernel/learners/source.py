@@ -1,4 +1,4 @@
-"""The kernel as support vector machines read it: the whole matrix, rows on demand, or blocks."""
+"""The kernel as a support vector machine reads it: the whole matrix, rows on demand, or blocks."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from .interior import interior_point
 from .polish import polish
 from .smo import KernelRows, Result, solve
 
-#: Violation of the optimality conditions to reach without the matrix: the active-set method, which
-#: would find the exact optimum, cannot be used.
+#: Tolerance on the violation of the optimality conditions without the matrix: smaller, because the
+#: active-set method, which would find the exact optimum, cannot be used.
 SMO_TOLERANCE_WITHOUT_MATRIX = 1e-5
-#: Violation to reach with the matrix, where steps are cheap, if the active-set method fails.
+#: Tolerance with the matrix, where steps are cheap, if the active-set method fails.
 SMO_TOLERANCE_WITH_MATRIX = 1e-7
-#: Limit on the steps for this tolerance.
+#: Limit on the steps to reach this tolerance.
 MAX_EXTRA_STEPS = 1_000_000
-#: Samples up to which an interior-point method takes over from SMO where that needs many steps: at
-#: the latest after these steps and those for every entry of the matrix, which take about as long
+#: Up to this many samples n, an interior-point method takes over from SMO after at most
+#: ``MAX_SMO_STEPS + MAX_SMO_STEPS_PER_ENTRY * n**2`` steps, which take about as long as it does
 #: (1,000 samples: a million steps 1.1 s, the interior-point method 0.7 s).
 MAX_INTERIOR_SAMPLES, MAX_SMO_STEPS, MAX_SMO_STEPS_PER_ENTRY = 1000, 20_000, 1
-#: Samples up to which it follows the steps in NumPy at once, so that nothing has to be compiled.
+#: Up to this many samples, it follows directly on the steps in NumPy, so nothing is compiled.
 MAX_UNCOMPILED_SAMPLES = 200
 #: Share of the free memory that the cache of rows may use.
 CACHE_SHARE = 0.5
@@ -87,11 +87,11 @@ class Source:
             raise ValueError(
                 f"solver must be one of {', '.join(map(repr, SOLVERS))}; got {solver!r}."
             )
-        # The choice must not depend on the number of threads, so that results do not.
+        # The choice must not depend on the number of threads, because results must not.
         matrix = None
         if "dense" in gram.offers and not gram.on_device:
             matrix = np.ascontiguousarray(gram.dense())
-            if not isinstance(gram, MatrixGram):  # its other methods would not read the matrix
+            if not isinstance(gram, MatrixGram):  # its other methods would recompute entries
                 gram = GivenMatrix(matrix, gram.n_jobs)
         large = matrix is not None and gram.n >= MIN_BLOCK_SAMPLES
         if solver == "blocks" or (solver == "auto" and (gram.on_device or large)):
@@ -103,7 +103,7 @@ class Source:
 
     @property
     def factors(self) -> bool:
-        """Whether the active-set method can be used: parts of the matrix are at hand."""
+        """Whether the active-set method can be used, which reads parts of the matrix."""
         return self.matrix is not None or self.gram.on_device
 
     def solve(
@@ -124,7 +124,7 @@ class Source:
 
         An active-set method finds the exact optimum. Without the matrix, or if the active-set
         method fails, the solver continues to a smaller tolerance instead. On small matrices an
-        interior-point method takes over from SMO if that needs many steps.
+        interior-point method takes over from SMO after many steps.
 
         Parameters
         ----------
@@ -157,7 +157,7 @@ class Source:
             found = plain_steps(problem, K, tol * unit, max_iter)
             start = found.alpha
         by_interior_point = False
-        # A limit that was asked for is a limit on steps of SMO.
+        # If the caller limits the steps, the interior-point method is not used.
         if isinstance(K, np.ndarray) and n <= MAX_INTERIOR_SAMPLES and max_iter < 0:
             if found is None or (found.status == "unfinished" and n > MAX_UNCOMPILED_SAMPLES):
                 found = smo(first_tol, start, MAX_SMO_STEPS + MAX_SMO_STEPS_PER_ENTRY * n**2)
@@ -182,7 +182,7 @@ class Source:
             intercept=intercept,
         )
         if by_interior_point and not polished.exact:
-            # It is at the optimum up to rounding; a face without a vertex has nothing better.
+            # The interior point is optimal up to rounding; on a face there is nothing better.
             return Solved(found.alpha, found.n_iter, True, None)
         if polished.exact or not finished:
             return Solved(polished.alpha, found.n_iter, polished.exact, polished.values)

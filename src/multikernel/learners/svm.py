@@ -36,8 +36,8 @@ class SVM(BaseEstimator):  # type: ignore[misc]
     tol : float, default=1e-3
         Violation of the optimality conditions at which the active-set method takes over.
     max_iter : int, default=-1
-        Limit on steps before that; -1 for ten million, or a hundred per sample if that is more. On
-        up to 1,000 samples -1 lets an interior-point method take over where steps take longer.
+        Limit on steps before that; -1 for ten million, or a hundred per sample if that is more.
+        With -1 and up to 1,000 samples, an interior-point method takes over after many steps.
     n_jobs : int, default=1
         Number of threads, each of which trains some of the columns.
     fit_intercept : bool, default=True
@@ -46,15 +46,15 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         Whether the active-set method is used.
     solver : {"auto", "smo", "blocks"}, default="auto"
         ``"smo"`` reads the kernel by rows, in steps of two samples; ``"blocks"`` by blocks of
-        columns, in steps of hundreds of samples, for large matrices and for other devices.
-        ``"auto"`` takes blocks there. Both reach the same tolerance.
+        columns, in steps of hundreds of samples, for large matrices and for GPUs. ``"auto"`` uses
+        blocks in these two cases. Both reach the same tolerance.
     """
 
     needs = (("dense", "rows"), "matvec")
     kind = "classification"
     loss = Hinge()
     unit = 1.0
-    #: Number of samples up to which all of them are left out.
+    #: Up to this many samples, every sample is left out.
     max_left_out = 5000
 
     def __init__(
@@ -101,7 +101,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         def train(j: int) -> Solved:
             y = target.Y[:, j]
             if self.fit_intercept and np.all(y == y[0]):
-                # A fold may lack a class: then the best predictor is a constant.
+                # A fold may lack a class; the best predictor is then a constant.
                 return Solved(np.zeros(len(y)), 0, True, np.zeros(len(y)))
             return source.solve(
                 minus,
@@ -140,7 +140,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
     def left_out(
         self, gram: CombinedGram, target: Target, machine: Machine, rows: np.ndarray
     ) -> np.ndarray:
-        """Decision values of some samples without them, by the span rule, shape (len(rows), t)."""
+        """Leave-one-out decision values of some samples, by the span rule, shape (len(rows), t)."""
         C = fixed_cost(self.C if machine.chosen is None else machine.chosen)
         costs = C * target.loss_weights
         omega = np.ones(gram.n) if target.sample_weight is None else target.sample_weight

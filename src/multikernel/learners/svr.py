@@ -27,7 +27,7 @@ class SVR(BaseEstimator):  # type: ignore[misc]
     alpha : float, default=1.0
         Regularisation; the factor of the loss is ``1 / alpha``.
     epsilon : float, default=0.1
-        The loss of errors up to this size is zero.
+        Errors up to this size have zero loss.
     tol : float, default=1e-3
         Violation of the optimality conditions, relative to the size of the target, at which an
         active-set method takes over and finds the exact optimum.
@@ -36,8 +36,8 @@ class SVR(BaseEstimator):  # type: ignore[misc]
     fit_intercept : bool, default=True
     solver : {"auto", "smo", "blocks"}, default="auto"
         ``"smo"`` reads the kernel by rows, in steps of two samples; ``"blocks"`` by blocks of
-        columns, in steps of hundreds of samples, for large matrices and for other devices.
-        ``"auto"`` takes blocks there. Both reach the same tolerance.
+        columns, in steps of hundreds of samples, for large matrices and for GPUs. ``"auto"`` uses
+        blocks in these two cases. Both reach the same tolerance.
     """
 
     needs = (("dense", "rows"), "matvec")
@@ -78,7 +78,7 @@ class SVR(BaseEstimator):  # type: ignore[misc]
         require_offers(self, gram)
         source = Source.of(gram, self.solver)
         C = self.costs(target)
-        # The intercept absorbs the median of the targets.
+        # Subtract the median of the targets, which the intercept absorbs.
         middle = np.median(target.Y, axis=0) if self.fit_intercept else np.zeros(target.Y.shape[1])
         coef = np.zeros_like(target.Y)
         steps, finished = 0, True

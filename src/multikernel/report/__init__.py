@@ -1,6 +1,6 @@
-"""What a fitted model shows: pictures (:mod:`.plots`), a page (:func:`write_report`), a table.
+"""Plots (:mod:`.plots`) and an HTML page (:func:`write_report`) about a fitted model.
 
-:mod:`.findings` reads the numbers off a model and its sample; what draws them computes nothing.
+:mod:`.findings` computes the numbers from a model and its sample; other modules draw them.
 
 >>> import tempfile
 >>> from pathlib import Path

@@ -1,11 +1,11 @@
-"""What a page says about its data that the model itself cannot know."""
+"""Facts about the data of a report that the model itself does not know."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any
 
-#: An assumption of every bound that imputation breaks.
+#: The assumption of every bound that default kernels and imputation violate.
 IMPUTED = (
     "kernels fixed before the sample is seen; default kernels take their widths and scales from "
     "it, and imputation takes its medians from it (name the kernels with --kernels to meet this "
@@ -22,17 +22,17 @@ class DataSummary:
     source : str
         Such as the name of a file.
     target : str
-        What the target is called.
+        Name of the target.
     columns : tuple of str
         Names of the columns of X.
     notes : tuple of str
-        What was dropped, filled in or converted, a sentence each.
+        What was dropped, filled in or converted, one sentence each.
     rows : array of shape (n_samples,) or None
         Row numbers of the samples in the source, from 1; None if they are 1, 2, ...
     model : str
-        The file of the model, for the commands of the last section.
+        The model file, for the commands in the last section.
     assumptions : tuple of str
-        Assumptions of bounds that fail because of how the data were prepared.
+        Assumptions of bounds that do not hold because of how the data were prepared.
     kept_out : bool
         Whether the samples are known to have been kept out of the fit.
     """

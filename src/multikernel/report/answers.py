@@ -1,4 +1,4 @@
-"""Pictures of answers: what single predictions are made of, and how far probabilities hold."""
+"""Plots of predictions: the kernels' shares in them, and the calibration of probabilities."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..estimators.weights import labels_of
 from ..kernels.bank import view_of
 from .svg import short
 
-#: Samples and parts that a picture of shares has room for.
+#: Maximum numbers of samples and of parts in a plot of shares.
 MAX_SAMPLES_SHOWN, MAX_PARTS_SHOWN = 60, 12
 REST = "(rest)"
 
@@ -117,7 +117,7 @@ def _shares(estimator: Any, X: Any, output: Any) -> tuple[np.ndarray, str]:
 
 
 def _parts(shares: np.ndarray, names: list[str], groups: Any) -> dict[str, np.ndarray]:
-    """The shares of groups, of views, or of kernels, each of shape (n,); the largest by name."""
+    """Shares of groups, views or kernels, each of shape (n,); small ones are summed as the rest."""
     labels = [view_of(name) or name for name in names]
     if groups is not None:
         labels = labels_of(groups, names)
@@ -134,11 +134,11 @@ def _parts(shares: np.ndarray, names: list[str], groups: Any) -> dict[str, np.nd
 def reliability(
     estimator: Any, X: Any, y: Any, ax: Any = None, *, n_bins: int = 10, label: str | None = None
 ) -> Any:
-    """How often events of a given probability happen: predicted against observed.
+    """Reliability diagram: predicted probabilities against observed frequencies.
 
-    Probabilities of all classes are put into bins of equal size. A dot is the
-    mean probability of a bin and how often its class was the true one, with the interval that
-    holds 95 % of such frequencies if the probabilities are right. (Two classes count once.)
+    The probabilities of all classes are divided into bins of equal counts. A dot shows the mean
+    probability of a bin and how often the class was the true one; the bar contains 95 % of such
+    frequencies if the probabilities are right. (With two classes, only the second one is used.)
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ def reliability(
         Several models can be drawn into the same axes.
     n_bins : int, default=10
     label : str, optional
-        Legend entry; the mean distance from the diagonal, weighted by bins, is appended.
+        Legend entry; the mean distance from the diagonal, weighted by bin counts, is appended.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Pictures of several models side by side: norms, sample sizes (Kloft 2011, chapter 5).
+"""Plots that compare several models, by norm or by sample size (Kloft 2011, chapter 5).
 
 Public as functions of ``mk.plot``. A cell is a fitted model or a list of them, one for each
 repetition; means are drawn, with standard errors where there are several.
@@ -18,7 +18,7 @@ from .svg import short
 
 __all__ = ["block_norms", "compare_weights", "scores_by_norm", "scores_by_size"]
 
-#: Kernels in a grouped bar chart, and curves of kernels.
+#: Maximum numbers of kernels in a grouped bar chart, and of curves in a plot of block norms.
 MAX_KERNELS_COMPARED, MAX_CURVES = 20, 10
 
 
@@ -72,13 +72,13 @@ def block_norms(
     Parameters
     ----------
     fits : mapping from number to (fitted estimator, X), or to a list of such pairs
-        X is the sample that the estimator was fitted to. The numbers, usually sample sizes, are on
+        X is the sample that the estimator was fitted to. The numbers, usually sample sizes, form
         the horizontal axis.
     ax : matplotlib axes, optional
     most : int, default=10
         Kernels to show: those with the largest share at any size.
     x_label : str, default="samples n"
-        What the numbers are.
+        Label of the horizontal axis.
 
     Returns
     -------
@@ -116,7 +116,7 @@ def scores_by_size(
         Scores are a number, or one for each repetition.
     ax : matplotlib axes, optional
     measure : str, default="score"
-        What the numbers are.
+        Name of the score, the label of the vertical axis.
 
     Returns
     -------
@@ -154,7 +154,7 @@ def scores_by_norm(
         Labels are usually sample sizes. Scores are a number, or one for each repetition.
     ax : matplotlib axes, optional
     measure : str, default="score"
-        What the numbers are; larger is better.
+        Name of the score, the label of the vertical axis; larger is better.
 
     Returns
     -------
@@ -237,18 +237,18 @@ def draw_block_norms(
 
 
 def norm_shares(norms: np.ndarray) -> np.ndarray:
-    """Block norms of several machines as parts of one: each machine's shares, then their mean."""
+    """Shares of the block norms of each predictor, averaged over the predictors."""
     totals = norms.sum(axis=1, keepdims=True)
     return np.asarray(np.divide(norms, totals, out=np.zeros_like(norms), where=totals > 0).mean(0))
 
 
 def place_of_norm(norms: Any) -> np.ndarray:
-    """``1 - 1/p``: from 0 at p = 1 over 1/2 at p = 2 to 1 at infinity."""
+    """``1 - 1/p``: 0 at p = 1, 1/2 at p = 2, 1 at infinity."""
     return 1.0 - 1.0 / np.asarray(norms, dtype=np.float64)
 
 
 def norm_axis(ax: Any, norms: Sequence[float]) -> None:
-    """Name the norms on an axis of `place_of_norm`, but none that would overlap another."""
+    """Label the norms on an axis of `place_of_norm`, except where labels would overlap."""
     shown: list[float] = []
     for p in norms:
         if not shown or place_of_norm(p) - place_of_norm(shown[-1]) >= 0.08:
@@ -258,7 +258,7 @@ def norm_axis(ax: Any, norms: Sequence[float]) -> None:
 
 
 def same_names(names: Sequence[Sequence[str]]) -> list[str]:
-    """The kernel names that all models share, or an error."""
+    """The kernel names of the models; raise an error if they differ."""
     first = list(names[0])
     for other in names[1:]:
         if list(other) != first:
@@ -301,7 +301,7 @@ def _means(cells: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def axes(ax: Any) -> Any:
-    """The given axes, or those of a new figure that makes room for a key beside them."""
+    """The given axes, or those of a new figure with room for a legend beside them."""
     if ax is None:
         ax = axes_or_new(None)
         ax.figure.set_layout_engine("constrained")
@@ -309,12 +309,12 @@ def axes(ax: Any) -> Any:
 
 
 def key_beside(ax: Any) -> None:
-    """The key right of the axes: curves with error bars leave no room inside."""
+    """Put the legend right of the axes: curves with error bars leave no room inside."""
     ax.legend(fontsize="small", loc="upper left", bbox_to_anchor=(1.01, 1.0), borderaxespad=0.0)
 
 
 def _size_axis(ax: Any, sizes: Sequence[int]) -> None:
-    """Sizes as ticks; a logarithmic axis where they span a factor of four or more."""
+    """Use the sizes as ticks, on a logarithmic axis if they span a factor of four or more."""
     if min(sizes) > 0 and max(sizes) >= 4 * min(sizes):
         ax.set_xscale("log")
         ax.minorticks_off()

@@ -1,4 +1,4 @@
-"""A picture of samples by their coordinates in a learned kernel."""
+"""Scatter plot of samples by their coordinates in a learned kernel."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ import numpy as np
 
 from ..bounds.bound_factor import axes
 
-#: Classes that get a colour and an entry of the legend each; numbers of more values get a scale.
+#: Up to this many distinct values get a colour and a legend entry each; more numbers get a scale.
 MAX_CLASSES_SHOWN = 20
 
 
 def embedding(
     model: Any, X: Any, y: Any = None, ax: Any = None, *, components: tuple[int, int] = (0, 1)
 ) -> Any:
-    """Samples by two of their coordinates, coloured by class or by a number.
+    """Scatter plot of samples by two of their coordinates, coloured by class or by a number.
 
     Parameters
     ----------
     model : fitted ConsensusKernel or KernelFeatures
     X : array of shape (n_samples, n_features)
-        Samples, new or old.
+        Training samples or new ones.
     y : array of shape (n_samples,), optional
         A class of each sample, or a number.
     ax : matplotlib axes, optional

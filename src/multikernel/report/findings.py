@@ -1,6 +1,6 @@
-"""Numbers behind the pictures, read off a fitted model and a sample.
+"""Numbers behind the plots, computed from a fitted model and a sample.
 
-Every finding says how many samples it was computed on.
+Results computed on a subset of the samples state or return that subset.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ import numpy as np
 from ..estimators.weights import Weights
 from .sample import draw_rows, n_rows, one_kernel, prepared_grams
 
-#: Samples for the alignments of kernels with each other, for spectra and for scatter plots.
+#: Maximum numbers of samples for alignments between kernels, for spectra and for scatter plots.
 ALIGNMENT_POINTS, SPECTRUM_POINTS, SCATTER_POINTS = 2000, 1000, 1000
-#: Kernels whose alignments are shown; where a bank has more, those with the largest weights.
+#: Maximum number of kernels whose alignments are shown: those with the largest weights.
 MOST_KERNELS = 60
-#: Sign vectors behind a certificate's complexities; the error that they leave is in the bounds.
+#: Sign vectors for the Monte-Carlo complexities of a certificate; the bounds include their error.
 CERTIFICATE_DRAWS = 200
-#: Spectra that are drawn beside the learned one.
+#: Maximum number of base kernels whose spectra are drawn, besides the learned one.
 MOST_SPECTRA = 12
 
 
@@ -42,9 +42,9 @@ class Alignments:
     groups : array of shape (m,)
         Number of the cluster that each belongs to (average linkage, cut at an alignment of 0.8).
     n_points, n_all : int
-        Points that were used and points there are.
+        Numbers of samples used, and in all.
     n_kernels : int
-        Kernels of the bank.
+        Number of kernels in the bank.
     """
 
     kernels: np.ndarray
@@ -60,7 +60,7 @@ class Alignments:
 def find_alignments(
     source: Any, X: Any, Y: np.ndarray | None = None, order: np.ndarray | None = None
 ) -> Alignments:
-    """Alignments of the kernels, or of the first of ``order`` where there are many."""
+    """Alignments of the kernels; of a large bank, only of the first kernels in ``order``."""
     rows = draw_rows(n_rows(X), ALIGNMENT_POINTS)
     grams = prepared_grams(source, X, rows)
     many = grams.p > MOST_KERNELS
@@ -118,12 +118,12 @@ class Spectra:
     Attributes
     ----------
     kernels : list of int
-        Positions in the bank of the base kernels shown; -1 for the one kernel whose spectrum was
-        replaced.
+        Positions in the bank of the base kernels shown; -1 for the original kernel of a model that
+        learned new eigenvalues for it.
     names : list of str
     values : array of shape (m, n_points)
     learned : array of shape (n_points,) or None
-        Of the learned combination; None for votes and ensembles, which have none.
+        Spectrum of the learned combination; None for votes and ensembles, which have none.
     n_points, n_all : int
     """
 
@@ -136,7 +136,7 @@ class Spectra:
 
 
 def effective_rank(spectrum: np.ndarray) -> float:
-    """``(sum lambda)^2 / sum lambda^2``: how many equal eigenvalues would be spread as evenly."""
+    """Effective rank ``(sum lambda)^2 / sum lambda^2``, which is k for k equal eigenvalues."""
     squares = float(np.sum(spectrum**2))
     return float(np.sum(spectrum)) ** 2 / squares if squares > 0 else 0.0
 
@@ -147,7 +147,7 @@ def find_spectra(estimator: Any, X: Any) -> Spectra:
     grams = prepared_grams(estimator, X, rows)
     names: list[str]
     if getattr(estimator, "family", None) == "spectral":
-        # Its members are single eigenvectors: what there is to compare with is the kernel itself.
+        # Its members are single eigenvectors, so the original kernel is shown for comparison.
         shown, names = [-1], ["the original kernel"]
         own = np.asarray(estimator.eigenvalues_) / estimator.trace_
         values = _spectrum(grams.combine(own).dense())[None, :]
@@ -176,14 +176,14 @@ def _spectrum(K: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Embedding:
-    """The first two kernel principal components, scaled to a largest value of one.
+    """The first two kernel principal components, scaled to a largest absolute value of one.
 
     Attributes
     ----------
     title : str
     points : array of shape (m, 2)
     explained : tuple of float
-        Parts of the variance in feature space.
+        Shares of the variance in feature space.
     """
 
     title: str
@@ -243,7 +243,7 @@ class SearchPath:
         The p of each line where all are lp norms that differ in nothing else.
     means, deviations : arrays of shape (n_lines, m)
     best : tuple of int
-        Line and place on the grid that were chosen.
+        Indices of the chosen line and grid value.
     """
 
     name: str
@@ -288,7 +288,7 @@ def find_path(estimator: Any) -> SearchPath | None:
 
 
 def same_model(estimator: Any) -> Any:
-    """An unfitted model like this one, after its search, on the same kernels."""
+    """An unfitted copy of a model, with the parameters that its search chose and its kernels."""
     from .. import estimators
 
     cls, options = type(estimator), estimator.get_params(deep=False)
@@ -306,12 +306,12 @@ def same_model(estimator: Any) -> Any:
     options["verbose"] = 0
     kernels = "kernels" if "kernels" in options else "kernel"
     if options[kernels] is None:
-        options[kernels] = estimator.bank_  # widths chosen on the whole sample stay
+        options[kernels] = estimator.bank_  # keep widths chosen on the whole sample
     return cls(**options)
 
 
 def find_histories(estimator: Any) -> list[tuple[str, np.ndarray]]:
-    """Relative duality gaps by iteration, one entry per machine that kept any."""
+    """Relative duality gaps by iteration, one entry per predictor that recorded any."""
     history = getattr(estimator, "history_", None) or []
     machines = history if history and isinstance(history[0], list) else [history]
     found = []
@@ -332,10 +332,10 @@ def find_certificate(
     n_draws: int = CERTIFICATE_DRAWS,
     random_state: Any = 0,
 ) -> Any:
-    """The certificate of an estimator, or its own reason for having none.
+    """The certificate of an estimator; estimators without one raise an error that says why.
 
-    ``unmet`` are assumptions that fail for reasons the estimator cannot know, such as medians that
-    were filled in before it saw the data.
+    ``unmet`` are assumptions that fail for reasons the estimator cannot know, such as imputation of
+    medians before the fit.
     """
     from ..bounds import certificate
     from ..estimators.base import MultiKernelEstimator

@@ -9,7 +9,7 @@ import numpy as np
 from .sections import ReportedModel, percent
 from .validation import in_common
 
-#: Single weights are reported if refits have at least this share of the weight in common.
+#: Single weights count as stable if refits have at least this share of the weight in common.
 STABLE = 0.8
 #: How many kernels of a group are named.
 NAMED = 3

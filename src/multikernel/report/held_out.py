@@ -1,4 +1,4 @@
-"""What a model predicts for samples that it was not fitted to, read off a model and its sample."""
+"""Predictions of a model for samples that it was not fitted to."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..estimators.own_sample import is_own_sample
 from ..estimators.weights import Weights
 from .sample import draw_rows, n_rows, take, unlabelled
 
-#: Samples for the fits behind held-out predictions and the stability of the weights.
+#: Maximum number of samples in the refits for held-out predictions and the stability of weights.
 REFIT_POINTS = 2000
 
 
@@ -30,7 +30,7 @@ class HeldOut:
         Decision values of a classifier, one column for two classes.
     probabilities : array of shape (m, n_classes) or None
     how : str
-        Where they come from, for a caption.
+        How the predictions were made, for a caption.
     """
 
     rows: np.ndarray
@@ -50,9 +50,9 @@ class Refits:
     rows : array of shape (m,)
         The samples that took part.
     shares : array of shape (n_folds, p) or None
-        Kernel weights of every fit as parts of one; None if they cannot be compared.
+        Kernel weights of every refit, as shares of their sum.
     outputs : array of shape (m, t) or None
-        Decision values or predictions for the samples that were left out.
+        Decision value or prediction for each sample, from the refit without it; or None.
     answers : array of shape (m,) or None
     n_all : int
     """
@@ -65,7 +65,7 @@ class Refits:
 
 
 def find_refits(estimator: Any, X: Any, y: Any, n_folds: int = 5) -> Refits:
-    """Fit the model again without each fold, with its kernels and parameters as they are."""
+    """Fit the model again without each fold, with its kernels and parameters unchanged."""
     from sklearn.model_selection import KFold, StratifiedKFold
 
     from .findings import same_model
@@ -116,8 +116,9 @@ def find_held_out(
 ) -> HeldOut | None:
     """Held-out predictions of a model: those of its search, else of refits.
 
-    ``refits`` is a function that gives :class:`Refits`, and ``kept_out`` says that the samples are
-    known to be new to the model. None for models without targets or with several outputs.
+    Samples that the model was not fitted to are predicted directly. ``refits`` is a function that
+    returns :class:`Refits`, and ``kept_out`` says that the samples are known to be new to the
+    model. None for models without targets or with several outputs.
     """
     if y is None or hasattr(estimator, "offset_") or np.ndim(y) > 1:
         return None

@@ -15,7 +15,7 @@ def short_labels(names: Sequence[str]) -> list[str]:
     """Labels of kernels, all different if the names are."""
     labels = [_CALL.sub(_shorten, name) for name in names]
     if len(set(labels)) < len(set(names)):
-        # Rounding has made two names one: those keep their digits.
+        # Rounding made some labels equal: use the full names instead.
         twice = {label for label in labels if labels.count(label) > 1}
         labels = [
             name if label in twice else label for name, label in zip(names, labels, strict=True)
@@ -32,7 +32,7 @@ def _shorten(call: re.Match[str]) -> str:
             return call[0] if not equals else name
         if key == "power" and value == "1":
             continue
-        said.append(f"{_SYMBOLS.get(key, key)}\u00a0=\u00a0{_digits(value)}")  # on one line
+        said.append(f"{_SYMBOLS.get(key, key)}\u00a0=\u00a0{_digits(value)}")  # no line break
     return f"{name} {', '.join(said)}" if said else name
 
 

@@ -1,4 +1,4 @@
-"""One HTML page about a fitted model, with nothing outside it."""
+"""A self-contained HTML page about a fitted model."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from .predictions import predictions_section
 from .sample import n_rows, unlabelled
 from .sections import ReportedModel
 
-#: The browser itself refuses to fetch anything for the page.
+#: Content security policy: the browser fetches nothing for the page.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
 
 
-#: Anchor, name in the list of sections, heading, and what writes it. Empty sections are left out.
+#: Anchor, name in the navigation, heading and function of each section; empty ones are left out.
 SECTIONS: tuple[tuple[str, str, str, Callable[[ReportedModel], str]], ...] = (
     ("predictions", "Predictions", "How good are the predictions?", predictions_section),
     ("weights", "Weights", "Which kernels were used", sections.weights_section),
@@ -228,7 +228,7 @@ def _score(model: ReportedModel) -> float:
 
 
 def _parameters(model: ReportedModel) -> str:
-    """How to make the model again."""
+    """The plan of the bank and all parameters of the estimator."""
     options = model.estimator.get_params(deep=False)
     rows = "".join(
         f'<tr><th scope="row">{escape(key)}</th><td>{escape(svg.short(repr(value), 300))}</td></tr>'

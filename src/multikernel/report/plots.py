@@ -1,7 +1,7 @@
-"""Pictures of fitted models with matplotlib, public as ``mk.plot``.
+"""Plots of fitted models with matplotlib, public as ``mk.plot``.
 
 Every function draws into ``ax``, or into a new figure, and returns the axes. matplotlib is imported
-when a picture is asked for.
+by the first plot.
 
 >>> from sklearn.datasets import load_iris
 >>> import multikernel as mk
@@ -47,7 +47,7 @@ __all__ = [
     "scores_by_norm",
 ]
 
-#: Kernels in a bar chart.
+#: Maximum number of kernels in a bar chart.
 MAX_KERNELS_SHOWN = 30
 
 
@@ -85,7 +85,7 @@ def weights(estimator: Any, ax: Any = None, *, most: int = MAX_KERNELS_SHOWN) ->
     names = [found.names[k] for k in shown]
     ax.barh(places, found.mean[shown], color=[colours[view_of(name)] for name in names])
     if found.machines:
-        # The spread over classes, each with weights of its own.
+        # Dots show the weights of each class.
         for place, k in zip(places, shown, strict=True):
             values = found.values[:, k]
             ax.plot(values, np.full(len(values), place), "k.", ms=4, alpha=0.6)
@@ -238,7 +238,7 @@ def convergence(estimator: Any, ax: Any = None) -> Any:
     -------
     matplotlib axes
     """
-    Weights.of(estimator)  # or say what is missing
+    Weights.of(estimator)  # raises an error if there are no weights
     if not estimator._predicts_targets:
         raise TypeError(
             f"{type(estimator).__name__} finds its weights without iterating; its optimality_ "
@@ -249,7 +249,7 @@ def convergence(estimator: Any, ax: Any = None) -> Any:
         histories = [("fitted model", np.array([float(estimator.duality_gap_)]))]
     ax = axes(ax)
     for name, gaps in histories:
-        # A gap of zero has no place on a logarithmic axis: it is drawn at the rounding level.
+        # A logarithmic axis cannot show a gap of zero: draw it at the rounding level.
         shown = np.maximum(gaps, 1e-16)
         ax.semilogy(np.arange(1, len(gaps) + 1), shown, "o-", ms=4, label=name)
     tol = getattr(estimator, "tol", None)

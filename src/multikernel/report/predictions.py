@@ -12,9 +12,9 @@ from . import svg
 from .held_out import HeldOut
 from .sections import ReportedModel, figure, percent
 
-#: Classes with curves and rows of their own; of more, the largest.
+#: Maximum number of classes with curves and rows of their own: the largest ones.
 MAX_CLASSES = 10
-#: Dots in a scatter of predictions.
+#: Maximum number of dots in a scatter plot of predictions.
 MAX_DOTS = 1500
 
 
@@ -105,7 +105,7 @@ def _class_table(found: HeldOut, classes: np.ndarray) -> str:
 def _each(
     found: HeldOut, classes: np.ndarray, shown: np.ndarray
 ) -> list[tuple[int, str, np.ndarray, np.ndarray]]:
-    """(number, name, is of the class, score) of every curve: one for two classes."""
+    """(class index, name, mask of the class, score) of every curve; one curve for two classes."""
     assert found.decisions is not None
     values = np.where(np.isfinite(found.decisions), found.decisions, -1e30)
     if len(classes) == 2:
@@ -154,7 +154,7 @@ def _thin(n: int, most: int = 250) -> np.ndarray:
 
 
 def _calibration(found: HeldOut, classes: np.ndarray) -> str:
-    """How often an answer is right, against the probability that was given for it."""
+    """Calibration curve: observed frequency against predicted probability."""
     assert found.probabilities is not None
     if len(classes) == 2:
         given, right = found.probabilities[:, 1], found.truth == classes[1]

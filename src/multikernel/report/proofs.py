@@ -51,7 +51,7 @@ def certificate_section(model: ReportedModel) -> str:
 
 
 def _margins(estimator: Any) -> str:
-    """What a spectral class has instead: margins at a fixed trace, and what they leave open."""
+    """Margins of a spectral class at a fixed trace, in place of a certificate."""
     margins, bounds = np.atleast_1d(estimator.margin_), np.atleast_1d(estimator.bound_)
     names = [str(c) for c in estimator.classes_]
     names = [f"{c} against the rest" for c in names] if len(bounds) > 1 else [" and ".join(names)]
@@ -90,7 +90,7 @@ def _bounds_chart(machine: Any) -> str:
     low, high = float(seen.min()), float(seen.max())
     for j, bound in enumerate(curves):
         c = svg.colour(colours.setdefault(bound.name, len(colours)))
-        # One more margin where a curve leaves the picture, at its edge.
+        # Keep one margin beyond the visible ones, so that the curve reaches the edge.
         inside = np.convolve(bound.values < top, np.ones(3), "same") > 0
         kept = inside & (bound.margins >= low) & (bound.margins <= high)
         heights = np.minimum(bound.values, top)[kept]

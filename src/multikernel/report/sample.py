@@ -13,7 +13,7 @@ from ..grams.protocol import Grams
 
 
 def draw_rows(n: int, most: int) -> np.ndarray:
-    """At most this many of n rows, in order, drawn with a fixed seed."""
+    """Up to ``most`` of n row numbers, in order, drawn with a fixed seed."""
     if n <= most:
         return np.arange(n)
     return np.sort(np.random.default_rng(0).choice(n, most, replace=False))
@@ -24,10 +24,10 @@ def n_rows(X: Any) -> int:
 
 
 def prepared_grams(source: Any, X: Any, rows: np.ndarray) -> Grams:
-    """The bank of an estimator, or a bank, on some rows: centred.
+    """Centred grams of an estimator's bank, or of a bank, on some rows.
 
-    An estimator's own normalisation is kept, because its weights are about kernels normalised that
-    way; a bank's kernels get unit variance.
+    An estimator's own normalisation is kept, because its weights refer to kernels normalised that
+    way; the kernels of a bank get unit variance.
     """
     if hasattr(source, "_check_X"):
         from ..bounds.sample import training_grams
@@ -57,9 +57,9 @@ def prepared_grams(source: Any, X: Any, rows: np.ndarray) -> Grams:
 
 
 def _spectral_members(estimator: Any, checked: Any, rows: np.ndarray) -> Grams:
-    """The members of a spectral class, of trace c on *all* points, on some of them.
+    """The members of a spectral class, scaled to trace c on *all* samples, on some rows.
 
-    Powers and eigenvectors belong to the whole matrix: they cannot be made from some rows of it.
+    Powers and eigenvectors belong to the whole matrix: they cannot be computed from some rows.
     """
     from ..bounds.sample import training_grams
     from ..grams.engines import build
@@ -96,7 +96,7 @@ def is_list(X: Any) -> bool:
 
 
 def take(estimator: Any, X: Any, rows: np.ndarray) -> Any:
-    """Some rows of what an estimator is fitted to."""
+    """Some rows of X, in the form that the estimator takes."""
     if estimator._is_precomputed:
         return np.asarray(X)[np.ix_(rows, rows)]
     if hasattr(X, "iloc"):
@@ -120,7 +120,7 @@ def unlabelled(estimator: Any, y: Any) -> np.ndarray:
 
 
 def target_columns(estimator: Any, y: Any) -> np.ndarray | None:
-    """Targets as columns: -1 and +1 for classes, numbers else; None without targets."""
+    """Targets as columns: -1 and +1 for classes, else the numbers; None without targets."""
     if y is None or hasattr(estimator, "offset_"):
         return None
     y = np.asarray(y)

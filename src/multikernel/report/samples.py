@@ -12,9 +12,9 @@ from .held_out import HeldOut
 from .sample import n_rows, take
 from .sections import ReportedModel, figure, percent
 
-#: Samples in the list of the worst predictions; columns in the list of the most important ones.
+#: Length of the list of worst predictions, and of the list of most important columns.
 MAX_SAMPLES, MAX_COLUMNS = 10, 20
-#: Bars of a waterfall beside the intercept.
+#: Maximum number of views or kernels with a bar of their own in a waterfall chart.
 MAX_BARS = 6
 
 
@@ -55,7 +55,7 @@ def _worst_classes(model: ReportedModel, found: HeldOut) -> tuple[np.ndarray, st
 
 
 def _certainty(found: HeldOut) -> np.ndarray:
-    """The probability of the answer, or else by how much it was ahead."""
+    """The probability of the predicted class, or else the lead of its decision value."""
     if found.probabilities is not None:
         return np.asarray(found.probabilities.max(axis=1))
     assert found.decisions is not None
@@ -86,7 +86,7 @@ def _worst_numbers(model: ReportedModel, found: HeldOut) -> tuple[np.ndarray, st
 
 
 def _waterfalls(model: ReportedModel, found: HeldOut, worst: np.ndarray) -> str:
-    """How the answers for three samples come about: a sure one, a doubtful one, a wrong one."""
+    """Waterfall charts of up to three predictions, such as the most certain and the worst one."""
     if not hasattr(model.estimator, "intercept_") or hasattr(model.estimator, "weights_gap_"):
         return ""
     if found.decisions is not None:
@@ -146,7 +146,7 @@ def split_shares(
     if split.shape[2] > 1:
         column = np.searchsorted(fits.classes_, answers)
     elif classifies:
-        sign = np.where(answers == fits.classes_[1], 1.0, -1.0)  # towards the answer is positive
+        sign = np.where(answers == fits.classes_[1], 1.0, -1.0)  # positive: towards the answer
     intercepts = np.broadcast_to(np.ravel(fits.intercept_), (split.shape[2],))[column] * sign
     parts = split[np.arange(len(rows)), :, column] * sign[:, None]
     groups: dict[str, np.ndarray] = {}
@@ -161,7 +161,7 @@ def split_shares(
 
 def _largest(shares: dict[str, np.ndarray], j: int) -> list[tuple[str, float]]:
     order = sorted(shares, key=lambda name: -abs(float(shares[name][j])))
-    # Shares of an absent view are rounding errors.
+    # Shares of a view that the sample lacks are rounding errors.
     tiny = 1e-9 * sum(abs(float(share[j])) for share in shares.values())
     order = [name for name in order if abs(shares[name][j]) > tiny] or order[:1]
     bars = [(name, float(shares[name][j])) for name in order[:MAX_BARS]]
@@ -172,7 +172,7 @@ def _largest(shares: dict[str, np.ndarray], j: int) -> list[tuple[str, float]]:
 
 
 def waterfall(bars: list[tuple[str, float]], intercept: float, *, label: str) -> str:
-    """Bars that begin where the one above ends, from the intercept to the total."""
+    """A waterfall chart: every bar begins where the one above ends, from intercept to total."""
     steps = [("intercept", intercept), *bars]
     ends = np.cumsum([value for _, value in steps])
     starts = np.concatenate([[0.0], ends[:-1]])
@@ -209,7 +209,7 @@ def waterfall(bars: list[tuple[str, float]], intercept: float, *, label: str) ->
 
 
 def columns_section(model: ReportedModel) -> str:
-    """How much predictions depend on each column; empty where there are none or one."""
+    """How much predictions depend on each column; empty if there are fewer than two columns."""
     try:
         importance = np.asarray(model.estimator.column_importance_)
     except (AttributeError, ValueError, NotImplementedError, MemoryError):
@@ -289,7 +289,7 @@ def data_section(model: ReportedModel) -> str:
 
 
 def next_section(model: ReportedModel) -> str:
-    """Commands, or Python where the model has no file."""
+    """Suggested next steps: commands, or Python code if neither model nor data have a file."""
     about = model.about
     steps: list[tuple[str, str]] = []
     if about.model:

@@ -27,14 +27,14 @@ from .labels import short_labels
 from .presence import presence_table
 from .sample import target_columns, unlabelled
 
-#: The first table has at most 40 kernels, and of those without weight no more than make it 12; the
-#: others are folded away. So many of them are listed at all.
+#: The first table shows the kernels in use, but at least 12 kernels and at most 40. The others are
+#: in a folded list of at most 1,000.
 FIRST_KERNELS, FEW_KERNELS, LISTED_KERNELS = 40, 12, 1000
 
 
 @dataclass(frozen=True)
 class ReportedModel:
-    """What the sections are about: a fitted estimator, its sample, its weights, a comparison."""
+    """What the sections describe: a fitted estimator, its sample, its weights, a comparison."""
 
     estimator: Any
     X: Any
@@ -45,7 +45,7 @@ class ReportedModel:
 
     @property
     def ranks(self) -> np.ndarray:
-        """Rank of every kernel by weight, which decides its colour everywhere."""
+        """Rank of every kernel by weight, which decides its colour in all charts."""
         ranks = np.empty(len(self.weights.names), dtype=int)
         ranks[self.weights.order] = np.arange(len(ranks))
         return ranks
@@ -86,7 +86,7 @@ class ReportedModel:
 
 
 def sampled(n_points: int, n_all: int) -> str:
-    """A sentence on how many samples a picture shows, if these are not all."""
+    """A sentence on how many samples were used; empty if all were."""
     if n_points == n_all:
         return ""
     return f" Computed on {n_points:,} of the {n_all:,} samples, chosen at random."
@@ -139,7 +139,7 @@ def _n_first(weights: Weights) -> int:
 
 
 def target_alignments(estimator: Any) -> np.ndarray | None:
-    """Each kernel's alignment with the target as the fit found it, shape (p,)."""
+    """Each kernel's alignment with the target, as stored by the fit, shape (p,)."""
     found = getattr(estimator, "kernel_alignments_", None)
     if found is None or hasattr(estimator, "offset_"):
         return None
@@ -148,7 +148,7 @@ def target_alignments(estimator: Any) -> np.ndarray | None:
 
 
 def _beside(estimator: Any) -> tuple[str, np.ndarray] | None:
-    """What is known about every kernel alone."""
+    """Title and values of a column on single kernels: alignments or scores; None without them."""
     aligned = target_alignments(estimator)
     if aligned is not None:
         return "alignment with target", aligned
@@ -396,7 +396,7 @@ def embedding_section(model: ReportedModel) -> str:
 def _colours(
     model: ReportedModel, rows: np.ndarray
 ) -> tuple[list[str], list[str | None], list[str], str]:
-    """Classes, series and texts of the points, and what the colours mean."""
+    """CSS classes, series keys and titles of the points, and a legend of the colours."""
     if model.y is None or hasattr(model.estimator, "offset_"):
         inside = np.asarray(model.estimator.predict(model.X))[rows] > 0
         labels = np.where(inside, "inside", "outside")

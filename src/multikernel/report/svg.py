@@ -1,9 +1,9 @@
-"""Small drawings as text: axes, lines, dots, heat maps, scatter plots.
+"""Small SVG drawings as text: axes, lines, dots, heat maps, scatter plots.
 
-Colours are classes and CSS variables of the page, so that a drawing follows light, dark and print.
-Whatever can be pointed at is a *mark*: it carries its own text in a ``<title>``, which browsers
-show without a script and screen readers read. Marks and lines that belong to a series carry its key
-in ``data-s``, by which they are shown and hidden.
+Colours are CSS classes and variables of the page, so drawings adapt to light, dark and print.
+Every element with a tooltip is a *mark*: its text is in a ``<title>``, which browsers show without
+a script and screen readers read. Marks and lines that belong to a series carry its key in
+``data-s``, by which they are shown and hidden.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 
 import numpy as np
 
-#: Colours that were chosen by hand, and all there are; series beyond are grey.
+#: Number of colours chosen by hand, and of all colours; further series are grey.
 N_COLOURS, ALL_COLOURS = 10, 200
 DASHES = ("", "6 3", "2 3", "9 3 2 3")
 
 
 def short(name: str, most: int = 30) -> str:
-    """A name that fits beside a drawing; of a view and its kernel, something of both."""
+    """Shorten a name to fit beside a drawing; of a view and its kernel, keep a part of both."""
     if len(name) <= most:
         return name
     view, colon, kernel = name.partition(": ")
@@ -32,12 +32,12 @@ def short(name: str, most: int = 30) -> str:
 
 
 def number(value: float, digits: int = 3) -> str:
-    """A number for people."""
+    """Format a number with few digits."""
     return f"{value:.{digits}g}"
 
 
 def power(value: float) -> str:
-    """A number for a logarithmic axis."""
+    """Format a number for a logarithmic axis."""
     exponent = round(math.log10(value))
     if -3 < exponent < 5 or not math.isclose(value, 10.0**exponent, rel_tol=1e-9):
         return number(value, 5)
@@ -45,7 +45,7 @@ def power(value: float) -> str:
 
 
 def colour(index: int) -> str:
-    """The class of a series' colour; no two of the first 200 are the same."""
+    """The CSS class of a series' colour; the first 200 series have different colours."""
     return f"c{index}" if index < ALL_COLOURS else "rest"
 
 
@@ -68,7 +68,7 @@ def series(key: str | None) -> str:
 
 
 class Scale:
-    """From numbers to places, linear or logarithmic, with ticks at round numbers."""
+    """Maps numbers to positions, linearly or logarithmically, with ticks at round numbers."""
 
     def __init__(self, low: float, high: float, start: float, end: float, log: bool) -> None:
         self.log = log
@@ -94,7 +94,7 @@ class Scale:
 
 
 def round_numbers(low: float, high: float, about: int) -> list[float]:
-    """Multiples of 1, 2, 2.5 or 5 times a power of ten, about so many of them."""
+    """Multiples of 1, 2, 2.5 or 5 times a power of ten from low to high, ``about`` of them."""
     least = (high - low) / about
     size = float(10.0 ** math.floor(math.log10(least)))
     step = next(m * size for m in (1.0, 2.0, 2.5, 5.0, 10.0) if m * size >= least * 0.999)
@@ -233,14 +233,14 @@ def heatmap(
         For screen readers.
     keys : series of the rows, optional
     strengths : array like ``values``, optional
-        Opacities from -1 to 1 where they are not the values; negative ones get another colour.
+        Opacities from -1 to 1, by default the values; negative ones get another colour.
     gaps : places before which a thin space is left, in rows and columns
     numbered : bool
         Columns repeat the rows and are labelled by their numbers.
     beside : tuple of (name, array of shape (n_rows,)), optional
         One more column, set apart.
     wide_cells : bool
-        Cells as wide as there is room for, such as those of a confusion matrix.
+        Allow wider cells, as for a confusion matrix.
     """
     strengths = values if strengths is None else strengths
     n, m = values.shape
@@ -349,7 +349,7 @@ def scatter(
 def strips(
     rows: Sequence[tuple[str, str, str, float, Sequence[float]]], *, label: str, x_label: str
 ) -> str:
-    """One row per kernel: a bar for the whole, dots for the parts.
+    """One row per kernel: a bar for its share on all samples, dots for its shares on folds.
 
     Each row is ``(name, key, colour, whole, parts)``; the numbers are shares.
     """
@@ -407,7 +407,7 @@ def interval(
 
 
 def legend(entries: Sequence[tuple[str, str, str, str]], hint: str = "") -> str:
-    """``(key, class, dash, text)`` of every series; a script turns them into switches."""
+    """Legend from ``(key, class, dash, text)`` of every series; a script makes it clickable."""
     items = []
     for key, cls, dashes, text in entries:
         swatch = (

@@ -153,7 +153,7 @@ def in_common(shares: np.ndarray) -> float:
 
 
 def check_leaderboard(cv_results: Any) -> dict[str, Any] | None:
-    """A leaderboard as plain values."""
+    """Check a leaderboard and return it as plain values."""
     if cv_results is None:
         return None
     board = cv_results.to_dict() if hasattr(cv_results, "to_dict") else cv_results
@@ -270,14 +270,14 @@ def convergence_section(model: ReportedModel) -> str:
     gap = float(model.estimator.duality_gap_)
     reached = f"The relative duality gap at the end is {gap:.2g}."
     if not histories:
-        return ""  # weights were found in one step; the gap stands at the top of the page
+        return ""  # weights were found in one step; the top of the page shows the gap
     if len(histories) == 1 and gap < histories[0][1][-1]:  # the last step closed it further
         name, gaps = histories[0]
         histories = [(name, np.append(gaps, gap))]
     values = svg.finite(np.concatenate([gaps for _, gaps in histories]))
     positive, longest = values[values > 0], max(len(gaps) for _, gaps in histories)
     tol = getattr(model.estimator, "tol", None)
-    # A gap of zero has no place on a logarithmic axis: it is drawn below all others.
+    # A logarithmic axis cannot show a gap of zero: draw it below all others.
     floor = max(float(positive.min()) / 2, 1e-16) if len(positive) else float(tol or 1e-15) / 10
     low = min([floor, *([float(tol) / 2] if tol else [])])
     chart = svg.Chart(

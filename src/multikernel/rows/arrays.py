@@ -17,7 +17,7 @@ from .chunk import Place, check_numbers, check_target, check_weights
 
 @dataclass(frozen=True)
 class MapSlice:
-    """Rows of an array in a file; workers on other machines open the same file."""
+    """A memory-mapped array by its place in a file, which workers on other machines open, too."""
 
     path: str
     offset: int
@@ -27,7 +27,7 @@ class MapSlice:
 
     @classmethod
     def of(cls, array: np.memmap) -> MapSlice | None:
-        """Of a whole map; None for a view, whose place in the file is not known."""
+        """The place of a memory map; None for a view, whose place in the file is not known."""
         if not isinstance(array, np.memmap) or array.filename is None:
             return None
         flags = array.flags
@@ -62,7 +62,7 @@ def lost_file(path: str | Path, error: Exception) -> DataError:
 
 @dataclass
 class ArrayPiece(Piece):
-    """Rows start to stop of X, y and sample weights; arrays in files are named, not sent."""
+    """Rows start to stop of X, y and sample weights; memory-mapped arrays are sent by name only."""
 
     X: Any
     y: Any
@@ -91,7 +91,7 @@ class ArrayPiece(Piece):
 
 
 class SentPiece(Piece):
-    """The rows of an :class:`ArrayPiece` alone, which is all that a task must carry."""
+    """Only the rows of an :class:`ArrayPiece`, to be sent with a task."""
 
     def __init__(self, piece: ArrayPiece) -> None:
         self.label, self.file = piece.label, piece.file
@@ -114,7 +114,7 @@ class SentPiece(Piece):
 
 
 def _bytes(part: Any) -> int:
-    """Bytes of a row that a task carries."""
+    """Bytes per row that a task carries."""
     if part is None or isinstance(part, MapSlice):
         return 0
     if sp.issparse(part):
@@ -142,7 +142,7 @@ class ArrayReader(ChunkReader):
                     f"{place.source} must hold numbers; it has dtype {X.dtype}. To use text "
                     "columns, pass data frames or files with column names."
                 )
-            # What has come over a network may lie at odd addresses, which BLAS treats otherwise.
+            # Arrays from a network may be unaligned, which can change the last bits of products.
             X = np.require(X, np.float64, ("C", "A"))
         if X.shape[1] != len(self.columns):
             raise DataError(

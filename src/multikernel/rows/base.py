@@ -1,7 +1,7 @@
 """Rows in chunks: pieces that are read one after the other, on this machine or on workers.
 
 A *piece* is the unit of reading and of parallel work: a slice of an array, a row group of a Parquet
-file, a block of a dask collection, a CSV file. It gives one chunk, or several where it is long. The
+file, a block of a dask collection, a CSV file. It gives one chunk, or several if it is long. The
 cut into pieces and chunks depends on the data alone, and so do all sums over them.
 """
 
@@ -22,20 +22,20 @@ class Piece(ABC):
 
     #: its name in error messages
     label: str
-    #: what its rows are counted in, and the number of its first row there
+    #: file or table within which its rows are numbered, and the number of its first row there
     file: str
     first_in_file: int = 0
-    #: number of rows; None until it was read
+    #: number of rows; None if it is not known before reading
     n_rows: int | None = None
-    #: bytes that sending it takes; pieces that name a file are small
+    #: bytes to send to a worker; few for pieces that only name a file
     n_bytes: int = 0
 
     @abstractmethod
     def read(self, chunk_rows: int) -> Iterator[Any]:
-        """Raw parts of at most ``chunk_rows`` rows each, as the source has them."""
+        """Yield raw parts of at most ``chunk_rows`` rows each, as the source has them."""
 
     def on_cluster(self) -> Any:
-        """What a task on a worker is given: the piece itself, or a part of a dask collection."""
+        """The argument of a task on a worker: the piece itself, or a part of a dask collection."""
         return self
 
 
@@ -51,7 +51,7 @@ class ChunkReader(ABC):
 
 @dataclass(frozen=True)
 class Mark:
-    """What is remembered of a piece: if either changes, the rows changed between two passes."""
+    """Length and checksum of a piece: if either changes between passes, the rows changed."""
 
     n_rows: int
     checksum: int
@@ -61,20 +61,20 @@ class Mark:
 class Rows:
     """Rows that are read in chunks, as often as they are needed; made by :func:`open_rows`.
 
-    Iteration gives a :class:`Chunk` after the other, always the same ones in the same order.
+    Iteration gives one :class:`Chunk` after the other, always the same ones in the same order.
 
     Attributes
     ----------
     pieces : sequence of Piece
     reader : ChunkReader
     chunk_rows : int
-        Most rows of a chunk.
+        Maximum number of rows of a chunk.
     client : dask.distributed.Client or None
-        Where passes run, unless they are told otherwise.
+        Where passes run by default.
     task, reason : str or None
-        Of tables: "classification" or "regression", and why; None where nobody asked.
+        For tables: "classification" or "regression", and why; None if no task was requested.
     part : function of a Chunk, or None
-        Gives the rows of a chunk that count (:func:`hold_out`); None where all do.
+        Selects the rows of a chunk to use (:func:`hold_out`); None uses all.
     """
 
     pieces: Sequence[Piece]
@@ -98,7 +98,7 @@ class Rows:
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows that are read; None if only a pass can tell (see :meth:`count`)."""
+        """Number of rows that are read; None if only a pass can find it (see :meth:`count`)."""
         lengths = [self._length(i) for i in range(len(self.pieces))]
         known = [length for length in lengths if length is not None]
         return sum(known) if len(known) == len(lengths) else None
@@ -108,7 +108,7 @@ class Rows:
         return mark.n_rows if mark is not None else self.pieces[i].n_rows
 
     def count(self, **options: Any) -> int:
-        """Number of all rows; this takes a pass where the source does not say it."""
+        """Number of all rows; this takes a pass if the source does not state it."""
         if self.n_rows is None:
             from .reduction import reduce_rows
 
@@ -126,7 +126,7 @@ class Rows:
         return starts
 
     def __iter__(self) -> Iterator[Chunk]:
-        """All chunks in order; those without rows that count are left out."""
+        """Yield all chunks in order, except those without rows to use."""
         first_row = 0
         for i, piece in enumerate(self.pieces):
             for chunk in read_piece(
@@ -153,7 +153,7 @@ def read_piece(
     expected: Mark | None,
     remember: Callable[[Mark], object],
 ) -> Iterator[Chunk]:
-    """Checked chunks of a piece; its mark is compared with the first pass, or remembered."""
+    """Yield checked chunks of a piece; compare its mark with the first pass, or remember it."""
     done, crc = 0, 0
     for raw in piece.read(chunk_rows):
         place = Place(piece.label, piece.first_in_file + done, index, piece.file)
@@ -169,7 +169,7 @@ def read_piece(
         yield chunk
     mark = Mark(done, crc)
     if expected is None and piece.n_rows is not None and done != piece.n_rows:
-        expected = Mark(piece.n_rows, crc)  # lengths come from the source itself
+        expected = Mark(piece.n_rows, crc)  # the source stated another length
     if expected is None:
         remember(mark)
     elif mark != expected:

@@ -11,7 +11,7 @@ from .base import Piece
 
 
 def is_dask(value: Any) -> bool:
-    """Whether it is a dask collection; dask is not imported for others."""
+    """Whether a value is a dask collection; never imports dask."""
     return "dask" in sys.modules and hasattr(value, "__dask_graph__")
 
 
@@ -36,7 +36,7 @@ class BlockPiece(Piece):
 
 
 def cut_block(raw: Any, chunk_rows: int) -> Iterator[Any]:
-    """Parts of at most ``chunk_rows`` rows of what a block holds."""
+    """Yield the rows of a block in parts of at most ``chunk_rows`` rows."""
     if isinstance(raw, (tuple, list)):
         for start in range(0, max(raw[0].shape[0], 1), chunk_rows):
             rows = slice(start, start + chunk_rows)

@@ -11,14 +11,14 @@ import scipy.sparse as sp
 
 from ..tables.frame import DataError
 
-#: Rows of a chunk where the source leaves the cut to us; fewer of wide tables (`default_rows`).
+#: Default number of rows of a chunk; fewer for wide tables (`default_rows`).
 CHUNK_ROWS = 16_384
-#: Most bytes of a chunk as float64, for wide tables.
+#: Maximum bytes of a default chunk as float64, which limits the rows of wide tables.
 CHUNK_BYTES = 32 * 2**20
 
 
 def default_rows(n_columns: int) -> int:
-    """Rows of a chunk: a function of the number of columns alone."""
+    """Default number of rows of a chunk, from the number of columns alone."""
     return max(1, min(CHUNK_ROWS, CHUNK_BYTES // (8 * max(n_columns, 1))))
 
 
@@ -32,9 +32,9 @@ class Chunk:
     y : array of shape (n,) or (n, t), or None
     sample_weight : array of shape (n,) or None
     first_row : int
-        Where its first row stands among all rows.
+        Number of its first row among all rows.
     places : array of shape (n,) or None
-        Where each row stands; None if the rows are consecutive.
+        Number of each row among all rows; None if the rows are consecutive.
     """
 
     X: Any
@@ -55,13 +55,13 @@ class Chunk:
         return Chunk(X, y, w, self.first_row, self.row_numbers()[index])
 
     def row_numbers(self) -> np.ndarray:
-        """Where each row stands among all rows."""
+        """Number of each row among all rows."""
         return self.first_row + np.arange(len(self)) if self.places is None else self.places
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a chunk was read: for messages.
+    """Where a chunk was read, for error messages.
 
     Attributes
     ----------
@@ -70,9 +70,9 @@ class Place:
     first_row : int
         Number of the chunk's first row within ``file``.
     chunk : int
-        Number of the piece of the source.
+        Number of the piece.
     file : str
-        What the rows are counted in.
+        File or table within which rows are numbered.
     """
 
     source: str
@@ -127,7 +127,7 @@ def check_target(y: Any, name: str, place: Place) -> None:
 
 
 def check_weights(weights: np.ndarray, place: Place) -> None:
-    """Sample weights are finite and not negative."""
+    """Refuse sample weights that are missing, infinite or negative."""
     check_target(weights, "sample weight", place)
     if weights.size and weights.min() < 0:
         at = int(np.argmin(weights))

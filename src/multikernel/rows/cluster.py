@@ -16,10 +16,10 @@ from .base import ChunkReader, Mark, Piece, Rows
 from .chunk import Chunk
 from .reduction import Report, Tree, map_piece
 
-#: Leaves of the trees that are submitted at once: a power of two, so that the tree of all pieces
-#: does not depend on it.
+#: Pieces per subtree that is submitted at once: a power of two, so that the tree of all pieces does
+#: not depend on it.
 LEAVES = 64
-#: Most bytes that the graph of such a tree carries, where rows lie in the memory of the client.
+#: Maximum bytes of rows in the graph of a subtree, if rows are in the memory of the client.
 GRAPH_BYTES = 8 * 2**20
 #: How long to wait for a scheduler to answer.
 CONNECT_WAIT = "10s"
@@ -54,7 +54,7 @@ class Pass:
 
 
 class LeafPiece(Piece):
-    """A block of a dask collection that has come to a worker."""
+    """A block of a dask collection, computed and held by a worker."""
 
     def __init__(self, raw: Any, leaf: Leaf) -> None:
         self.raw = raw
@@ -91,9 +91,9 @@ def run_piece(given: Any, leaf: Leaf, work: Pass) -> tuple[Any, tuple[tuple[int,
 
 
 def join_values(left: Any, right: Any, work: Pass) -> tuple[Any, tuple[tuple[int, Mark], ...]]:
-    """Task: the value of two neighbours in the tree."""
+    """Task: the combined value of two neighbours in the tree."""
     (a, marks), (b, more) = left, right
-    # The task that made `a` may have to send it again if this worker dies: it must stay as it is.
+    # Copy `a`: if this worker dies, `a` is sent again to another one and must be unchanged.
     value = b if a is None else a if b is None else work.combine(_copy(a), b)
     return value, marks + more
 
@@ -111,11 +111,11 @@ def reduce_on_cluster(
     client: Any,
     report: Report | None,
 ) -> Any:
-    """The tree of :func:`reduce_rows` with pieces and pairs as tasks; only the root comes here.
+    """Compute the tree of :func:`reduce_rows` on workers; only its root is sent back.
 
     Subtrees of `LEAVES` pieces are submitted one after the other, with enough of them in flight to
-    keep all workers busy. The graph of a subtree holds all that is needed to compute it again: a
-    worker that dies costs time only.
+    keep all workers busy. The graph of a subtree holds all that is needed to compute it again, so
+    a worker that dies costs only time.
     """
     from dask.delayed import delayed
 
@@ -152,7 +152,7 @@ def reduce_on_cluster(
         top = Tree(lambda left, right: client.submit(join_values, left, right, kept, pure=False))
         for root in roots[:-1]:
             top.add(root)
-        top.levels.append((-1, roots[-1]))  # maybe a smaller tree; it is the last to be joined
+        top.levels.append((-1, roots[-1]))  # it may be a smaller tree, so it is joined last
         final = top.result()
         del roots, waiting, tree
         while watch.wait([final]):
@@ -171,7 +171,7 @@ def submit(client: Any, root: Any) -> Any:
 
 
 def subtree_leaves(rows: Rows) -> int:
-    """Pieces of a subtree: a power of two, so few that its graph stays small."""
+    """Pieces per subtree: a power of two, small enough to keep its graph small."""
     largest = max((piece.n_bytes for piece in rows.pieces), default=0)
     leaves = LEAVES
     while leaves > 1 and leaves * largest > GRAPH_BYTES:
@@ -184,7 +184,7 @@ def n_threads(client: Any) -> int:
 
 
 def as_client(given: Any) -> Any:
-    """A `Client` from one, or from the address of a scheduler."""
+    """The given `Client`, or a new one for the address of a scheduler."""
     try:
         from distributed import Client
     except ImportError:
@@ -208,7 +208,7 @@ def as_client(given: Any) -> Any:
 
 
 def check_workers(client: Any) -> None:
-    """Wait a while for a first worker; without any, tasks would wait for ever."""
+    """Wait for a first worker; an error if none comes, as tasks would wait for ever."""
     if getattr(client, "status", None) != "running":
         raise dead_scheduler(client, f"the client is {getattr(client, 'status', 'closed')}")
     with connected(client):
@@ -236,7 +236,7 @@ def dead_scheduler(client: Any, why: object) -> ConnectionError:
 
 @contextmanager
 def connected(client: Any) -> Iterator[None]:
-    """Errors of the cluster itself, in words; errors of tasks pass as they are."""
+    """Explain errors of the cluster itself; errors of tasks pass unchanged."""
     from concurrent.futures import CancelledError
 
     from distributed import KilledWorker
@@ -278,7 +278,7 @@ class Watch:
         self.rows = 0
 
     def __call__(self, event: tuple[float, Any]) -> None:
-        """Called by dask, in a thread of its own, for every piece that is done."""
+        """Called by dask, in its own thread, for every finished piece."""
         index, n_rows = event[1]
         with self.lock:
             if index not in self.done:  # a piece may be computed again after a worker died
@@ -292,7 +292,7 @@ class Watch:
             self.report(rows)
 
     def wait(self, futures: list[Any]) -> list[Any]:
-        """Wait until at least one is done; return the others. Errors of tasks are raised here."""
+        """Wait until one or more are done; return the pending ones. Raises errors of tasks."""
         while True:
             self.tell()
             failed = [future for future in futures if future.status in ("error", "cancelled")]
@@ -306,7 +306,7 @@ class Watch:
 
 @contextmanager
 def told(client: Any, report: Report | None) -> Iterator[Watch]:
-    """Progress of the workers, while the context is open."""
+    """Report the progress of the workers while the context is open."""
     watch = Watch(report)
     if report is not None:
         client.subscribe_topic(watch.topic, watch)

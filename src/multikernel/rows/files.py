@@ -41,7 +41,7 @@ class ArrowPiece(Piece):
 
 @dataclass
 class TextPiece(Piece):
-    """A CSV or TSV file; ``texts`` are the columns that hold texts in some chunk."""
+    """A CSV or TSV file; ``texts`` are the columns to read as texts in every chunk."""
 
     path: Path
     kind: str
@@ -80,7 +80,7 @@ class FileTable:
     pieces : list of Piece
     names : list of str
     kinds : dict of str to {"number", "text"}, or None
-        None where only reading can tell (CSV).
+        None if only reading the rows can tell (CSV).
     """
 
     pieces: list[Piece]
@@ -138,7 +138,7 @@ def known_format(path: Path) -> bool:
 
 
 def open_files(paths: Sequence[Path], chosen: Collection[str], format: str | None) -> FileTable:
-    """Pieces of all files, whose columns must agree; only headers and footers are read.
+    """Pieces of all files, whose columns must agree; reads only headers, footers and NPZ.
 
     Parameters
     ----------

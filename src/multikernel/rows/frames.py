@@ -53,11 +53,11 @@ class FrameReader(ChunkReader):
     target, weight : str or None
         The columns of targets and of sample weights.
     facts : TargetFacts or None
-        Of a classification: what its labels look like. Otherwise targets are numbers, or texts.
+        For classification: how labels are made from targets. None if targets are numbers.
     allow_missing : bool
         Whether numbers may be missing (NaN).
     predicts : bool
-        Rows are new ones for a fitted model: targets need not be there, and are not checked.
+        Whether rows are new data for a fitted model: targets may be absent, and are not checked.
     """
 
     encoder: TableEncoder
@@ -120,7 +120,7 @@ class FrameReader(ChunkReader):
 
 
 def find_column(frame: Frame, name: str, place: Place) -> np.ndarray:
-    """A column that the first chunk had."""
+    """A column by its name; a DataError if this chunk lacks it, unlike the first."""
     try:
         return frame.require(name)
     except DataError as error:
@@ -130,7 +130,7 @@ def find_column(frame: Frame, name: str, place: Place) -> np.ndarray:
 
 
 def as_numbers(values: np.ndarray, name: str, place: Place) -> np.ndarray:
-    """A column as numbers; one without any entry is missing throughout."""
+    """A column as numbers; a text column without any entries becomes all NaN."""
     if not is_text(values):
         return values
     for i, value in enumerate(values.tolist()):
@@ -143,7 +143,7 @@ def as_numbers(values: np.ndarray, name: str, place: Place) -> np.ndarray:
 
 
 def refuse_gaps(values: np.ndarray, name: str, place: Place, predicts: bool) -> None:
-    """No missing and no infinite entries."""
+    """Refuse missing and infinite entries."""
     if not is_text(values):
         if np.isfinite(values.sum()):
             return

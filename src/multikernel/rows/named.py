@@ -1,4 +1,4 @@
-"""Rows of tables: how each column is read, found by a pass if there is no schema."""
+"""Rows of tables: how each column is read, which takes a pass if there is no schema."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from .frames import FrameReader
 from .sampling import sample_rows
 from .survey import MOST_TARGETS, Survey, encoder_from, facts_from, survey_rows
 
-#: Medians of more rows than this are those of a sample of so many.
+#: With more rows than this, medians are those of a random sample of this many rows.
 MEDIAN_ROWS = 100_000
 
 
 @dataclass(frozen=True)
 class NamedPieces:
-    """A source with named columns: its pieces, and the kinds of columns where these are known."""
+    """A source with named columns: its pieces, and the kinds of its columns if they are known."""
 
     pieces: list[Piece]
     names: list[str]
@@ -53,7 +53,7 @@ def open_table(
     chunk_rows: int | None,
     client: Any,
 ) -> Rows:
-    """Rows of a table; a pass finds out what its schema does not say."""
+    """Rows of a table; this takes a pass if the schema does not say all that is needed."""
     for value, what in ((target, "target"), (weight, "sample_weight")):
         if value is not None and not isinstance(value, str):
             raise DataError(
@@ -110,7 +110,7 @@ def _needs_survey(kinds: dict[str, str] | None, names: list[str], wishes: Wishes
 
 
 def _survey(rows: Rows, used: list[str], target: str | None, wishes: Wishes) -> Survey:
-    """Look at all columns; where chunks of text files disagree on a kind, texts win."""
+    """Survey all columns; if chunks of text files disagree on a kind, the column is text."""
     levels = {*wishes.categorical, *([target] if wishes.task is not None and target else [])}
     _set_texts(rows, wishes.texts)
     survey = survey_rows(rows, used, levels, target, n_jobs=wishes.n_jobs)
@@ -121,7 +121,7 @@ def _survey(rows: Rows, used: list[str], target: str | None, wishes: Wishes) -> 
         for piece in rows.pieces:
             piece.n_rows = None
         survey = survey_rows(rows, used, levels, target, n_jobs=wishes.n_jobs)
-        # If one of these has too many texts, the error names the first entry that is no number.
+        # Keep these marked as mixed: an error about too many texts then names the first text.
         also = {name: replace(survey.columns[name], numbers=True) for name in mixed}
         survey = replace(survey, columns={**survey.columns, **also})
     _set_texts(rows, {name for name, seen in survey.columns.items() if seen.texts} | wishes.texts)
@@ -135,7 +135,7 @@ def _set_texts(rows: Rows, texts: Collection[str]) -> None:
 
 
 def _with_medians(rows: Rows, encoder: TableEncoder, wishes: Wishes) -> TableEncoder:
-    """Fill gaps of numbers with medians, those of a sample if there are very many rows."""
+    """The encoder with medians for missing numbers, from a sample if there are many rows."""
     numbers = tuple(column for column in encoder.columns if column.kind == "number")
     if not numbers:
         return encoder
@@ -181,7 +181,7 @@ def _open_encoded(
 
 
 def _born_as_text(column: Column) -> bool:
-    """Whether entries that look like numbers are texts: ``"007"`` is not ``"7"``."""
+    """Whether to read a column as texts even if they look like numbers, such as ``"007"``."""
     return column.kind == "text" or not all(_is_plain_number(level) for level in column.levels)
 
 

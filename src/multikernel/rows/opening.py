@@ -43,7 +43,7 @@ def open_rows(
     ----------
     source : array, sparse matrix, table, dask collection, path, or list of paths
         Arrays, memory maps, sparse matrices and dask arrays have shape (n_rows, n_columns). Tables
-        are data frames (of dask, too) or mappings of columns. Paths name files or folders: Parquet,
+        are data frames (also of dask) or mappings of columns. Paths name files or folders: Parquet,
         Arrow and Feather (row groups and record batches are the pieces), CSV and TSV, NPZ, and
         ``.npy``, which is mapped into memory; patterns such as ``"part-*.parquet"`` are understood.
         Files of a folder are read in the order of their names.
@@ -60,8 +60,8 @@ def open_rows(
         For tables and files: convert targets to labels or numbers. This takes a pass. None leaves
         them as they are.
     encoder : TableEncoder, optional
-        Encode columns like this encoder, that of a fitted model; no pass is needed then, and the
-        target may be missing.
+        Encode columns with this encoder of a fitted model; then no pass is needed, and the target
+        may be missing.
     chunk_rows : int, optional
         Maximum number of rows of a chunk. Default: 16,384, fewer if a chunk would have more than 32
         MB.

@@ -3,7 +3,7 @@
 The chunks of a piece are combined in a tree, then the pieces are: neighbours first, then pairs of
 neighbours, and so on. The shape of a tree depends on the number of its leaves alone, so that a
 result has the same bits on one thread, on eight, and on any number of workers. Sums in a tree also
-round less than sums in a row.
+round less than sequential sums.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ Report = Callable[[int], None]
 
 
 class Tree:
-    """Combines values in the order they come: the tree over all values so far.
+    """Combines values in a binary tree, in the order in which they are added.
 
-    ``levels[l]`` holds the value of the last 2^l leaves that wait for their neighbours. A value of
-    None stands for no rows and is left out.
+    ``levels`` holds pairs ``(l, value)``: values of full subtrees of 2^l leaves that wait for their
+    neighbours. A value of None means that there were no rows, and is left out.
     """
 
     def __init__(self, combine: Callable[[Any, Any], Any]) -> None:
@@ -49,7 +49,7 @@ class Tree:
         return left if right is None else self.combine(left, right)
 
     def result(self) -> Any:
-        """The value of the whole tree; None if there was none."""
+        """The value of the whole tree; None if it has none."""
         total = None
         while self.levels:
             total = self.join(self.levels.pop()[1], total)
@@ -72,23 +72,23 @@ def reduce_rows(
     ----------
     rows : Rows
     map_chunk : function of a Chunk
-        It must be a function of the chunk alone; for a cluster it must be picklable. BLAS runs on
-        one thread inside it, for the same bits everywhere: threads and workers take pieces.
+        It must depend on the chunk alone; for a cluster it must be picklable. BLAS runs on one
+        thread inside it, for the same bits everywhere; pieces are what runs in parallel.
     combine : function of two values
         It may change and return the first one.
     report : function of int, optional
         Called in this thread with the number of rows of each piece that is done.
     client : dask.distributed.Client, optional
-        Run on the workers of a cluster; only the result comes here. Default: that of the rows.
+        Run on the workers of a cluster; only the result is sent back. Default: that of the rows.
     n_jobs : int or None
-        Threads, where there is no cluster.
+        Number of threads, without a cluster.
     numbered : bool
         Whether ``chunk.first_row`` must be right. If lengths of pieces are not known before they
-        are read (CSV, dask data frames), that takes a pass in advance, once.
+        are read (CSV, dask data frames), this takes one extra pass, the first time.
 
     Returns
     -------
-    The combined value. A `DataError` says that there are no rows.
+    The combined value. Without any rows, a `DataError` is raised.
     """
     client = rows.client if client is None else client
     if rows.part is not None:
@@ -108,7 +108,7 @@ def reduce_rows(
 
 @dataclass(frozen=True)
 class OfPart:
-    """A function of the rows of a chunk that count; None where there are none."""
+    """A function of the rows of a chunk that are used; None if there are none."""
 
     map_chunk: Callable[[Chunk], Any]
     part: Callable[[Chunk], Chunk]
@@ -151,7 +151,7 @@ def _map_pieces(
         try:
             for task in tasks:
                 waiting.append(threads.submit(map_piece, *task))
-                # At most one result more than threads is kept beside those that are computed.
+                # At most ``n_jobs + 1`` pieces are in flight, to bound the memory of results.
                 if len(waiting) > n_jobs:
                     yield waiting.popleft().result()
             while waiting:

@@ -1,4 +1,4 @@
-"""A random sample of rows, the same on any number of workers and however the rows are cut."""
+"""Random samples of rows, the same for any number of workers and any cut into chunks."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def random_numbers(seed: int, chunk: Chunk) -> np.ndarray:
     if not len(places):
         return np.empty(0, dtype=np.uint64)
     stream, first = np.random.Philox(key=seed), int(places[0]) // 4
-    stream.advance(first)  # it gives four numbers a step
+    stream.advance(first)  # a step gives four numbers
     numbers: np.ndarray = stream.random_raw(int(places[-1]) + 1 - 4 * first)
     return numbers[places - 4 * first]
 
@@ -86,10 +86,10 @@ def sample_rows(
     ----------
     rows : Rows
     size : int
-        All rows are returned where there are no more.
+        If there are fewer rows, all are returned.
     seed : int
-        Rows are drawn by this number and their places alone: neither the cut into chunks nor the
-        number of workers changes the sample.
+        The sample depends on this number and the order of the rows only: neither the cut into
+        chunks nor the number of workers changes it.
     report, client, n_jobs
         As in :func:`reduce_rows`.
 
@@ -98,7 +98,7 @@ def sample_rows(
     chunk : Chunk
         The sample, in the order of the rows.
     places : array of shape (size,)
-        Numbers of the rows.
+        Row numbers of the sample.
     """
     drawn = draw_rows(rows, size, seed, report=report, client=client, n_jobs=n_jobs)
     return drawn.chunk, drawn.chunk.row_numbers()
@@ -124,7 +124,7 @@ def hold_out(
     Returns
     -------
     rest : Rows
-        The same rows without those that were drawn; they are skipped when they are read.
+        The same rows without the drawn ones, which are skipped on reading.
     held_out : Chunk
 
     Examples

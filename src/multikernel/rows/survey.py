@@ -17,7 +17,7 @@ from .chunk import Chunk, Place
 from .frames import find_column
 from .reduction import reduce_rows
 
-#: Most different values of a target that are told apart.
+#: Maximum number of distinct values of a target that are counted.
 MOST_TARGETS = 1000
 
 
@@ -30,11 +30,11 @@ class Seen:
     numbers, texts : bool
         Whether some chunk holds numbers, or texts.
     first_text : (str, str) or None
-        The first text and its place, in words.
+        The first entry that is not a number, and its place, in words.
     missing : int
     infinite : bool
     levels : dict
-        Different values and how often each occurs, no more than are needed to say "too many".
+        Distinct values and their counts, no more than are needed to see that there are too many.
     """
 
     numbers: bool = False
@@ -110,7 +110,7 @@ class SurveyReader(ChunkReader):
 class Look:
     """Looks at a chunk; picklable."""
 
-    #: columns whose values are told apart, and the one of them that is the target
+    #: columns whose distinct values are counted even if they are numbers, and the target
     levels: Collection[str]
     target: str | None
 
@@ -153,7 +153,7 @@ class Look:
 
 
 def _first_text(values: np.ndarray, place: Place) -> tuple[str, str] | None:
-    """The first entry that is no number, and where it stands."""
+    """The first entry that is not a number, and its place in words."""
     for i, value in enumerate(values.tolist()):
         if value is not None:
             try:
@@ -215,7 +215,7 @@ def _describe(
 
 
 def facts_from(survey: Survey, name: str) -> TargetFacts:
-    """What decides whether a target is classes or numbers."""
+    """The facts that decide whether a target is classes or numbers."""
     seen = survey.columns[name]
     text = seen.texts
     if seen.missing:

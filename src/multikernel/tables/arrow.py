@@ -26,7 +26,7 @@ def import_pyarrow(path: Path) -> Any:
 
 @contextmanager
 def reading(path: Path) -> Iterator[Any]:
-    """pyarrow, whose errors become those of data files."""
+    """A context that gives pyarrow, and raises its errors as DataError."""
     pa = import_pyarrow(path)
     try:
         yield pa
@@ -97,7 +97,7 @@ def arrow_parts(path: Path, kind: str) -> tuple[list[int], dict[str, str]]:
 def read_part(
     path: Path, kind: str, part: int, n_rows: int, names: Sequence[str]
 ) -> Iterator[Frame]:
-    """One row group or record batch, ``n_rows`` rows at a time, and of it some columns."""
+    """Yield some columns of a row group or record batch, ``n_rows`` rows at a time."""
     with reading(path) as pa:
         if kind == "parquet":
             with _open_parquet(path) as file:
@@ -111,7 +111,7 @@ def read_part(
 
 
 def _of_length(pa: Any, batches: Any, n_rows: int) -> Iterator[Any]:
-    """Tables of exactly ``n_rows`` rows, and the rest; batches may end earlier."""
+    """Yield tables of exactly ``n_rows`` rows, and the rest, from batches of any length."""
     held: list[Any] = []
     size = 0
     for batch in batches:
@@ -137,7 +137,7 @@ def _open_parquet(path: Path) -> Any:
 
 @lru_cache(maxsize=8)
 def _footer(path: Path, changed: int, size: int) -> Any:
-    # It lists all row groups: reading it for each of them would take time by their square.
+    # Cached: the footer lists all row groups, so reading it for each would take quadratic time.
     import pyarrow.parquet
 
     return pyarrow.parquet.read_metadata(path)

@@ -11,12 +11,12 @@ import numpy as np
 from .frame import DataError, Frame, is_text, missing
 from .numbers import as_days, is_number, looks_like_dates
 
-#: More different texts than this, or one in two rows, is no category.
+#: A text column with more distinct values than this, or one per two rows, is not categorical.
 MAX_LEVELS = 200
-#: Texts that are nearly all numbers are categories if there are few different ones, such as 1, 2
-#: and "3 or more".
+#: A text column of mostly numbers, such as 1, 2 and "3 or more", is categorical if it has at most
+#: this many distinct values.
 MAX_NUMBER_LEVELS = 12
-#: In fewer rows, a column may equal the target by chance.
+#: With fewer rows, a column may equal the target by chance.
 MIN_ROWS_TO_SUSPECT = 20
 _NAME_OF_ID = re.compile(r"(^|[_ .-])(id|ids|uuid|guid|key|code|name|no|nr|number|index)$", re.I)
 _PERCENTAGE = re.compile(r"[+-]?\d+([.,]\d+)?\s*%")
@@ -86,14 +86,14 @@ def examine(
 
 
 def counts_rows(values: np.ndarray) -> bool:
-    """Whether a column of numbers is 1, 2, 3, ... (or from any other number on)."""
+    """Whether a column of numbers only counts the rows: 1, 2, 3, ..., from any start."""
     return len(values) >= 10 and not is_text(values) and bool(np.all(np.diff(values) == 1))
 
 
 def tells_target(values: np.ndarray, target: np.ndarray, classifies: bool) -> bool:
-    """Whether a column is the target in other words: a level for every class, or a line through it.
+    """Whether a column determines the target: one level per class, or a linear function of it.
 
-    Of few rows, or few that have a value, nothing is said.
+    False with fewer than `MIN_ROWS_TO_SUSPECT` values, where this may happen by chance.
     """
     there = ~missing(values)
     values, target = values[there], target[there]
@@ -114,7 +114,7 @@ def tells_target(values: np.ndarray, target: np.ndarray, classifies: bool) -> bo
 
 
 def is_no_category(values: np.ndarray) -> bool:
-    """Whether a column of texts has too many different ones for a category."""
+    """Whether a text column has too many distinct values to be categorical."""
     words = [word for word in values if word is not None]
     levels = len(set(words))
     return levels > MAX_LEVELS or levels > max(len(values) / 2, 2)

@@ -31,9 +31,9 @@ class Column:
     kind : {"number", "date", "category", "text"}
         A date is the number of days since 1970.
     levels : tuple of str
-        Of a category: one column of zeros and ones each.
+        Levels of a category; each becomes a column of zeros and ones.
     fill : float, str or None
-        For missing entries; None refuses them.
+        Replaces missing entries; None refuses them.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Column:
 
 @dataclass(frozen=True)
 class TableEncoder:
-    """Encodes a :class:`Frame` as X, for new rows in the same way as for training rows.
+    """Encodes a :class:`Frame` as X, new rows in the same way as training rows.
 
     Columns of numbers come first, then categories one-hot, then texts. X is an array, a CSR matrix
     for LIBSVM files, or a table where there are texts.
@@ -57,7 +57,7 @@ class TableEncoder:
     ----------
     columns : tuple of Column
     sparse_width : int or None
-        Features of a LIBSVM file.
+        Number of features of a LIBSVM file; None for other data.
     """
 
     columns: tuple[Column, ...]
@@ -79,11 +79,11 @@ class TableEncoder:
         Parameters
         ----------
         frame : Frame
-            Without the target.
+            The columns without the target.
         categorical : iterable of str
-            Columns of numbers that are categories.
+            Numeric columns to treat as categories.
         texts : iterable of str
-            Columns that kernels on sequences read.
+            Text columns for kernels on sequences.
         impute : {"median"} or None
             Fill missing numbers with the median, missing categories with the most frequent one;
             None refuses them.
@@ -113,7 +113,7 @@ class TableEncoder:
 
     @property
     def names(self) -> list[str]:
-        """What the columns of X are called."""
+        """Names of the columns of X."""
         if self.sparse_width is not None:
             return [f"x{self.first_index + j}" for j in range(self.sparse_width)]
         out: list[str] = []
@@ -129,7 +129,7 @@ class TableEncoder:
         return any(column.kind == "text" for column in self.columns)
 
     def places(self, names: Iterable[str]) -> tuple[int, ...]:
-        """Where the columns of the data are found in X."""
+        """Positions in X of some columns of the data."""
         if self.sparse_width is not None:
             index = {name: j for j, name in enumerate(self.names)}
             return tuple(index[name] for name in names)
@@ -214,7 +214,7 @@ class TableEncoder:
 
 
 def refuse_missing(frame: Frame, names: Iterable[str], advice: str) -> None:
-    """Count what is missing in each column, and say so."""
+    """Raise a DataError with the number of missing entries per column, if there are any."""
     counts = {name: int(missing(frame.columns[name]).sum()) for name in names}
     counts = {name: count for name, count in counts.items() if count}
     if counts:
@@ -229,7 +229,7 @@ def refuse_missing(frame: Frame, names: Iterable[str], advice: str) -> None:
 def _describe(
     name: str, values: np.ndarray, categorical: bool, text: bool, impute: str | None
 ) -> Column:
-    """How a column without problems is read."""
+    """How to read a column that `examine` found no problem with."""
     absent = missing(values)
     if text:
         return Column(name, "text", (), "" if impute else None)
@@ -247,7 +247,7 @@ def _describe(
 def describe_category(
     name: str, levels: Mapping[str, int], n_rows: int, text: bool, impute: str | None
 ) -> Column:
-    """A category with these levels, sorted, and how often each occurs, if they are few enough."""
+    """A category with these sorted levels and their counts; an error if there are too many."""
     if len(levels) > MAX_LEVELS or (text and len(levels) > max(n_rows / 2, 2)):
         many = f"more than {MAX_LEVELS}" if len(levels) > MAX_LEVELS else str(len(levels))
         raise DataError(

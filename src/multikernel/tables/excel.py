@@ -10,12 +10,12 @@ from typing import Any
 from .frame import DataError, Frame
 from .text import check_header, frame_of_cells
 
-#: What Excel shows for a cell that could not be computed.
+#: What Excel shows in cells that could not be computed.
 ERRORS = {"#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"}
 
 
 def read_excel(path: Path) -> Frame:
-    """Read the first sheet of a workbook that holds anything; its first row names the columns."""
+    """Read the first non-empty sheet of a workbook; its first row names the columns."""
     if path.suffix.lower() == ".xls":
         raise DataError("it is a workbook from Excel 2003 or older. Save it as .xlsx or CSV UTF-8.")
     try:

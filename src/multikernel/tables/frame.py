@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-#: Control characters other than tabs and line ends; terminals would obey them.
+#: Control characters other than tabs and line ends, on which terminals would act.
 CONTROL = re.compile("[\\x00-\\x08\\x0b\\x0c\\x0e-\\x1f\\x7f]")
 
 
@@ -25,15 +25,15 @@ class Frame:
     Attributes
     ----------
     columns : dict of str to array of shape (n,)
-        float64 with NaN where a number is missing, or objects: texts, with None where one is.
+        Numbers as float64, NaN where missing; texts as objects, None where missing.
     sparse : csr_array of shape (n, d) or None
         Features of a LIBSVM file, which have numbers and no names; ``columns`` holds the target.
     first_index : int
-        What the file calls the first feature of ``sparse``, 0 or 1.
+        Number of the first feature of ``sparse`` in the file, 0 or 1.
     views : dict of str to tuple of str
         Columns that came together, such as one array of an NPZ file.
     remarks : tuple of str
-        How entries were read that could be read otherwise, a sentence each.
+        How ambiguous entries were read, one sentence each.
     """
 
     columns: dict[str, np.ndarray]
@@ -81,7 +81,7 @@ class Frame:
         )
 
     def without(self, names: Iterable[str]) -> Frame:
-        """The frame less some columns, which must be there."""
+        """The frame without some columns, which must exist."""
         gone = set(names)
         for name in gone:
             self.require(name)
@@ -95,7 +95,7 @@ class Frame:
     def require(
         self, name: str, what: str = "column", message: str = "There is no {what} {name!r}."
     ) -> np.ndarray:
-        """A column by its name, or an error that names those there are."""
+        """A column by its name; if there is none, an error that lists the columns."""
         if name in self.columns:
             return self.columns[name]
         close = difflib.get_close_matches(name, self.names, n=3)
@@ -117,7 +117,7 @@ def missing(values: np.ndarray) -> np.ndarray:
 
 
 def as_column(values: Any) -> np.ndarray:
-    """A column as float64 where all that is there are numbers, else as texts."""
+    """A column as float64 if all entries that are not missing are numbers, else as texts."""
     array = np.asarray(values)
     if array.ndim != 1:
         raise DataError(f"A column must be one-dimensional; got shape {array.shape}.")
@@ -144,7 +144,7 @@ def as_texts(items: Sequence[Any]) -> np.ndarray:
 
 
 def refuse_control_characters(what: str, text: str) -> None:
-    """Refuse what is no text, such as NUL, or would move the cursor of a terminal."""
+    """Refuse characters that are not text, such as NUL, or that terminals would act on."""
     found = CONTROL.search(text)
     if found is not None:
         around = text[max(found.start() - 20, 0) : found.end() + 20]
@@ -156,7 +156,7 @@ def refuse_control_characters(what: str, text: str) -> None:
 
 
 def present(value: Any) -> Any:
-    """The value itself, or None for any of the marks of a missing one."""
+    """The value itself, or None if it marks a missing value."""
     if value is None or (isinstance(value, float) and value != value):
         return None
     if type(value).__name__ in ("NAType", "NaTType"):

@@ -1,4 +1,4 @@
-"""Several tables of the same samples, joined to one table whose columns know their view."""
+"""Join several tables of the same samples into one, whose column names show the view."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def join_views(views: Any, *, missing: str = "drop") -> tuple[Any, dict[str, Any
 
 
 def _by_name(pd: Any, views: Any) -> dict[str, Any]:
-    """The tables of the views, whatever holds them."""
+    """The tables of the views by name, from any of the accepted containers."""
     if isinstance(getattr(views, "mod", None), Mapping):  # a DataFrame has a method of this name
         views = views.mod
     elif _is_annotated(views):
@@ -184,7 +184,7 @@ def _one_view(pd: Any, name: str, table: Any) -> OneView:
 
 
 def _common_samples(tables: list[OneView], *, keep: bool) -> Any:
-    """The samples that every view has, or any, in the order of the first; None to join by order."""
+    """Samples of all views (of any with `keep`) in the first view's order; None: join by order."""
     by_order = [view for view in tables if view.index is None]
     named = [view for view in tables if view.index is not None]
     if by_order:

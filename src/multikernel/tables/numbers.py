@@ -9,7 +9,7 @@ from datetime import date, datetime
 
 import numpy as np
 
-#: What stands for a missing entry in text files.
+#: Entries of text files, in lower case, that mean a missing value.
 MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}
 
 _PLAIN = r"[+-]?\d+"
@@ -25,8 +25,8 @@ _DAYS = re.compile(r"(\d{1,2})([./-])(\d{1,2})\2(\d{4})")
 def as_numbers(cells: Sequence[str], delimiter: str) -> tuple[np.ndarray | None, str]:
     """A column of numbers, and how they were written if not plainly; None if they are not numbers.
 
-    Missing entries are NaN. A single comma between digits is a decimal comma in files that are
-    separated by something else, and between groups of three digits in files with commas.
+    Missing entries are NaN. Commas between groups of three digits separate thousands if commas also
+    separate the entries of the file, or if there are decimal points; others are decimal commas.
     """
     with suppress(ValueError):
         return np.array(cells, dtype=np.float64), ""  # the common case: nothing is missing
@@ -66,7 +66,7 @@ def as_numbers(cells: Sequence[str], delimiter: str) -> tuple[np.ndarray | None,
 
 
 def leading_zeros(cells: Sequence[str]) -> str:
-    """What is lost by reading codes such as 01234 as numbers; empty if nothing is."""
+    """A remark if codes such as 01234 lose their leading zeros as numbers; else empty."""
     for cell in cells:
         if cell[:1] == "0" and cell[1:].isdigit():
             return (
@@ -81,7 +81,7 @@ def _table(convert: dict[str, str]) -> dict[int, str]:
 
 
 def looks_like_dates(values: np.ndarray) -> bool:
-    """Whether all texts of a column that are there are dates."""
+    """Whether all texts of a column that are not missing are dates."""
     present = [value for value in values if value is not None]
     if not present:
         return False
@@ -91,7 +91,7 @@ def looks_like_dates(values: np.ndarray) -> bool:
 def as_days(values: np.ndarray) -> np.ndarray:
     """Days since 1970-01-01 of texts such as 2019-02-28 or 28.2.2019; NaN where one is missing.
 
-    A ValueError says if day and month cannot be told apart.
+    Raises ValueError if day and month cannot be told apart.
     """
     present = [value for value in values if value is not None]
     month_first = False

@@ -1,4 +1,4 @@
-"""Files of rows and columns: CSV, TSV, Parquet, Arrow and Feather, NPZ, LIBSVM."""
+"""Files of rows and columns: CSV, TSV, Excel, Parquet, Arrow and Feather, NPZ, LIBSVM."""
 
 from __future__ import annotations
 
@@ -62,9 +62,9 @@ def read_frame(
     ----------
     path : path
     format : {"csv", "tsv", "excel", "parquet", "arrow", "npz", "libsvm"} or None
-        None follows the name of the file.
+        None uses the suffix of the file name.
     encoding : str or None
-        Of text files; None for UTF-8, or what a mark at the beginning of the file says.
+        Of text files; None for UTF-8, or the encoding of the byte order mark if there is one.
 
     Returns
     -------
@@ -132,6 +132,6 @@ def _read_libsvm(path: Path) -> Frame:
         X, y = load_svmlight_file(str(path), zero_based=True)
     except (ValueError, OSError) as error:
         raise DataError(f"it is not a LIBSVM file ({error}).") from None
-    # Features are numbered from 1 by custom; a feature 0 says that this file starts there.
+    # By convention features are numbered from 1; a feature 0 means that this file starts at 0.
     first = 0 if X.shape[1] and X[:, [0]].nnz else 1
     return Frame({"y": np.asarray(y, dtype=np.float64)}, X.tocsr()[:, first:], first)

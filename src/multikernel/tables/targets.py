@@ -11,7 +11,7 @@ import numpy as np
 from .frame import DataError, Frame, is_text, missing
 from .numbers import is_number
 
-#: Whole numbers with at most so many different values, ten rows each on average, are classes.
+#: Whole numbers with at most this many distinct values, in ten rows each on average, are classes.
 MOST_CLASSES = 20
 
 
@@ -65,17 +65,17 @@ def find_target(frame: Frame, name: str | None, task: str = "auto") -> TargetCol
 
 @dataclass(frozen=True)
 class TargetFacts:
-    """What decides on the kind of a problem.
+    """The facts that decide between classification and regression.
 
     Attributes
     ----------
     name : str
     levels : dict of float or str to int
-        Different values and how often each occurs, sorted; those of a survey may stop at many.
+        Distinct values and their counts, sorted; a survey stops counting when there are too many.
     n_rows : int
     text, finite : bool
     complete : bool
-        Whether these are all values.
+        Whether ``levels`` holds all values.
     """
 
     name: str
@@ -128,7 +128,7 @@ class TargetFacts:
         return task, reason
 
     def _first_text(self) -> str:
-        """A value that is no number, as text."""
+        """A value that is not a number, as text."""
         return next((str(v)[:40] for v in self.levels if not is_number(str(v))), "")
 
     def _advice(self) -> str:

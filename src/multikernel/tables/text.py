@@ -21,13 +21,13 @@ from .numbers import MISSING, as_numbers, is_number, leading_zeros
 
 OPENERS: dict[str, Callable[..., IO[Any]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
-#: How much of a file is read again to find out why it is not text.
+#: Bytes of a file that are read again to explain why it is not text.
 MAX_BYTES_TO_EXPLAIN = 2**22
-#: Longer lines are an error: 100,000 columns of 20 characters take two million.
+#: Maximum characters of a line; 100,000 columns of 20 characters take two million.
 MAX_LINE = 2**27
-#: A file that is read at once leaves this share of the memory free; looked at every so many rows.
+#: Share of memory that must stay free while a whole file is read, and rows between two checks.
 MIN_FREE_SHARE, ROWS_BETWEEN_CHECKS = 0.05, 20_000
-#: Marks at the beginning of a file that name its encoding.
+#: Byte order marks at the beginning of a file, and the encodings that they mean.
 MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -51,9 +51,9 @@ def text_frames(
         A CSV file may use semicolons or tabs.
     n_rows : int or None
     texts : names
-        Columns that are texts even where all entries of a part are numbers.
+        Columns to read as texts even if all entries of a part are numbers.
     encoding : str or None
-        None for UTF-8, or what a mark at the beginning of the file says.
+        None for UTF-8, or the encoding of the byte order mark if the file has one.
     """
     opener = OPENERS.get(path.suffix.lower(), open)
     try:
@@ -81,7 +81,7 @@ def text_frames(
 
 
 def _lines(file: IO[str]) -> Iterator[str]:
-    """The lines of a file, of bounded length: a file need not have any line ends."""
+    """Yield the lines of a file, of bounded length: a file may have no line ends."""
     while line := file.readline(MAX_LINE):
         if len(line) == MAX_LINE and not line.endswith("\n"):
             raise DataError(
@@ -91,7 +91,7 @@ def _lines(file: IO[str]) -> Iterator[str]:
 
 
 def _while_there_is_room(rows: Iterator[Any]) -> Iterator[Any]:
-    """Rows to be kept in memory, as long as there is some."""
+    """Yield rows that will be kept in memory; a DataError when memory runs out."""
     for count, row in enumerate(rows):
         if count and count % ROWS_BETWEEN_CHECKS == 0:
             memory = psutil.virtual_memory()
@@ -163,13 +163,13 @@ def _frames(
 
 
 def find_delimiter(first_line: str) -> str:
-    """What separates the names in the first line: the most frequent of comma, semicolon, tab."""
+    """The delimiter of the first line: the most frequent of comma, semicolon and tab."""
     counts = {mark: first_line.count(mark) for mark in (",", ";", "\t")}
     return max(counts, key=lambda mark: counts[mark])
 
 
 def check_header(header: Sequence[str]) -> None:
-    """Refuse a first line that names no columns, or one twice."""
+    """Refuse a first line that holds only numbers, or repeats a column name."""
     if all(is_number(name) for name in header):
         raise DataError(
             f"its first line must name the columns; it holds numbers ({', '.join(header[:4])}, "
@@ -186,7 +186,7 @@ def check_header(header: Sequence[str]) -> None:
 def frame_of_cells(
     header: Sequence[str], cells: Any, delimiter: str, texts: Collection[str] = ()
 ) -> Frame:
-    """Columns of numbers where every entry that is there is one, else of texts."""
+    """Columns of numbers if all entries that are not missing are numbers, else of texts."""
     columns: dict[str, Any] = {}
     how: dict[str, list[tuple[str, str]]] = {}
     for name, column in zip(header, cells, strict=True):

@@ -18,7 +18,7 @@ from .frame import DataError
 from .reading import FORMATS
 from .text import OPENERS
 
-#: Formats that grow part by part; the others are written when all is known.
+#: Formats that can be written in parts; the others are written at once.
 GROWING = ("csv", "tsv", "parquet", "arrow")
 
 Columns = Mapping[str, Sequence[Any] | np.ndarray]
@@ -28,7 +28,7 @@ UNWRITTEN = ("libsvm", "excel")
 
 
 def check_writable(path: Path) -> str:
-    """The format that :func:`write_columns` would write to a path, if it can."""
+    """The format that :func:`write_columns` uses for a path; a DataError if there is none."""
     check_place(path)
     if path.suffix.lower() == ".json":
         return "json"
@@ -46,10 +46,10 @@ def check_writable(path: Path) -> str:
 
 
 def without_formula(value: Any) -> Any:
-    """An entry of a CSV file that a spreadsheet shows and does not run.
+    """An entry of a CSV file that spreadsheets show as it is, without running it.
 
-    Spreadsheets take texts that begin with ``=``, ``+``, ``-`` or ``@`` for formulas, which can
-    call programs; an apostrophe before them makes them texts. Numbers and single signs stay.
+    Spreadsheets read texts that begin with ``=``, ``+``, ``-`` or ``@`` as formulas, which can run
+    programs; a leading apostrophe prevents this. Numbers and single signs are left as they are.
     """
     if not isinstance(value, str) or len(value) < 2 or value[0] not in "=+-@\t\r":
         return value
@@ -61,10 +61,10 @@ def without_formula(value: Any) -> Any:
 
 
 class TableWriter:
-    """A file that grows: parts of a table with the same columns, one after the other.
+    """Writes a table to a file in parts, which all have the same columns.
 
-    Use it as a context; nothing is kept in memory but the part that is written. Rows go to a
-    file beside it, which takes its name when all went well.
+    Use it as a context manager; only the part that is written is held in memory. Rows go to a
+    temporary file, which replaces the file at the end if there was no error.
     """
 
     def __init__(self, path: Path) -> None:
@@ -123,12 +123,12 @@ class TableWriter:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        # Whatever goes wrong, also in closing, the old file stays.
+        # If anything fails, even on closing, the old file is kept.
         self._open.__exit__(kind, error, trace)
 
 
 def write_columns(columns: Columns, path: Path) -> None:
-    """Write columns in the format that the file's name says (all but LIBSVM; also JSON)."""
+    """Write columns in the format of the file's suffix (not LIBSVM or Excel; also JSON)."""
     kind = check_writable(path)
     if kind in GROWING:
         with TableWriter(path) as writer:

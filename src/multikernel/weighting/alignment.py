@@ -83,7 +83,7 @@ def align_q(a: np.ndarray, q: float) -> np.ndarray:
     top = a.max(initial=0.0)
     if top == 0:
         return np.zeros_like(a)
-    # Divided by the largest entry, the power does not overflow for q near 1.
+    # Dividing by the largest entry keeps the power from overflowing for q near 1.
     mu = (a / top) ** (1.0 / (q - 1.0))
     if np.isinf(q):
         mu = (a > 0).astype(np.float64)
@@ -142,7 +142,7 @@ class AlignF(Weighting):
     ----------
     signed : bool, default=False
         Whether weights may be negative: the closed form ``mu ~ M^-1 a`` (Proposition 8). The
-        combination need not be positive semidefinite; you get a warning if it is not. If M is
+        combination need not be positive semidefinite; a warning is given if it is not. If M is
         nearly singular, the weights come from a factorisation of the kernels themselves, which
         resolves twice as many digits (:mod:`multikernel.weighting.signed_alignment`).
 

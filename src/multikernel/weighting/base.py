@@ -17,25 +17,26 @@ from ..problem import Target
 class Weighting(BaseEstimator):  # type: ignore[misc]
     """Base class of weighting rules; their parameters work with ``clone`` and in a grid search.
 
-    The weights of two-stage rules sum to one. Only their direction matters, and if the kernels have
-    equal size, C or alpha of the learner has the same effect with every rule.
+    Absolute weights of two-stage rules other than `LeaveOneOut` sum to one: only their direction
+    matters, and if the kernels have equal size, C or alpha of the learner has the same effect with
+    every such rule.
     """
 
     #: Whether weights may be negative, so that the combination may fail to be a kernel.
     signed_weights: bool = False
     #: Whether the p x p inner products of the kernels are needed.
     needs_products: bool = False
-    #: Whether the weights depend on the target; rules without this serve samples without labels.
+    #: Whether the weights depend on the target; if not, the rule works without labels.
     needs_target: bool = True
     #: Whether the weights depend on the learner and its C or alpha.
     needs_learner: bool = False
     #: Whether the weights depend on `Grams.summary`.
     needs_summary: bool = False
-    #: Whether the weights depend on single samples, and not on sums over all of them alone.
+    #: Whether the weights depend on individual samples, not just on sums over the sample.
     reads_samples: bool = False
     #: Whether the weights include the ridge constant, so that ``alpha=1`` is a good choice.
     includes_ridge: bool = False
-    #: Whether the rule is for kernels of one feature each only.
+    #: Whether every kernel must have a single feature.
     needs_features: bool = False
 
     def start(
@@ -55,7 +56,7 @@ class Weighting(BaseEstimator):  # type: ignore[misc]
         return start_weights(self, grams, target, learner, summary), []
 
     def check(self) -> None:
-        """Raise an error for parameters that no fit can use; called before a fit."""
+        """Raise an error for invalid parameters; called before a fit."""
 
 
 def start_weights(
@@ -72,9 +73,10 @@ def start_weights(
 
 
 def check_parameters(rule: Weighting) -> None:
-    """Refuse what is no number, or not true or false, where a rule of the library needs one.
+    """Raise ValueError if a parameter of a library rule has the wrong type.
 
-    What a parameter needs follows from its default; the rules check names and ranges themselves.
+    The expected type is that of the default. Ranges of ``tol`` and ``max_iter`` are checked too;
+    rules check names and other ranges themselves.
     """
     if not type(rule).__module__.startswith("multikernel."):
         return
@@ -106,7 +108,7 @@ def _is_number(value: Any, kinds: tuple[type, ...]) -> bool:
 
 
 def summary_for(rule: Weighting, grams: Grams, target: Target, known: Summary | None) -> Summary:
-    """The statistics that a rule needs: the known ones if they suffice, else computed now."""
+    """The statistics that a rule needs: the known ones if they suffice, else computed here."""
     if known is not None and (known.M is not None or not rule.needs_products):
         return known
     return grams.summary(target.Y, products=rule.needs_products)

@@ -1,4 +1,4 @@
-"""Kernel weights that were found elsewhere, as a rule."""
+"""A rule that returns given kernel weights."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from .base import Weighting
 
 
 class GivenWeights(Weighting):
-    """Weights of shape (p,), such as those that another rule has learned on a part of the sample.
+    """Given weights of shape (p,), for example learned by another rule on a part of the sample.
 
     Parameters
     ----------
     kernel_weights : array of shape (p,)
     history : list of dict, optional
-        What is known about how they were found.
+        Entries for the history of the fit, about how the weights were found.
     """
 
     needs_target = False

@@ -26,7 +26,7 @@ class JointWeighting(Weighting):
     #: Limit on training runs.
     max_iter: int
 
-    #: Whether the solver's own gap is the only one, instead of that of loss and regulariser.
+    #: Whether only the solver computes the duality gap: the objective is not loss plus regulariser.
     certifies_itself = False
 
     @property
@@ -49,7 +49,7 @@ class JointWeighting(Weighting):
     def regulariser(
         self, grams: Grams, target: Target, summary: Summary | None = None
     ) -> Regulariser:
-        """The regulariser on this sample; ``summary`` holds its statistics, if they are known."""
+        """The regulariser on this sample; ``summary`` holds the sample's statistics, if known."""
         raise NotImplementedError
 
     def start(

@@ -1,9 +1,9 @@
 """Kernel weights that minimise the exact leave-one-out error of kernel ridge regression.
 
-The weights are free in size, so that the ridge constant, set to one, is learned with them. The
+The size of the weights is free, so that the ridge constant, set to one, is learned with them. The
 criterion and its gradient (:mod:`multikernel.learners.leave_one_out`) cost one factorisation and
-one pass over the kernels, whatever their number. It is not convex in the weights: several starts
-are tried on a part of the sample, and the best of them is improved on the whole sample.
+one pass over the kernels, for any number of kernels. The criterion is not convex in the weights:
+several starts are tried on a part of the sample, and the best is improved on the whole sample.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from .base import Weighting, normalised
 from .loo_minimum import SizedKernels, minimise, some_rows
 from .loo_shrinkage import choose_shrinkage
 
-#: Factorisations of the whole kernel matrix.
+#: Default limit on factorisations of the whole kernel matrix.
 MAX_FINAL_STEPS = 20
-#: Shrinkage is chosen by folds if there are fewer samples than this for each kernel.
+#: Shrinkage is chosen by cross-validation if there are fewer samples per kernel than this.
 MIN_SAMPLES_PER_KERNEL = 40
 #: Shrinkage is chosen on at most this many samples.
 MAX_SHRINKAGE_SAMPLES = 600
 #: Matrices of the size of the kernel matrix that the minimisation holds at once.
 MATRICES_IN_MEMORY = 4
-#: Weights are learned from at least this many samples, if there are so many.
+#: Weights are learned from at least this many samples (from all, if there are fewer).
 MIN_SAMPLES = 20
 
 
@@ -52,7 +52,7 @@ class LeaveOneOut(Weighting):
         if there are fewer than 40 samples for each kernel, and takes the largest whose error is
         within a quarter of a standard error of the smallest; otherwise it is 0.
     tol : float, default=1e-4
-        The minimisation stops when a step reduces the criterion by less than this part.
+        The minimisation stops when a step reduces the criterion by less than this fraction.
     max_iter : int, default=20
         Limit on the factorisations of the whole kernel matrix.
     max_samples : int, default=3000
@@ -117,7 +117,7 @@ class LeaveOneOut(Weighting):
         try:
             found = minimise(sample, tol=float(self.tol), max_iter=self.max_iter, seed=seed)
         except LinAlgError:
-            # No start has a definite matrix: equal weights, which the caller checks and refuses.
+            # No start has a positive definite matrix. The caller rejects these equal weights.
             return normalised(np.where(grams.degenerate, 0.0, 1.0)), []
         shrinkage = self.shrinkage
         if shrinkage == "auto":
@@ -154,7 +154,7 @@ class LeaveOneOut(Weighting):
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _most_samples(self, grams: Grams) -> int:
-        """The number of samples to learn from: as many as asked for and as memory allows."""
+        """The number of samples to learn from: ``max_samples``, or fewer if memory is short."""
         room = grams.combine(np.zeros(grams.p)).room
         fits = np.sqrt(room / (8.0 * MATRICES_IN_MEMORY))
         return int(max(min(self.max_samples, fits), MIN_SAMPLES))

@@ -1,4 +1,4 @@
-"""Minimising the leave-one-out error of ridge regression over the sizes of kernels.
+"""Minimise the leave-one-out error of ridge regression over the sizes of kernels.
 
 The criterion is not convex: several starts are tried on a part of the sample, and the best of them
 is improved on the whole sample.
@@ -22,27 +22,27 @@ from ..learners.leave_one_out import LeaveOneOutFit, LeaveOneOutProblem, leave_o
 from ..problem import Target
 from .alignment import alignf
 
-#: All kernel matrices of a sample are held if they take no more than this.
+#: All kernel matrices of a sample are held in memory if they take no more bytes than this.
 MAX_STACK_BYTES = 100e6
 #: Starts are compared on at most this many samples.
 MAX_START_SAMPLES = 400
-#: Factorisations of one run of the minimisation, on a part of the sample.
+#: Limit on factorisations in one minimisation on a part of the sample.
 MAX_START_STEPS = 25
-#: The single kernels that are tried as starts.
+#: Number of single kernels that are tried as starts.
 MAX_SINGLE_STARTS = 8
-#: A larger tolerance stops at the same step; divided by the machine precision it is still finite.
+#: Upper limit on tol: larger values stop at the same step, and SciPy's tol / eps stays finite.
 LARGEST_TOL = 1e200
-#: Logarithms of the sizes (the mean diagonal of a kernel times its weight) that are searched.
+#: Search range of the logarithms of sizes (mean diagonal of a kernel times its weight).
 SMALLEST_SIZE, LARGEST_SIZE = np.log(1e-8), np.log(1e6)
-#: Of the size of a start, this part is given to kernels that the start leaves out.
+#: Size of the kernels that a start leaves out, as a fraction of the start's mean size.
 OTHER_SHARE = 1e-2
-#: The total of the sizes is halved at most so often.
+#: Limit on halvings of the sizes.
 MAX_HALVINGS = 20
-#: Sizes are as good as others if the error grows by less than this part of its standard error, or
-#: by less than this part of the error itself.
+#: Sizes count as equally good if the error grows by less than this fraction of its standard error,
+#: or by less than this fraction of the error itself.
 NEGLIGIBLE_STANDARD_ERRORS, NEGLIGIBLE_GROWTH = 0.25, 1e-4
-#: Errors below this part of that of a constant are as good as none: with copies of all samples, or
-#: without noise, sizes would grow until rounding decides.
+#: Errors below this fraction of a constant's error count as zero: otherwise, with copies of all
+#: samples or without noise, sizes would grow until rounding errors dominate.
 NEGLIGIBLE_ERROR = 1e-8
 
 
@@ -60,8 +60,8 @@ class SizedKernels:
     factorisations: int = field(default=0, init=False)
 
     def __post_init__(self) -> None:
-        # Centred functions sum to zero over the sample, so that without an intercept the others
-        # would give every left-out target away.
+        # Centred functions sum to zero over the sample, so that without an intercept the other
+        # targets would reveal the one that is left out.
         free = self.fit_intercept or self.grams.center
         self.problem = LeaveOneOutProblem.of(self.target, free)
         self.usable = ~self.grams.degenerate
@@ -74,7 +74,7 @@ class SizedKernels:
         size = np.where(self.usable, diagonals - means, 1.0)
         # An indefinite kernel may have a negative trace.
         size = np.where(size > 0, size, np.maximum(np.abs(diagonals), 1e-300))
-        # Small sample weights ask for large kernels: sizes are those for weights of mean one.
+        # Small sample weights need larger kernels: sizes refer to sample weights of mean one.
         self.unit = size * min(1.0, float(total) / self.grams.n)
 
     @property
@@ -83,12 +83,12 @@ class SizedKernels:
 
     @property
     def n_counted(self) -> float:
-        """The number of samples that are left out in turn: those of weight above one repeatedly."""
+        """The number of samples left out in turn; a sample of weight w > 1 counts w times."""
         weights = self.target.sample_weight
         return float(self.grams.n if weights is None else np.maximum(weights, 1.0).sum())
 
     def mean_and_spread(self, errors: np.ndarray) -> tuple[float, float]:
-        """Mean and standard deviation of a number per sample, each counted by its cost."""
+        """Mean and standard deviation of one number per sample, weighted by cost."""
         costs = self.problem.costs
         mean = float(np.average(errors, weights=costs))
         return mean, float(np.sqrt(np.average((errors - mean) ** 2, weights=costs)))
@@ -111,7 +111,7 @@ class SizedKernels:
 
     @cached_property
     def stack(self) -> np.ndarray | None:
-        """All kernel matrices, one a row, if they take little memory: passes are faster then."""
+        """All kernel matrices as rows, for faster passes; None if they take too much memory."""
         n = self.grams.n
         if 8 * self.p * n**2 > MAX_STACK_BYTES:
             return None
@@ -138,11 +138,11 @@ class SizedKernels:
 
     @property
     def floor(self) -> float:
-        """An error that is as good as none."""
+        """The error below which errors count as zero."""
         return max(NEGLIGIBLE_ERROR * self.problem.constant_error(), 1e-300)
 
     def log_error(self, fit: LeaveOneOutFit) -> float:
-        """The logarithm of the criterion, which is what is minimised."""
+        """The objective that is minimised: the logarithm of the criterion."""
         return float(np.log(fit.error + self.floor))
 
     def relative(self, error: float) -> float:
@@ -160,7 +160,7 @@ class LooMinimum:
         The part of the sample on which starts were compared.
     sizes : array of shape (p,)
     uniform_start : array of shape (p,)
-        Equal sizes, of the best total for that part.
+        Equal sizes with the best total for that part.
     error : float
         The criterion, relative to that of a constant.
     projected_gradient : float
@@ -181,7 +181,7 @@ class LooMinimum:
 
     @cached_property
     def uniform(self) -> np.ndarray:
-        """Equal sizes, of the best total."""
+        """Equal sizes with the best total."""
         sizes = self.uniform_start
         if self.part is not self.sample:
             sizes = with_best_total(self.sample, sizes, 0.5)[0]
@@ -190,7 +190,7 @@ class LooMinimum:
         return no_larger_than_needed(self.part, sizes, self.sample.n_counted)
 
     def shrunken_sizes(self, share: float) -> np.ndarray:
-        """The sizes, with this share of the uniform ones."""
+        """The sizes mixed with this share of the uniform ones."""
         if share == 0:
             return self.sizes
         return (1.0 - share) * self.sizes + share * self.uniform
@@ -201,7 +201,7 @@ def minimise(
 ) -> LooMinimum:
     """Minimise the criterion: starts on a part of the sample, then the whole sample.
 
-    A rough minimum has equal sizes as its only start, and its total may be larger than needed.
+    With ``rough``, equal sizes are the only start, and the total may be larger than needed.
     """
     if not np.any(sample.usable):
         raise LinAlgError("Every kernel is constant on the sample.")
@@ -231,13 +231,13 @@ def minimise(
 
 
 def some_rows(target: Target, limit: int, seed: Any) -> np.ndarray:
-    """At most ``limit`` rows in their order, with the classes in proportion."""
+    """At most ``limit`` rows in ascending order, with the classes in proportion."""
     n = len(target.Y)
     if n <= limit:
         return np.arange(n)
     order = np.random.default_rng(seed).permutation(n)
     if target.kind == "classification":
-        # Every class takes its turns evenly, so that a small class is not left out.
+        # Spread every class evenly over the order, so that any prefix is stratified.
         labels = target.labels[order]
         place = np.empty(n)
         for label in np.unique(labels):
@@ -261,7 +261,7 @@ def find_starts(sample: SizedKernels, several: bool) -> tuple[np.ndarray, list[n
         starts.append(with_best_total(sample, aligned / aligned.sum(), 0.5)[0])
     order = np.argsort(-np.where(usable, summary.alignments, -np.inf), kind="stable")
     count = min(MAX_SINGLE_STARTS, int(usable.sum()))
-    # The best aligned half, and others evenly from the rest.
+    # Half of the candidates are the best aligned kernels; the others are spread over the rest.
     head = order[: (count + 1) // 2]
     rest = order[(count + 1) // 2 : int(usable.sum())]
     tail = (
@@ -274,16 +274,16 @@ def find_starts(sample: SizedKernels, several: bool) -> tuple[np.ndarray, list[n
         for k in np.concatenate([head, tail])
     ]
     starts.append(min(singles, key=lambda found: found[1])[0])
-    # Kernels that a start leaves out take part with a small size.
+    # Kernels that a start leaves out get a small size.
     rest = np.where(usable, OTHER_SHARE / usable.sum(), 0.0)
     return uniform, [np.maximum(start, rest * start.sum()) for start in starts]
 
 
 def without_unneeded(sample: SizedKernels, sizes: np.ndarray, n_samples: float) -> np.ndarray:
-    """The same sizes, with zeros for kernels that are not needed, tried from the smallest on.
+    """The same sizes, with zeros for kernels that are not needed, tried in order of size.
 
-    ``n_samples`` is the size of the whole sample, by which the standard error is reckoned. The
-    error is always compared with that of all kernels, so that small losses do not add up.
+    ``n_samples`` is the size of the whole sample, which determines the standard error. The error is
+    always compared with that of all kernels, so that small losses do not add up.
     """
     comparison = Comparison(sample, sizes, n_samples)
     for k in np.argsort(sizes, kind="stable").tolist():
@@ -296,10 +296,10 @@ def without_unneeded(sample: SizedKernels, sizes: np.ndarray, n_samples: float) 
 
 
 def no_larger_than_needed(sample: SizedKernels, sizes: np.ndarray, n_samples: float) -> np.ndarray:
-    """The sizes divided by the largest power of two, up to `MAX_HALVINGS`, that is as good.
+    """The sizes, halved while they remain as good, at most `MAX_HALVINGS` times.
 
-    Where rough kernels predict as well without any ridge, the criterion is flat in the total, and
-    its minimum is of any size. Machines on the smaller kernel are easier to train.
+    If rough kernels predict equally well without a ridge, the criterion is flat in the total, which
+    is then arbitrary. Predictors are easier to train with a smaller kernel.
     """
     comparison = Comparison(sample, sizes, n_samples)
     factor = 1.0
@@ -311,7 +311,7 @@ def no_larger_than_needed(sample: SizedKernels, sizes: np.ndarray, n_samples: fl
 
 
 class Comparison:
-    """Whether other sizes are as good as given ones, up to what may be chance."""
+    """Tests whether other sizes are as good as given ones, up to chance."""
 
     def __init__(self, sample: SizedKernels, sizes: np.ndarray, n_samples: float) -> None:
         self.sample, self.n_samples = sample, n_samples
@@ -349,10 +349,10 @@ def with_best_total(
 def golden_section(
     function: Callable[[float], float], low: float, high: float, precision: float
 ) -> tuple[float, float]:
-    """The minimum of a function that falls and then rises, and its value.
+    """The minimiser of a unimodal function, and its value there.
 
-    Where the function is evaluated depends on comparisons only, so that rounding does not move the
-    result, as it moves that of methods which interpolate.
+    The places of evaluation depend on comparisons only, so that rounding does not move the result,
+    unlike with methods that interpolate.
     """
     step = (np.sqrt(5.0) - 1.0) / 2.0
     left, right = high - step * (high - low), low + step * (high - low)
@@ -372,9 +372,9 @@ def golden_section(
 def descend(
     sample: SizedKernels, start: np.ndarray, max_steps: int, tol: float
 ) -> tuple[np.ndarray, float, float]:
-    """Sizes after at most ``max_steps`` factorisations, their criterion and projected gradient.
+    """Sizes after at most ``max_steps`` factorisations, with criterion and largest gradient entry.
 
-    The logarithms of the sizes are the variables: sizes differ by orders of magnitude.
+    The variables are the logarithms of the sizes, because sizes differ by orders of magnitude.
     """
     usable = np.flatnonzero(start > 0)
     begin = np.clip(np.log(start[usable]), SMALLEST_SIZE, LARGEST_SIZE)
@@ -397,7 +397,7 @@ def descend(
 
 
 class Trace:
-    """The logarithm of the criterion with its gradient, and the best point seen."""
+    """The logarithm of the criterion with its gradient; keeps the best sizes seen."""
 
     def __init__(self, sample: SizedKernels, usable: np.ndarray) -> None:
         self.sample, self.usable = sample, usable
@@ -431,7 +431,7 @@ class Trace:
         return check
 
     def answer(self) -> tuple[np.ndarray, float, float]:
-        """The best sizes seen, their criterion, and the largest entry of its gradient."""
+        """The best sizes seen, their criterion, and the largest absolute entry of the gradient."""
         x, error, slope = self.best
         if not np.isfinite(error):
             raise LinAlgError("No kernel matrix on the way is positive definite.")

@@ -1,4 +1,4 @@
-"""How far leave-one-out weights are moved towards equal weights, by cross-validation."""
+"""Choose by cross-validation how far leave-one-out weights are moved towards equal weights."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from .loo_minimum import (
 )
 from .uniform import folds
 
-#: Shrinkages that are compared: the share of the uniform weights.
+#: Shrinkages to compare: shares of the uniform weights.
 SHRINKAGES = (1.0, 0.75, 0.5, 0.25, 0.0)
-#: Squared distances below this part of the mean diagonal are those of equal samples.
+#: Samples are equal if their squared distance is below this fraction of the mean diagonal.
 EQUAL_DISTANCE = 1e-9
 
 
 def choose_shrinkage(sample: SizedKernels, tol: float, seed: int) -> float:
-    """The largest shrinkage whose cross-validated error is about as small as the smallest.
+    """The largest shrinkage whose cross-validated error is not clearly above the smallest.
 
-    Weights are learned on each training fold; errors are those of ridge regression on it.
+    Weights are learned on each training fold; errors are those of ridge regression trained on it.
     """
     errors = np.zeros((len(SHRINKAGES), len(sample.target.Y)))
     for train, test in folds_of_distinct_samples(sample, seed):
@@ -31,7 +31,7 @@ def choose_shrinkage(sample: SizedKernels, tol: float, seed: int) -> float:
         try:
             found = minimise(part, tol=10 * tol, max_iter=MAX_START_STEPS, seed=seed, rough=True)
         except LinAlgError:
-            continue  # a fold that says nothing
+            continue  # no weights can be learned on this fold
         target = sample.target.take(test)
         rescale = part.grams.scales[sample.usable] / sample.grams.scales[sample.usable]
         for row, share in enumerate(SHRINKAGES):
@@ -59,8 +59,8 @@ def folds_of_distinct_samples(
     """Five splits (train, test) with equal samples on the same side.
 
     A copy of a test sample among the training samples would make learned weights look good. The
-    splits depend on the samples alone: not on their order, and not on whether a sample of weight
-    two is given as two samples.
+    splits depend on the samples only, not on their order, nor on whether a sample of weight two is
+    given as two samples.
     """
     first = first_equal_samples(sample)
     some = np.unique(first)
@@ -69,7 +69,7 @@ def folds_of_distinct_samples(
     keys, outputs = sample_keys(sample)[some], sample.target.Y[some].T[::-1]
     if sample.target.kind == "regression":
         some = some[np.lexsort([keys, *outputs])]
-    else:  # by the inputs first: the order of classes must not matter
+    else:  # sort by inputs first: the order of classes must not matter
         some = some[np.lexsort([*outputs, keys])]
     splits = folds(sample.target.take(some), 5, seed)
     return [
@@ -79,7 +79,7 @@ def folds_of_distinct_samples(
 
 
 def first_equal_samples(sample: SizedKernels) -> np.ndarray:
-    """For every sample the index of the first one with the same inputs and targets."""
+    """For every sample, the index of the first sample with the same inputs and targets."""
     K = sample.matrix(np.where(sample.usable, 1.0, 0.0))
     sizes = np.diag(K)
     equal = sizes[:, None] + sizes - 2.0 * K <= EQUAL_DISTANCE * sizes.mean()
@@ -90,7 +90,7 @@ def first_equal_samples(sample: SizedKernels) -> np.ndarray:
 
 
 def sample_keys(sample: SizedKernels) -> np.ndarray:
-    """A number for each sample by which they can be ordered, however they are given."""
+    """One number per sample, to sort samples independently of their given order."""
     K = sample.matrix(np.where(sample.usable, 1.0, 0.0))
-    # The sum of a row alone would be zero: kernels are centred.
+    # Plain row sums would be zero, because kernels are centred.
     return np.asarray(K @ (sample.problem.costs * np.diag(K)))

@@ -25,7 +25,7 @@ SOLVERS = (
     "cutting-planes-wrapper",
     "cutting-planes-chunking",
 )
-#: The exponents p of solvers that are not for all of them, in words and as a function.
+#: The exponents p that a solver supports, in words and as a function; other solvers support all.
 EXPONENTS: dict[str, tuple[str, Callable[[float], bool]]] = {
     "cutting-planes": ("from 1 to 2", lambda p: p <= 2),
     "cutting-planes-wrapper": ("from 1 to 2", lambda p: p <= 2),
@@ -33,7 +33,7 @@ EXPONENTS: dict[str, tuple[str, Callable[[float], bool]]] = {
     "interior-point": ("above 2", lambda p: p > 2),
     "lbfgs": ("above 1 and below infinity", lambda p: 1 < p < np.inf),
 }
-#: Up to this many kernels a Newton step of the cutting planes costs less than the training runs
+#: Up to this many kernels, a Newton step of the cutting planes costs less than the training runs
 #: that it saves.
 MAX_NEWTON_KERNELS = 1250
 
@@ -57,12 +57,12 @@ class LpNorm(JointWeighting):
         steps is this times n / 40 (at least 10).
     solver : {"auto", "alternation", "cutting-planes", "interior-point", "lbfgs", "primal", \
             "chunking", "cutting-planes-wrapper", "cutting-planes-chunking"}, default="auto"
-        - ``"alternation"`` trains the predictor and updates the weights in turns; any p.
+        - ``"alternation"`` trains the predictor and updates the weights in turn; any p.
         - ``"cutting-planes"``, for p from 1 to 2, needs fewer training runs and gives exact zeros
           at p = 1.
         - ``"interior-point"``, for p above 2, starts with the alternation and, when that slows
           down, takes some tens of Newton steps in weights and coefficients together. The number of
-          steps hardly depends on p and on the ranks of the kernels.
+          steps hardly depends on p or on the ranks of the kernels.
         - ``"lbfgs"``, for p above 1 and below infinity and the squared or logistic loss, maximises
           the dual by a quasi-Newton method, without training a predictor.
         - ``"primal"``, for kernels with explicit features, such as linear kernels on fewer dense
@@ -87,8 +87,8 @@ class LpNorm(JointWeighting):
         of the squared norm with C solves the unsquared one with ``C / (2 W)``, where ``W =
         ||w||_{2,p}``. The solver finds the solution for the given C by solving a few problems with
         the squared norm, and states its own duality gap; ``history_`` has one entry for each, with
-        ``cost_factor``, the ratio of its C to that of the unsquared norm. If C is too small to pay
-        for any predictor but a constant, all kernel weights are zero.
+        ``cost_factor``, the ratio of its C to that of the unsquared norm. If C is so small that a
+        constant predictor is optimal, all kernel weights are zero.
 
     Examples
     --------
@@ -166,7 +166,7 @@ class LpNorm(JointWeighting):
             return self.solver
         if self.p > 2:
             return "interior-point"
-        # Without Newton steps, cutting planes pay only near p = 1.
+        # Without Newton steps, cutting planes are faster only near p = 1.
         limit = 2 if n_kernels <= MAX_NEWTON_KERNELS else 4 / 3 - 1e-9
         return "cutting-planes" if self.p < limit else "alternation"
 
@@ -176,7 +176,7 @@ class LpNorm(JointWeighting):
 
     @property
     def supports_subsampled_start(self) -> bool:
-        # L-BFGS and the primal method do not start from weights; the unsquared norm scales them.
+        # L-BFGS and the primal method cannot start from weights; the unsquared norm rescales them.
         return not self.fixed_weights and self.squared and self.solver not in ("lbfgs", "primal")
 
     def regulariser(

@@ -1,13 +1,13 @@
-"""Weights without targets that keep neighbourhoods (after Mariette & Villa-Vialaneix 2018).
+"""Unsupervised weights that preserve neighbourhoods (after Mariette & Villa-Vialaneix 2018).
 
 Let ``W_ij`` count the kernels in which sample i is among the nearest neighbours of sample j, or j
-among those of i, and let ``D_i(v)`` be row i of ``K = sum_k v_k K_k / ||K_k||``: how similar sample
-i is to every sample. A combination keeps neighbourhoods if neighbours have similar rows. With
+among those of i, and let ``D_i(v)`` be row i of ``K = sum_k v_k K_k / ||K_k||``: its similarities
+to all samples. A combination preserves neighbourhoods if neighbours have similar rows. With
 ``d_i = sum_j W_ij`` everything follows from two matrices of the size of the bank,
 
     P_kl = sum_ij W_ij <D_i^k, D_j^l> = Tr(K_k W K_l)      Q_kl = sum_i d_i <D_i^k, D_i^l>
 
-of centred kernels of unit norm: ``sum_ij W_ij ||D_i(v) - D_j(v)||^2 = 2 v'(Q - P)v``.
+for centred kernels of unit norm: ``sum_ij W_ij ||D_i(v) - D_j(v)||^2 = 2 v'(Q - P)v``.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from .alignment import alignf
 from .base import Weighting, normalised, summary_for
 from .statis import kernel_alignments, leading_direction
 
-#: Added to the diagonal of the quadratic program, as a part of its mean: kernels whose rows do not
-#: differ between neighbours at all would otherwise have no finite weight.
+#: Added to the diagonal of the quadratic program, as a fraction of its mean: a kernel whose rows do
+#: not differ between neighbours would otherwise have no finite weight.
 RIDGE = 1e-10
-#: Agreements of neighbours below this part of the largest possible one are rounding errors.
+#: Agreements of neighbours below this fraction of the largest possible one are rounding errors.
 NO_AGREEMENT = 1e-12
-#: Differences of two distances, of three kernel entries each, below so many errors of an entry are
-#: rounding errors.
+#: Distances are tied if they differ by at most this many rounding errors of a kernel entry; each is
+#: a sum of three entries.
 ROUNDINGS_OF_DISTANCES = 8.0
 
 
 class NeighbourRule(Weighting):
-    """What the two rules share: the graph of neighbours, and the sums over it."""
+    """Base class of the two rules, with the graph of neighbours and the sums over it."""
 
     needs_target = False
     reads_samples = True
@@ -63,7 +63,7 @@ class NeighbourRule(Weighting):
         return normalised(kernel_weights), [{"optimality": optimality}]
 
     def solve(self, sums: NeighbourSums, norms: np.ndarray) -> tuple[np.ndarray, float]:
-        """Weights up to a factor, and how well they satisfy the optimality conditions."""
+        """Weights up to a factor, and their violation of the optimality conditions."""
         raise NotImplementedError
 
     def _check(self, grams: Grams) -> None:
@@ -78,19 +78,19 @@ class NeighbourRule(Weighting):
 
 
 class FullNeighbours(NeighbourRule):
-    """Weights that keep the rows of neighbouring samples alike; all kernels take part.
+    """Weights that keep the rows of neighbouring samples similar; all kernels are used.
 
     The weights v solve ``max sum_ij (W_ij - w) <D_i(v), D_j(v)>`` over ``v >= 0, ||v||_2 = 1``,
     where ``W_ij`` counts the kernels in which samples i and j are neighbours, w is the mean of
-    ``W_ij`` over all pairs, and ``D_i(v)`` is row i of ``sum_k v_k K_k / ||K_k||``. It is the first
+    ``W_ij`` over all pairs, and ``D_i(v)`` is row i of ``sum_k v_k K_k / ||K_k||``. v is the first
     eigenvector of a p x p matrix. As in :class:`Statis`, its entries are positive if those of the
-    matrix are, and they multiply the kernels as normalised; with W the identity it would be that
-    rule.
+    matrix are, and they multiply the kernels as normalised. With the identity as W, the rule would
+    be `Statis`.
 
     Mariette and Villa-Vialaneix (2018) minimise ``sum_ij W_ij ||D_i(v) - D_j(v)||^2 = v'Sv`` over
     the same v ("full-UMKL"). If no entry of S is negative, the minimum lies at one kernel, that
-    with the smallest ``S_kk``, because ``v'Sv >= sum_k v_k^2 S_kk``. The objective here is the same
-    without the sizes ``||D_i||^2``, which cause this.
+    with the smallest ``S_kk``, because ``v'Sv >= sum_k v_k^2 S_kk``. The objective here omits the
+    terms ``||D_i||^2``, which cause this.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class FullNeighbours(NeighbourRule):
 
 
 class SparseNeighbours(NeighbourRule):
-    """The combination whose rows differ least between neighbours; few kernels take part.
+    """The combination whose rows differ least between neighbours; few kernels are used.
 
     Solves ``min sum_ij W_ij ||D_i(v) - D_j(v)||^2`` over ``v >= 0, sum_k v_k = 1``, where ``W_ij``
     counts the kernels in which samples i and j are neighbours and ``D_i(v)`` is row i of
@@ -173,7 +173,7 @@ class NeighbourSums:
         centred, q = CentredBlocks(grams), len(usable)
 
         def one(rows: slice) -> np.ndarray:
-            # Kernels are symmetric, so that the rows of a block are columns of the kernels.
+            # Kernels are symmetric, so rows of a block are also columns of the kernels.
             K = centred(rows)[usable]
             flat = K.reshape(q, -1)
             passed = np.asarray(K.reshape(-1, grams.n) @ W).reshape(q, -1)
@@ -213,9 +213,9 @@ def neighbour_counts(grams: Grams, kernels: np.ndarray, n_neighbors: int) -> sp.
 def nearest(distances: np.ndarray, rows: slice, count: int, ties: float | np.ndarray) -> np.ndarray:
     """The nearest samples of each row other than itself, for distances (..., r, n).
 
-    Distances that differ by at most ``ties`` count as equal, and of equal ones the first samples
-    are taken: repeated values of a column have equal distances but for rounding, which is not the
-    same on every processor.
+    Distances within ``ties`` of the ``count``-th smallest count as tied with it, and the first of
+    these samples are taken: repeated values of a column have equal distances up to rounding, which
+    differs between processors.
     """
     n = distances.shape[-1]
     own = np.arange(rows.start, rows.stop)
@@ -227,9 +227,9 @@ def nearest(distances: np.ndarray, rows: slice, count: int, ties: float | np.nda
 
 
 def neighbour_graph(nearest_samples: np.ndarray) -> sp.csr_array:
-    """The symmetric graph, entries 0 and 1, in which each sample meets its neighbours (n, k)."""
+    """The symmetric graph, with entries 0 and 1, that joins samples to their neighbours (n, k)."""
     n, count = nearest_samples.shape
-    # scikit-learn takes sparse matrices with 32-bit indices only.
+    # scikit-learn accepts sparse matrices with 32-bit indices only.
     rows = np.repeat(np.arange(n, dtype=np.int32), count)
     ends = (rows, nearest_samples.ravel().astype(np.int32))
     graph = sp.csr_array((np.ones(n * count), ends), shape=(n, n))
@@ -241,7 +241,8 @@ def least_on_simplex(S: np.ndarray) -> tuple[np.ndarray, float]:
 
     The direction of the solution is that of ``argmin_{v >= 0} v'Sv - 2 sum_k v_k``. By convexity
     the minimum is at least ``v'Sv - 2 (v'Sv - min_k (Sv)_k)`` for any v of the simplex. The gap is
-    this bound's distance from ``v'Sv``, as a part of the mean of ``S_kk``: the minimum may be zero.
+    the difference of ``v'Sv`` and this bound, relative to the mean of ``S_kk``: the minimum may be
+    zero.
     """
     size = max(float(np.mean(np.diag(S))), np.finfo(np.float64).tiny)
     v = alignf(S + RIDGE * size * np.eye(len(S)), np.ones(len(S)))

@@ -1,4 +1,4 @@
-"""Margins that are measured in the views that each sample has."""
+"""Joint learning with margins measured in the views that each sample has."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class ObservedMargins(JointWeighting):
     ``N_i = sum ||w_k||`` over the kernels whose columns sample i has. For a sample with few views
     only part of the predictor applies, so a smaller decision value is enough for the same distance
     ``rho`` from the boundary (Liu et al. 2015; the convex form with slack, its dual and the duality
-    gap are in
-    :mod:`multikernel.solvers.joint.observed_margins`). With ``margin=0`` it is :class:`LpNorm`.
+    gap are in :mod:`multikernel.solvers.joint.observed_margins`). With ``margin=0`` it is
+    :class:`LpNorm`.
 
     ``missing="absent"`` of :class:`MultiKernelClassifier` uses this rule, with separate weights for
     every class.
@@ -57,7 +57,7 @@ class ObservedMargins(JointWeighting):
         self.tol = tol
         self.max_iter = max_iter
 
-    #: Its objective is not a loss plus a regulariser: its solver alone certifies iterates.
+    #: The objective is not loss plus regulariser, so only the solver can certify iterates.
     certifies_itself = True
 
     @property
@@ -84,12 +84,12 @@ class ObservedMargins(JointWeighting):
         return BlockNorm(float(self.p), ~grams.degenerate)
 
     def for_samples(self, has: np.ndarray) -> ObservedMargins:
-        """The same rule for a sample whose kernels are there as in ``has``, shape (p, n)."""
+        """A copy of the rule with a mask (p, n) of the kernels that each sample has."""
         new = ObservedMargins(self.margin, p=self.p, tol=self.tol, max_iter=self.max_iter)
         new._has = np.asarray(has, dtype=bool)
         return new
 
     def samples_with(self, grams: Grams) -> np.ndarray:
-        """Which samples have which kernels, shape (p, n); all of them if nothing else was said."""
+        """Mask (p, n) of the kernels that each sample has; all by default."""
         has: np.ndarray | None = self.__dict__.get("_has")
         return np.ones((grams.p, grams.n), dtype=bool) if has is None else has

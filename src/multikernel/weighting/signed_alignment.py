@@ -1,4 +1,4 @@
-"""The best aligned combination with weights of any sign, also if kernels are nearly dependent.
+"""The best aligned combination with weights of any sign, even if kernels are nearly dependent.
 
 ``max mu'a / sqrt(mu'M mu)`` is solved by ``M mu = a`` (Cortes, Mohri & Rostamizadeh 2012,
 Proposition 8): these are the normal equations of the least squares problem
@@ -10,7 +10,7 @@ a grid of Gaussians that square soon exceeds what float64 resolves. If M is near
 kernels are therefore read once more, as combinations along the eigenvectors of M. Computed entry by
 entry, these are nearly orthogonal, so the products of the combinations have all the digits that the
 products of the kernels lack. The result is that of an orthogonal factorisation of the vectorised
-kernels, for the price of computing M once more, and any engine can supply it.
+kernels, at the cost of computing M once more, and works with any engine.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from .._threads import one_blas_thread
 from ..grams.protocol import CentredBlocks, Grams, Summary, add, center_targets
 from ..problem import Target
 
-#: M is solved as it is if its smallest eigenvalue is at least this part of the largest (kernels of
-#: unit norm): errors of M in float32 then change the weights by a thousandth at most.
+#: The system in M is solved directly if its smallest eigenvalue is at least this fraction of the
+#: largest (kernels of unit norm): float32 errors in M then change the weights by at most 0.1 %.
 WELL_CONDITIONED = 1e-4
-#: A combination is dropped if the others explain all but this many rounding errors of the kernel
-#: entries, times sqrt(p): what is left of it is known to two digits at least.
+#: A combination is dropped if its distance from the span of the others is below this many rounding
+#: errors of the kernel entries, times sqrt(p); distances of the others have at least two digits.
 RANK_CUT = 100.0
 
 
@@ -89,12 +89,12 @@ def products_of_combinations(
 
 
 def least_squares(G: np.ndarray, b: np.ndarray, cut: float) -> np.ndarray:
-    """The minimiser z of ``z'G z - 2 b'z``, zero for combinations that others explain.
+    """The minimiser z of ``z'G z - 2 b'z``; zero for combinations in the span of others.
 
-    The pivots of a Cholesky factorisation are squared distances from the span of the combinations
-    before. Combinations are dropped once these distances are below ``cut``, relative to the largest
-    combination. The factor is accurate even if the sizes of the combinations differ by many orders
-    of magnitude (Demmel 1989).
+    The pivots of a Cholesky factorisation are squared distances from the span of the preceding
+    combinations. Combinations are dropped once these distances are below ``cut``, relative to the
+    largest combination. The factor is accurate even if the sizes of the combinations differ by many
+    orders of magnitude (Demmel 1989).
     """
     largest = float(np.diag(G).max())
     factor, order, rank, _ = dpstrf(G, lower=1, tol=cut**2 * largest)

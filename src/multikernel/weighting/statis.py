@@ -1,4 +1,4 @@
-"""Weights without targets: how far each kernel agrees with the consensus of all (STATIS)."""
+"""Unsupervised weights: the agreement of each kernel with the consensus of all (STATIS)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ..learners.base import Learner
 from ..problem import Target
 from .base import Weighting, normalised, summary_for
 
-#: Eigenvalues within this part of the largest one count as equal to it.
+#: Relative difference below which eigenvalues count as equal to the largest one.
 EQUAL_EIGENVALUES = 1e-10
-#: Entries of an eigenvector below this part of the largest one are rounding errors.
+#: Entries of an eigenvector below this fraction of the largest one are rounding errors.
 ZERO_ENTRY = 1e-10
 #: Steps of the power iteration with non-negative iterates, and its relative precision.
 MAX_POWER_STEPS, POWER_TOL = 10_000, 1e-14
@@ -36,7 +36,7 @@ class Statis(Weighting):
 
     Alignments of positive semidefinite kernels are not negative, so v is not negative either
     (Perron-Frobenius). If indefinite kernels lead to entries of both signs, the best non-negative
-    v is searched for instead, and ``history_`` shows how well its optimality conditions hold.
+    v is searched for instead, and ``history_`` shows the violation of its optimality conditions.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def leading_direction(G: np.ndarray) -> tuple[np.ndarray, float]:
     """``argmax v'Gv`` over ``v >= 0, ||v||_2 = 1`` for symmetric G, and its optimality.
 
     If the first eigenvector of G has no entries of opposite signs, it is the solution. If the first
-    eigenvalue is repeated, the vector of its eigenspace that is closest to equal entries is taken.
+    eigenvalue is repeated, the vector of its eigenspace closest to equal entries is taken.
     Otherwise a power iteration with non-negative iterates runs from several starts; each step
     increases the objective, but the result may be a local maximum.
 

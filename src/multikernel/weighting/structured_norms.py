@@ -78,7 +78,7 @@ class HierarchicalNorm(JointWeighting):
     tol, max_iter
         As in :class:`LpNorm`.
     solver : {"auto", "alternation", "lbfgs"}, default="auto"
-        ``"alternation"`` trains the predictor and updates the weights in turns; ``"auto"`` is the
+        ``"alternation"`` trains the predictor and updates the weights in turn; ``"auto"`` is the
         same. ``"lbfgs"``, for exponents above 1 and below infinity and the squared or logistic
         loss, maximises the dual by a quasi-Newton method. It converges for all such exponents, even
         if 2 lies between them.
@@ -122,7 +122,7 @@ class HierarchicalNorm(JointWeighting):
 
     @property
     def supports_subsampled_start(self) -> bool:
-        return self.solver != "lbfgs"  # which starts from no weights
+        return self.solver != "lbfgs"  # L-BFGS cannot start from weights
 
     def regulariser(
         self, grams: Grams, target: Target, summary: Summary | None = None
@@ -139,8 +139,8 @@ class NonIsotropicNorm(JointWeighting):
     The dual regulariser is ``min_{u >= zeta} 1/2 u'E u`` with ``zeta_k = ||sum_i s_i
     phi_k(x_i)||``, and the kernel weights are ``(E u)_k / zeta_k``. With a diagonal E the weights
     are fixed. A positive entry lets two kernels raise each other's weight; by default E holds the
-    alignments of the kernels with each other, so that similar kernels do. With a negative entry two
-    kernels compete, and weights may become zero. Without negative entries u is zeta.
+    alignments of the kernels with each other, so that similar kernels do so. With a negative entry
+    two kernels compete, and weights may become zero. Without negative entries u is zeta.
 
     Parameters
     ----------

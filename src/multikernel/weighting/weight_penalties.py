@@ -12,7 +12,7 @@ from ..problem.regularisers import AlignmentPenalty, Regulariser, WeightBall
 from .base import summary_for
 from .joint import JointWeighting
 
-#: Squares of kernel weights that follow larger parameters may overflow.
+#: Upper limit on parameters: beyond it, squares of kernel weights may overflow.
 LARGEST_PARAMETER = 1e100
 
 
@@ -61,7 +61,7 @@ class L2Ball(JointWeighting):
     def regulariser(
         self, grams: Grams, target: Target, summary: Summary | None = None
     ) -> Regulariser:
-        # As a float, for the limit is beyond the range of float32.
+        # Compared as float64, because the limit is beyond the range of float32.
         if not 0 < float(self.radius) <= LARGEST_PARAMETER:
             raise ValueError(
                 f"L2Ball: radius must be a positive number of at most {LARGEST_PARAMETER:g}; got "

@@ -2,11 +2,11 @@
 
 A program owns a block of rows (samples i) and walks over columns (samples j) in blocks. A tile is
 held with columns first, ``tile[j, i]``, so that consecutive threads own consecutive rows and a sum
-over columns stays within a thread. Every program writes sums of its own; the host adds those of
-several programs in a fixed order, hence results have the same bits in every run.
+over columns stays within a thread. Each program writes its own sums, and the host adds them in a
+fixed order, so results have the same bits in every run.
 
-Distances come from dot products that a matrix product has left in memory; in tiles with a pair
-that is close (see :mod:`.points`), and for sums of absolute differences, from coordinates.
+Squared distances come from dot products that were computed beforehand. Those of close pairs (see
+:mod:`.points`) or of few columns, and all other distances, come from coordinates.
 """
 
 from __future__ import annotations
@@ -80,12 +80,12 @@ def _distances(
 
 @triton.jit
 def _sums_by_products(at, x, before, now, n_rows, half, last, degrees, above):
-    """Sums of T_m up to a degree `half`; from there on sums of products of two polynomials.
+    """Sums of T_m below degree `half`, and from there on of products of two polynomials.
 
-    ``T_2m = 2 T_m T_m - T_0`` and ``T_(2m + 1) = 2 T_m T_(m + 1) - T_1`` give the host the others.
-    A product and its sum are one operation, a step of the recurrence and its sum are two. Weights
-    must be zeros and ones, which are their own squares. `half`, `last` and `degrees` are multiples
-    of four, and `half` is no more than `degrees`.
+    The host finds the sums of high degrees from ``T_2m = 2 T_m T_m - T_0`` and
+    ``T_(2m + 1) = 2 T_m T_(m + 1) - T_1``. A product and its sum take one operation, a step of the
+    recurrence and its sum take two. Weights must be zeros and ones, which are their own squares.
+    `half`, `last` and `degrees` are multiples of four, and `half` is no more than `degrees`.
     """
     products = at + half * n_rows
     for _ in range(0, half // 2, 2):
@@ -160,7 +160,7 @@ def polynomial_sums(
             all_c, width, n_points, n_points, KIND, DOTS, BM, BN,
         )  # fmt: skip
         x = 1.0 - scale * d
-        # The recurrence is linear: weights go in at its start.
+        # The recurrence is linear: weighting its first terms weights all of them.
         before = tl.load(weights + c)[:, None] + tl.zeros((BN, BM), dtype=tl.float64)
         if WHOLE:
             inside = 1
@@ -184,7 +184,7 @@ def polynomial_sums(
             _sums_by_products(at, x, before, now, n_rows, within, last, degrees, above)
         else:
             direct = last
-        # Sums so far are read one step before they are added to; memory behind them is allocated.
+        # Prefetch the sums of the next step; memory past the last one is allocated.
         even = tl.load(at)
         odd = tl.load(at + n_rows)
         for m in range(0, direct, 2):
@@ -208,7 +208,7 @@ def polynomial_sums(
             at += 2 * n_rows
             before = x * now - before
             now = x * before - now
-        # Sums of the next block may be read by other threads of the program than wrote them.
+        # Wait: in the next block, other threads may read the sums than those that wrote them.
         tl.debug_barrier()
 
 
@@ -221,7 +221,7 @@ def mixture(
 ):  # fmt: skip
     """A function f of distances: its values, or with Q > 0 its products with vectors.
 
-    f is a table, or a power series of ``1 - rate d`` with a number of TERMS.
+    f is a table, or with TERMS > 0 a power series of ``1 - rate d``.
 
     Values are ``out[j, i] = f(d_ij) - row_shift[i] - column_shift[j]``; products are
     ``out[split, q, i] = sum_j weights[q, j] f(d_ij)``. `numbers` are the rate and the end of the

@@ -14,7 +14,7 @@ from .shared import DeviceSharedGrams
 
 
 def build_part(part: Part, X: Any, options: BuildOptions) -> Grams:
-    """The grams of a part on the device in the engine's name.
+    """The grams of a part, on the device of the options.
 
     Kernels of other kinds than "shared" are evaluated on the host first, then moved.
     """

@@ -1,4 +1,4 @@
-"""Cholesky factors in the memory of the matrix itself."""
+"""Cholesky factorisation in place, and solutions with the factor."""
 
 from __future__ import annotations
 

@@ -18,16 +18,16 @@ from .cholesky import factor_in_place, solve_with_factor
 from .device import host
 from .tall_factor import DeviceFactor, DeviceLowRankInverse
 
-#: After this many products the matrix is kept on the device, if it fits: more will follow.
+#: Products computed from the samples before the matrix is kept on the device, if it fits.
 PRODUCTS_BEFORE_KEEPING = 2
 #: From this many samples on, learners leave the matrix on the GPU.
 MIN_DEVICE_SAMPLES = 4096
-#: Part of the memory budget that a kept matrix may use; the rest is for factors.
+#: Share of the memory budget that a kept matrix may use; the rest is for Cholesky factors.
 KEPT_SHARE = 0.5
 
 
 class DeviceCombined(BlockCombined):
-    """`BlockCombined` of grams on a device, which supply `combine` and `combined_products`.
+    """`BlockCombined` of grams on a device, by their passes `combine` and `combined_products`.
 
     Solves factor a matrix on the device. The first products are computed from the samples, later
     ones from the matrix. The matrix is copied to the host only by `dense`.
@@ -39,7 +39,7 @@ class DeviceCombined(BlockCombined):
 
     def __init__(self, grams: Any, kernel_weights: np.ndarray) -> None:
         super().__init__(grams, kernel_weights)
-        # A few thousand samples are solved faster on the host.
+        # Systems of up to a few thousand samples are solved faster on the host.
         self.on_device = grams.device.on_gpu and self.n >= MIN_DEVICE_SAMPLES
 
     def fits(self, copies: int = 1) -> bool:
@@ -50,7 +50,7 @@ class DeviceCombined(BlockCombined):
         )
 
     def _has_room(self, copies: int = 1) -> bool:
-        """Whether the device has room for so many matrices beside a kept one."""
+        """Whether the device has room for this many matrices besides a kept one."""
         have = self._tensor is not None
         return 8.0 * (copies + have) * self.n**2 <= self.room
 
@@ -78,12 +78,12 @@ class DeviceCombined(BlockCombined):
         return device.put(self.row_mean), device.put(self.row_mean - self.grand_mean)
 
     def _fill(self) -> Any:
-        """The matrix, a new tensor."""
+        """The matrix as a new tensor."""
         passes = self.grams.passes
         return passes.combine(self.raw_weights, passes.points, shifts=self._shifts())
 
     def _keep(self) -> bool:
-        """Whether the matrix is on the device, after bringing it there if it pays."""
+        """Whether the matrix is on the device; counts products, and keeps it when that pays."""
         self._n_products += 1
         if self._tensor is None and self._n_products > PRODUCTS_BEFORE_KEEPING:
             small = 8.0 * self.n**2 <= KEPT_SHARE * self.room
@@ -142,7 +142,7 @@ class DeviceCombined(BlockCombined):
         if self.spherical or self._matrix is not None or not len(index):
             return super().submatrix(index, dtype)
         found = self._entries(index, index)
-        # Fewer bytes are copied if they are rounded on the device.
+        # Rounding on the device halves the bytes to copy.
         return host(found.float() if dtype == np.float32 else found).astype(dtype, copy=False)
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -151,7 +151,7 @@ class DeviceCombined(BlockCombined):
         return host(self._entries(rows, columns))
 
     def _entries(self, rows: np.ndarray, columns: np.ndarray) -> Any:
-        """Rows and columns of the matrix, a new tensor."""
+        """``K[rows][:, columns]`` as a new tensor."""
         device, passes, shifts = self.grams.device, self.grams.passes, self._shifts()
         i, j = device.index(rows), device.index(columns)
         if self._tensor is not None:
@@ -253,7 +253,7 @@ class DeviceCombined(BlockCombined):
         return float(np.sqrt(self._norm_sums(omega, means)[1]))
 
     def _norm_sums(self, omega: Any, means: Any) -> tuple[Any, float]:
-        """Weighted row sums and sum of squares of the matrix, centred by row means or not."""
+        """Weighted row sums; sum of squares of the matrix, centred if row means are given."""
         grams, device = self.grams, self.grams.device
         passes, shifts = grams.passes, self._shifts()
         row_sums, square = device.empty(self.n), 0.0

@@ -19,7 +19,7 @@ class DeviceDenseGrams(DeviceGrams, DenseGrams):
 
     @classmethod
     def on_device(cls, device: Device, grams: DenseGrams) -> DenseGrams:
-        """The same matrices, with passes on a device; asymmetric ones stay where they are."""
+        """The same matrices, with passes on a device; asymmetric ones stay on the host."""
         if not grams.symmetric:
             return grams
         new = cls.__new__(cls)

@@ -11,13 +11,13 @@ import numpy as np
 
 from ..memory import MemoryBudget
 
-#: The oldest generation of cards: double precision and Triton work from Volta on.
+#: Minimum compute capability: double precision and Triton work from Volta on.
 OLDEST_CAPABILITY = (7, 0)
-#: Share of the free memory of a card that a fit may use by default.
+#: Share of the free memory of a GPU that a fit may use by default.
 FREE_SHARE = 0.9
-#: Entries of one panel of kernel values. A panel is one of a few arrays that a pass holds.
+#: Maximum number of entries of a panel of kernel values; a pass holds a few such arrays.
 GPU_PANEL_ENTRIES, CPU_PANEL_ENTRIES = 2**26, 2**20
-#: Results of these sizes are copied to the host through locked pages.
+#: Results between these sizes are copied to the host through pinned memory.
 PINNED_BYTES = (2**20, 2**29)
 #: Largest part of the memory budget that a panel may use.
 PANEL_BUDGET_SHARE = 1 / 32
@@ -44,13 +44,13 @@ class Device:
     def put(self, values: Any, dtype: Any = None) -> Any:
         """A tensor with these values on the device, float64 by default.
 
-        On a processor it may share the memory of the values: it must not be written to.
+        On a processor it may share memory with the values, so do not write to it.
         """
         torch = self.torch
         dtype = torch.float64 if dtype is None else dtype
         if not isinstance(values, torch.Tensor):
             values = np.asarray(values)
-            if not values.flags.writeable:  # torch warns of tensors that must not be written to
+            if not values.flags.writeable:  # torch warns about read-only arrays
                 values = values.copy()
             values = torch.from_numpy(np.ascontiguousarray(values))
         return values.to(device=self.name, dtype=dtype)
@@ -66,13 +66,13 @@ class Device:
         return self.put(np.asarray(positions, dtype=np.int64), self.torch.int64)
 
     def panel_rows(self, width: int, budget: MemoryBudget) -> int:
-        """Rows of a panel of so many columns."""
+        """Number of rows of a panel with this many columns."""
         entries = GPU_PANEL_ENTRIES if self.on_gpu else CPU_PANEL_ENTRIES
         entries = min(entries, int(PANEL_BUDGET_SHARE * budget.bytes / 8))
         return max(1, entries // max(width, 1))
 
     def describe(self) -> str:
-        """The device as `engine_` of an estimator names it."""
+        """The description of the device in `engine_` of an estimator."""
         if not self.on_gpu:
             return f"torch on {self.name}"
         return f"torch on {self.name} ({self.torch.cuda.get_device_name(self.name)})"
@@ -84,7 +84,7 @@ def host(tensor: Any) -> np.ndarray:
     if not tensor.is_cuda or not PINNED_BYTES[0] <= size <= PINNED_BYTES[1]:
         return np.asarray(tensor.detach().cpu().numpy())
     torch = importlib.import_module("torch")
-    # Locked pages are copied to several times as fast; torch keeps them for the next copy.
+    # Copies to pinned memory are several times as fast; torch keeps it for the next copy.
     out = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
     out.copy_(tensor)
     return np.asarray(out.numpy())

@@ -9,12 +9,12 @@ from .._families import KernelFamily
 from .._passes import EXP_CHI, EXP_SQ
 from .points import DevicePoints
 
-#: Points farthest from the mean whose distances from all points are held at once.
+#: Entries per block of distances from the points farthest from the mean to all points.
 REMOTE_ENTRIES = 2**24
 
 
 class DeviceFacts(DistanceFacts):
-    """`DistanceFacts` of points on a device; a sample of distances comes from the host."""
+    """`DistanceFacts` of points on a device; the sample of distances is computed on the host."""
 
     def __init__(self, family: KernelFamily, points: DevicePoints) -> None:
         super().__init__(family)
@@ -48,7 +48,7 @@ def mean_distance(Z: Any, kind: int) -> float:
 
 
 def distance_bound(Z: Any, kind: int) -> float:
-    """A number that no distance exceeds; see `multikernel.grams._distances.distance_bound`."""
+    """An upper bound of all distances; see `multikernel.grams._distances.distance_bound`."""
     n, eps = len(Z), 2.0**-52
     if kind != EXP_SQ:
         far = (Z - Z.median(dim=0).values).abs().sum(dim=1)

@@ -1,4 +1,4 @@
-"""The raw passes that grams on a device share: all of them go to their `passes`."""
+"""The raw passes of grams on a device, delegated to their `passes`."""
 
 from __future__ import annotations
 

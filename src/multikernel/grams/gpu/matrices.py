@@ -16,7 +16,7 @@ from .._loops import Statistics
 from ..memory import MemoryBudget
 from .device import Device, host
 
-#: Part of the memory budget that matrices on the device may use.
+#: Share of the memory budget that matrices on the device may use.
 RESIDENT_SHARE = 0.5
 
 

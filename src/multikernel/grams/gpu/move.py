@@ -1,4 +1,4 @@
-"""Fitted functions on a device: those of loaded models, and those that were fitted elsewhere."""
+"""Move fitted functions, such as those of loaded models, to a device."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .shared import DeviceSharedCross
 
 
 def move(expansion: Expansion, device: str) -> Expansion:
-    """The same function on a device; parts of kinds that only run on the host stay there."""
+    """The same function on a device; parts that can only run on the host stay there."""
     new = copy(expansion)
     if isinstance(new, (StackedExpansion, SeparateExpansions)):
         new.parts = [part and move(part, device) for part in new.parts]

@@ -35,7 +35,7 @@ from .table import (
 
 _INF = float("inf")
 _BOTH = (np.dtype(np.float32), np.dtype(np.float64))
-#: Operations for a pair of points on a GPU. There are no passes over near pairs alone.
+#: Costs per pair of points on a GPU, in operations. There are no passes over near pairs alone.
 GPU_COSTS = PassCosts(
     overhead=0.0,
     dense=50.0,
@@ -55,7 +55,7 @@ class LevelSums(NamedTuple):
     Attributes
     ----------
     by_row : list of (slice, tensor of shape (n_members, n_rows))
-        Row sums of the members, for the rows at some places.
+        Row sums of the kernels of the level, for the rows at these positions.
     totals : tensor of shape (high,)
         ``sum_ij w_i w_j T_m(x_ij)``.
     paired : tensor of shape (degrees,)
@@ -68,7 +68,7 @@ class LevelSums(NamedTuple):
 
 
 class DevicePasses:
-    """Passes over one family; copies share points and facts on distances.
+    """Passes over one family; copies share points and facts about distances.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class DevicePasses:
     budget : MemoryBudget
         Memory of the device.
     points : DevicePoints, optional
-        The points of the family on the device, if they are there.
+        The points of the family on the device, if they are there already.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class DevicePasses:
         self.device, self.family, self.budget = device, family, budget
         self._points = points
         self._last: tuple[np.ndarray, DevicePasses, np.ndarray] | None = None
-        #: the combination as one function of a distance, for pairs of the points
+        #: the combination as one function of a distance, valid between these points
         self.series: DistanceFunction | None = None
 
     def __getstate__(self) -> dict[str, Any]:
@@ -113,11 +113,11 @@ class DevicePasses:
 
     @cached_property
     def levels(self) -> RateLevels | None:
-        """Polynomials that stand for all kernels; None where every kernel is evaluated."""
+        """Polynomials that represent all kernels; None if every kernel is evaluated by itself."""
         return choose_levels(self.family, self.facts, costs=GPU_COSTS)
 
     def with_shifted(self, shifted: np.ndarray) -> DevicePasses:
-        """The same kernels, with other ones shifted."""
+        """The same kernels, of which those in the mask are shifted."""
         return self._with(replace(self.family, shifted=shifted))
 
     def on(self, index: np.ndarray) -> DevicePasses:
@@ -126,7 +126,7 @@ class DevicePasses:
         points = self.points.take(self.device.index(index))
         new = DevicePasses(self.device, replace(self.family, Z=Z), self.budget, points)
         new.facts, new.levels = self.facts, self.levels
-        if self._last is not None:  # blocks of one combination are asked for many times
+        if self._last is not None:  # blocks of one combination are computed many times
             w, reduced, coefficients = self._last
             some = DevicePasses(self.device, replace(reduced.family, Z=Z), self.budget, points)
             some.facts, some.series, some.tables = self.facts, reduced.series, reduced.tables
@@ -134,7 +134,7 @@ class DevicePasses:
         return new
 
     def to(self, index: np.ndarray) -> DevicePasses:
-        """The same kernels between any samples and some of the points, which are the columns."""
+        """The same kernels with some of the points as columns; any samples may be rows."""
         return self.on(index)
 
     def new_points(self, Z: Any) -> DevicePoints:
@@ -150,7 +150,7 @@ class DevicePasses:
     def statistics(
         self, targets: np.ndarray | None, weights: np.ndarray | None, products: bool
     ) -> Statistics:
-        """Row sums, target products and Frobenius products, as `_loops.statistics` has them."""
+        """Row sums, target products and Frobenius products, as `_loops.statistics` returns them."""
         if self.levels is not None:
             return self._by_polynomials(self.levels, targets, weights, products)
         return self._by_values(targets, weights, products, None)
@@ -216,11 +216,11 @@ class DevicePasses:
         factors: Any,
         middles: np.ndarray | None,
     ) -> LevelSums:
-        """Sums over the pairs of one level, from one pass for every `MAX_FACTORS` targets."""
+        """Sums over the pairs of one level, in one pass per `MAX_FACTORS` targets."""
         device, degrees = self.device, level.degrees
         C, far, everything = device.put(level.C), device.put(level.far_value), w.sum()
         own = None
-        if middles is not None:  # by classes: targets of every place times those of each class
+        if middles is not None:  # by class: products of its targets with those at each position
             of_place = np.repeat(middles, [s.stop - s.start for s in columns.segments], axis=0)
             own = device.put(middles @ of_place.T)
         out = LevelSums([], device.zeros(level.high), device.zeros(degrees))
@@ -295,7 +295,7 @@ class DevicePasses:
     # -- values and products ----------------------------------------------------------------------
 
     def _values(self, left: DevicePoints, right: DevicePoints) -> Any:
-        """All kernels between samples, a new tensor (p, left.n, right.n)."""
+        """Values of all kernels between samples, a new tensor (p, left.n, right.n)."""
         family = self.family
         out = self.device.empty(family.p, left.n, right.n)
         known: dict[tuple[int, int], Any] = {}
@@ -307,7 +307,7 @@ class DevicePasses:
         return out
 
     def block(self, left: DevicePoints) -> np.ndarray:
-        """All kernels between samples and the points, (p, left.n, n)."""
+        """Values of all kernels between samples and the points, (p, left.n, n)."""
         out = np.empty((self.family.p, left.n, self.family.n))
         self._panels(left, self.family.p + 2, lambda rows, some: out.__setitem__(
             (slice(None), rows), host(self._values(some, self.points))
@@ -339,7 +339,7 @@ class DevicePasses:
     def _level_products(
         self, levels: RateLevels, points: DevicePoints, columns: Columns, v: Any, out: Any
     ) -> None:
-        """``K_k v`` for every kernel to `out` (p, n); padding is at the end, with zeros in v."""
+        """Write ``K_k v`` for every kernel to `out` (p, n); padding comes last, with zeros in v."""
         device, n = self.device, self.family.n
         for level in levels.levels:
             C, members = device.put(level.C), device.index(level.members)
@@ -382,7 +382,7 @@ class DevicePasses:
     # -- combinations -----------------------------------------------------------------------------
 
     def combination(self, w: np.ndarray) -> tuple[DevicePasses, np.ndarray]:
-        """Passes over fewer kernels and coefficients with the same sum ``sum_k w_k K_k``."""
+        """Passes over fewer kernels, and their coefficients in the same sum ``sum_k w_k K_k``."""
         w = np.asarray(w, dtype=np.float64)
         if self._last is None or not np.array_equal(self._last[0], w):
             family, coefficients = reduced_combination(self.family, self.facts, w, TABLE)
@@ -394,7 +394,7 @@ class DevicePasses:
         return self.device.put(np.empty(0) if self.family.tables is None else self.family.tables)
 
     def _table(self, k: int) -> DistanceFunction | None:
-        """Kernel k as a table, if it is one."""
+        """Kernel k as a tabulated function; None if it is not one."""
         kind = int(self.family.kind[k])
         if kind not in TABLES:
             return None
@@ -408,7 +408,7 @@ class DevicePasses:
         family = reduced.family
         if family.p != 1 or int(family.kind[0]) not in TABLES:
             return None
-        if left.origin is not self.points.origin:  # other samples: distances have no bound
+        if left.origin is not self.points.origin:  # other samples: no known bound on distances
             return reduced._table(0)
         if reduced.series is None:
             used = np.flatnonzero(w)
@@ -444,7 +444,7 @@ class DevicePasses:
         return alone._replace(values=values, terms=len(values))
 
     def rough_products(self, w: np.ndarray, V: Any) -> Any:
-        """`combined_products` with all points, in single precision, for a tensor V (n, t)."""
+        """`combined_products` with all points for a tensor V (n, t), in float32 if possible."""
         series = self.rough_series(w)
         if series is None or V.shape[1] > tiles.MAX_VECTORS:
             return self.combined_products(w, self.points, V)

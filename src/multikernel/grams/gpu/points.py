@@ -1,7 +1,7 @@
 """Samples on a device, and panels of statistics and kernel values between them in plain torch.
 
-Squared distances come from dot products, ``|x|^2 + |z|^2 - 2 x'z``, which loses the digits of
-pairs that are much closer to each other than to the origin. Such pairs are computed again from
+Squared distances come from dot products, ``|x|^2 + |z|^2 - 2 x'z``, which cancels the digits of
+pairs that are much closer to each other than to the origin. Such pairs are recomputed from
 differences of coordinates, so that every distance keeps its relative accuracy.
 """
 
@@ -16,12 +16,12 @@ from .._families import KernelFamily
 from .._mixtures import TableShape
 from .device import Device
 
-#: Pairs with a squared distance below this part of ``|x|^2 + |z|^2`` are computed from differences.
+#: Pairs with a squared distance below this part of ``|x|^2 + |z|^2`` are recomputed as differences.
 NEAR = 2.0**-8
-#: Tables with more and shorter intervals than those of the compiled loops: a polynomial has fewer
-#: numbers to look up, and misses ``exp(-gamma d)`` by at most 5e-17.
+#: Tables with more and shorter intervals than in the compiled loops, so that polynomials have fewer
+#: coefficients to look up; the error of ``exp(-gamma d)`` is at most 5e-17.
 TABLE = TableShape(bits=7, degree=5)
-#: Numbers in the differences of near pairs that are held at once.
+#: Entries per block of coordinate differences of near pairs.
 NEAR_ENTRIES = 2**22
 
 SQUARE, ABSOLUTE, DOT, RATIO = _passes.SQUARE, _passes.ABSOLUTE, _passes.DOT, _passes.RATIO
@@ -48,7 +48,7 @@ class DevicePoints:
     def __init__(self, device: Device, Z: Any, offsets: np.ndarray) -> None:
         self.device, self.offsets = device, offsets
         self.Z = device.put(Z)
-        #: the samples that these were taken from
+        #: identifies the samples that these were taken from
         self.origin: object = self.Z
         self._norms: dict[int, Any] = {}
 
@@ -105,7 +105,7 @@ def squared_distances(A: Any, B: Any, a_norms: Any, b_norms: Any) -> Any:
 
 
 def evaluate(family: KernelFamily, k: int, base: Any) -> Any:
-    """Kernel k of a family on its statistic; a new tensor."""
+    """Values of kernel k at its distances or dot products `base`; a new tensor."""
     kind, (gamma, coef0, degree) = int(family.kind[k]), family.params[k].tolist()
     if kind in (_passes.EXP_SQ, _passes.EXP_L1, _passes.EXP_CHI):
         t = base * -gamma
@@ -121,7 +121,7 @@ def evaluate(family: KernelFamily, k: int, base: Any) -> Any:
     if kind == _passes.EXP_ROOT:
         return decay
     inner = t / 3.0 + 1.0 if kind == _passes.MATERN_5 else t.new_ones(())
-    # Where the exponential underflows, the polynomial before it may have overflowed.
+    # Where the exponential underflows to 0, its polynomial factor may overflow: keep the 0.
     return ((inner * t).add_(1.0) * decay).where(decay > 0, decay)
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from .device import find_device, host
 
-#: Rows that are sent to the device at once.
+#: Rows sent to the device at a time.
 CHUNK_ROWS = 65_536
 
 

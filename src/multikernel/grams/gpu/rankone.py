@@ -15,8 +15,8 @@ from .device import Device, host
 class DeviceRankOneGrams(RankOneGrams):
     """`RankOneGrams` with its features on a device, dense or as two sparse matrices.
 
-    Sparse features are held by rows and by columns, so that either product adds up the entries of
-    a result in the order in which they are stored.
+    Sparse features are stored both by rows and by columns, so that each of the two products adds
+    up entries in storage order.
     """
 
     device: Device
@@ -29,7 +29,7 @@ class DeviceRankOneGrams(RankOneGrams):
         return new
 
     def _tensors(self) -> tuple[Any, Any]:
-        """The features (n, p) and their transpose, as tensors; made again for other features."""
+        """The features (n, p) and their transpose, as tensors, for the present features."""
         if self._held is None or self._held[0] is not self.data:
             V = self.data
             if sp.issparse(V):
@@ -43,7 +43,7 @@ class DeviceRankOneGrams(RankOneGrams):
     def _sparse(self, V: Any) -> Any:
         device, torch = self.device, self.device.torch
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Sparse ")  # beta state; no checks of invariants
+            warnings.filterwarnings("ignore", "Sparse ")  # beta status, and invariants not checked
             return torch.sparse_csr_tensor(
                 device.index(V.indptr),
                 device.index(V.indices),

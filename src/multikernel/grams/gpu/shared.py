@@ -17,7 +17,7 @@ from .passes import DevicePasses
 
 
 class DeviceSharedGrams(DeviceGrams, SharedGrams):
-    """`SharedGrams` whose passes run on a device; arithmetic is float64 for points of any type."""
+    """`SharedGrams` whose passes run on a device, in float64 whatever the dtype of the points."""
 
     device: Device
 
@@ -56,7 +56,7 @@ class DeviceSharedGrams(DeviceGrams, SharedGrams):
         return new
 
     def stored(self, center: bool) -> DeviceSharedGrams:
-        return self  # computing values again costs less than keeping them
+        return self  # recomputing values costs less than storing them
 
     @property
     def passes(self) -> Any:
@@ -91,7 +91,7 @@ def _restore(state: dict[str, Any]) -> SharedCross:
 
 
 class DeviceSharedCross(SharedCross):
-    """`SharedCross` that computes on a device; a model file stores it as the former."""
+    """`SharedCross` that computes on a device; model files store it as a plain `SharedCross`."""
 
     chunk_entries = 2**30
 
@@ -107,7 +107,7 @@ class DeviceSharedCross(SharedCross):
         return new
 
     def __reduce__(self) -> Any:
-        # A pickle is read on machines without the device, too.
+        # Pickles must load on machines without the device, too.
         plain = self.slim(False)
         return _restore, (plain.__getstate__(),)
 

@@ -1,6 +1,6 @@
-"""Sums of Chebyshev polynomials of distances, by rows: the statistics of any number of kernels.
+"""Row sums of Chebyshev polynomials of distances, which give the statistics of all kernels.
 
-The same host code drives a Triton program on a GPU and its twin in plain torch elsewhere.
+The same host code launches a Triton program on a GPU, and its equivalent in plain torch elsewhere.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ from ..memory import MemoryBudget
 from . import tiles
 from .points import SQUARE, STATISTIC, DevicePoints, statistic
 
-#: Targets with no more distinct rows than this are summed by classes, for the price of one weight.
+#: Targets with at most this many distinct rows are summed by class, at the cost of one vector.
 MAX_CLASSES = 12
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Samples in an order in which those of a class are neighbours.
+    """An order of the samples in which those of a class are adjacent.
 
     Attributes
     ----------
     order : array of shape (m,)
-        Sample at every place; samples may be repeated as padding.
+        The sample at each position; repeated samples are padding.
     real : array of shape (m,)
-        Whether a place is a sample and not padding.
+        Whether a position holds a sample, not padding.
     segments : list of slices
-        The places of each class.
+        The positions of each class.
     """
 
     order: np.ndarray
@@ -41,7 +41,7 @@ class Columns:
 
     @classmethod
     def of(cls, labels: np.ndarray, multiple: int) -> Columns:
-        """Classes 0, 1, ... in order, each padded to a multiple."""
+        """Group the samples by class 0, 1, ..., and pad each class to a multiple of `multiple`."""
         order, real, segments, start = [], [], [], 0
         for label in range(int(labels.max(initial=0)) + 1):
             members = np.flatnonzero(labels == label)
@@ -60,7 +60,7 @@ class RowSums:
     Attributes
     ----------
     places : slice
-        The places of the rows in the order of `Columns`.
+        The positions of the rows in the order of `Columns`.
     sums : tensor of shape (n_segments, q, high, n_rows)
         ``sum_j w_qj T_m(x_ij)`` over the columns of a segment. From degree `level.degrees` on,
         only their sum over all rows is defined: the total over all pairs.
@@ -80,10 +80,10 @@ def polynomial_rows(
     high: int,
     budget: MemoryBudget,
 ) -> Iterator[RowSums]:
-    """Sums for all rows, panel by panel.
+    """Yield the sums for all rows, panel by panel.
 
-    Weights are ``W[0]`` and, for each further row of W (q, n), ``W[0] * W[q]``; there are no more
-    than `tiles.MAX_FACTORS` further rows.
+    The weights are ``W[0]``, and ``W[0] * W[q]`` for the other rows of W (q, n), of which there are
+    at most `tiles.MAX_FACTORS`.
     """
     base = STATISTIC[kind]
     if tiles.uses_programs(points.device):
@@ -131,14 +131,14 @@ def _by_programs(
     by_dots = base == SQUARE and coordinates.shape[1] > tiles.MAX_DIFFERENCE_COLUMNS
     height, width = tiles.panel_shape(n, budget)
     W = W.contiguous()
-    # Sums of high degrees from products of two polynomials; weights must be their own squares.
+    # High degrees come from products of two polynomials, which needs weights of 0 or 1.
     half = REST * -(-high // (2 * REST))
     by_products = len(W) == 1 and high <= 2 * level.degrees and bool((W * W == W).all())
     for start in range(0, n, height):
         rows = min(height, n - start)
         found = device.empty(len(segments), len(W), high, rows)
         for s, segment in enumerate(segments):
-            # One more than there are programs: they read a little beyond their own sums.
+            # One block more than there are programs, which read slightly past their own sums.
             out = device.zeros(tiles.SPLITS + 1, len(W), high, rows)
             for first in range(segment.start, segment.stop, width):
                 columns = min(width, segment.stop - first)

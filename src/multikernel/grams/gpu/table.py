@@ -1,13 +1,13 @@
-"""A combination of exponentials of one distance: one function, evaluated pair by pair.
+"""Combinations of exponentials of one distance, evaluated as one function of it.
 
 Between samples whose distances have a known bound D the function is a power series: with
 ``x = 1 - 2 d / D`` and ``l = gamma D / 2``,
 
     exp(-gamma d) = exp(-l) sum_j (l x)^j / j!,
 
-whose terms are positive at x = 1 and add up to 1 there, so that no rounding error exceeds a few
-roundings of the sum of the weights. Series that would be long, and distances from new samples, are
-served by a table instead (:mod:`multikernel.grams._mixtures`).
+whose terms are positive at x = 1 and add up to 1 there, so the rounding error is at most a few
+times that of the sum of the weights. Instead of a long series, and for distances from new samples,
+a table is used (:mod:`multikernel.grams._mixtures`).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..memory import MemoryBudget
 from . import tiles
 from .points import SQUARE, DevicePoints, evaluate_table, statistic
 
-#: Terms of the longest series; a table costs less than more of them.
+#: Maximum number of terms of a series; a table costs less than a longer one.
 MAX_TERMS = 64
 #: Largest truncation error of a series, relative to the sum of the weights.
 LEFT_OUT = 2.0**-60
@@ -38,9 +38,9 @@ class DistanceFunction(NamedTuple):
         Identify the distance.
     values : tensor
     rate, end : float
-        Of the table; of a series ``2 / D``, and no end.
+        Scale and end of the table; for a series ``2 / D`` and infinity.
     terms : int
-        Of the series; 0 for a table.
+        Number of terms of the series; 0 for a table.
     """
 
     statistic: int
@@ -71,7 +71,7 @@ def power_series(
     l = 0.5 * bound * rates
     if not 0.0 < l.max() < MAX_TERMS:
         return None
-    # The rest of the series is a tail of a Poisson distribution; l = 0 has none.
+    # The rest of the series is the tail of a Poisson distribution; it is zero for l = 0.
     counts = np.arange(1, MAX_TERMS + 1)
     enough = gammainc(counts, l.max()) <= left_out
     if not enough.any():
@@ -102,7 +102,7 @@ def table_values(
                 out[rows] -= shifts[0][rows, None]
                 out[rows] -= shifts[1]
         return
-    # Programs write columns first: the panel of `right` by `left` is that of `left` by `right`.
+    # Programs write ``out[column, row]``: here `right` gives their rows, and `left` the columns.
     height, width = tiles.panel_shape(max(left.n, right.n), budget)
     for start in range(0, right.n, height):
         rows = slice(start, min(start + height, right.n))
@@ -185,7 +185,7 @@ def _run(
     W: Any,
     shifts: tuple[Any, Any] | None,
 ) -> None:
-    """One launch: values to ``out[j, i]``, or with W products to ``out[split, q, i]``."""
+    """Launch a program: values to ``out[j, i]``, or with W products to ``out[split, q, i]``."""
     from ._programs import mixture
 
     device, group = rows.device, table.group

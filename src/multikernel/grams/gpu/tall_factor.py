@@ -39,7 +39,7 @@ class DeviceFactor:
 
 
 class DeviceLowRankInverse(LowRankInverse):
-    """`LowRankInverse` on a device; it takes over the memory of the factor."""
+    """`LowRankInverse` on a device; it overwrites the factor in place."""
 
     def __init__(self, device: Device, found: PivotedCholesky, ridge: np.ndarray) -> None:
         self.device, self.rank = device, found.rank

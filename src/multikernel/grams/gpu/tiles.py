@@ -7,8 +7,8 @@ import os
 from ..memory import MemoryBudget
 from .device import GPU_PANEL_ENTRIES, PANEL_BUDGET_SHARE, Device
 
-#: Rows of a program, and of each of its threads: two, which are loaded at once. With fewer threads
-#: or rows, threads would share the columns of a tile, and sums would have to pass between them.
+#: Rows per program, and per thread: two, which are loaded at once. With fewer threads or rows, the
+#: columns of a tile would be split between threads, which would have to exchange sums.
 BLOCK_ROWS, THREAD_ROWS = 256, 2
 #: Columns of a tile in registers: for sums of polynomials, and for functions of distances.
 SUM_COLUMNS, MIXTURE_COLUMNS = 16, 16
@@ -18,9 +18,9 @@ DOT_ROWS, DOT_COLUMNS, DOT_WIDTH, DOT_WARPS = 128, 64, 32, 4
 SPLITS = 16
 #: Rows of a panel.
 PANEL_ROWS = 8192
-#: Squared distances of so few columns are computed from differences; others from dot products.
+#: With at most this many columns, squared distances come from differences, not dot products.
 MAX_DIFFERENCE_COLUMNS = 4
-#: Vectors that one program multiplies with, and further weights of sums of polynomials.
+#: Maximum number of vectors per product, and of weights besides the first in polynomial sums.
 MAX_VECTORS, MAX_FACTORS = 2, 2
 
 
@@ -45,7 +45,7 @@ def warps() -> int:
 
 
 def multiple(device: Device) -> int:
-    """The number to a multiple of which the samples of a class are padded."""
+    """The samples of a class are padded to a multiple of this number."""
     return BLOCK_ROWS if uses_programs(device) else 1
 
 

@@ -1,7 +1,7 @@
-"""The ways to replace kernels by features, as parameters of estimators.
+"""Approximations of kernels by features, as values of the parameter ``approximation``.
 
-``approximation=None`` is exact. An object of this module says how features are made; everything
-that is learned from features depends on the data through sums over samples alone
+``approximation=None`` is exact. An object of this module defines how features are made; what is
+learned from features depends on the data only through sums over samples
 (:mod:`multikernel.grams.lowrank.sums`).
 """
 
@@ -12,11 +12,11 @@ from typing import Any
 
 from sklearn.base import BaseEstimator
 
-#: The number of features that default ranks aim at, for few and for many columns.
+#: Total number of features that default ranks aim at, for narrow and for wide tables.
 FEATURES_OF_NARROW_TABLES, FEATURES_OF_WIDE_TABLES = 2000, 4000
 #: Tables with more columns than this are wide.
 WIDE_COLUMNS = 50
-#: Default ranks are between these.
+#: Range of default ranks.
 MIN_RANK, MAX_RANK = 40, 1000
 
 
@@ -58,8 +58,8 @@ class Nystroem(Approximation):
     rank : int or None, default=None
         The number of landmarks for the kernels on the same columns; each of these kernels gets up
         to that many features. None aims at 2,000 features in all, or 4,000 for more than 50
-        columns. The rules "loo" and "best" give all landmarks, 2,000 for None, to the sum of
-        kernels that they learn from part of the rows.
+        columns. The rules "loo" and "best" use all landmarks (2,000 for None) for the sum of
+        kernels, which they learn from part of the rows.
     random_state : int, default=0
         Seed of the choice of landmarks.
 
@@ -84,7 +84,7 @@ class Nystroem(Approximation):
         self._check_count("rank")
 
     def find_rank(self, n_samples: int, default: int) -> int:
-        """The number of landmarks among so many samples."""
+        """The number of landmarks for this many samples."""
         rank = min(default, n_samples) if self.rank is None else int(self.rank)
         if rank > n_samples:
             raise ValueError(
@@ -132,14 +132,14 @@ class RandomFeatures(Approximation):
 
 
 def default_count(n_kernels: int, n_columns: int) -> int:
-    """Features of each kernel if the user does not say how many."""
+    """Default number of features of each kernel."""
     wide = n_columns > WIDE_COLUMNS
     total = FEATURES_OF_WIDE_TABLES if wide else FEATURES_OF_NARROW_TABLES
     return int(min(max(total // max(n_kernels, 1), MIN_RANK), MAX_RANK))
 
 
 def as_approximation(value: Any) -> Approximation | None:
-    """The object that a parameter ``approximation`` names, checked; "auto" is for the caller."""
+    """The value of a parameter ``approximation``, checked; the caller handles "auto"."""
     if value is None:
         return None
     if not isinstance(value, Approximation):

@@ -20,13 +20,13 @@ from .approximations import Approximation, Nystroem, RandomFeatures, default_cou
 from .frequencies import draw, has_frequencies, orthogonal_normal
 from .parts import ColumnsPart, FeaturePart, FourierPart, LandmarkPart, SinglePart, SketchPart
 
-#: Landmarks are chosen among at most this many samples for each of them.
+#: Maximum number of candidate samples per landmark.
 CANDIDATES_PER_LANDMARK = 20
-#: Landmarks that are proposed at once.
+#: Maximum number of landmarks that are proposed at a time.
 MAX_BLOCK = 64
 #: Largest number of exact features: columns of linear kernels, or counts of n-grams.
 MAX_EXACT_FEATURES = 8192
-#: Variances of kernels in feature space are at least this part of their mean diagonal.
+#: Lower limit on variances in feature space, relative to the mean diagonal of the kernel.
 SMALLEST_VARIANCE = 1e-10
 
 
@@ -37,7 +37,7 @@ class FeatureMap(Stateful):
     ----------
     parts : sequence of FeaturePart
     positions : sequence of int arrays
-        Where the kernels of each part stand in the bank.
+        Positions of the kernels of each part in the bank.
     """
 
     def __init__(self, parts: Sequence[FeaturePart], positions: Sequence[np.ndarray]) -> None:
@@ -65,7 +65,7 @@ class FeatureMap(Stateful):
 
     @property
     def starts(self) -> np.ndarray:
-        """The first feature of each kernel, and the number of features, shape (p + 1,)."""
+        """Position of the first feature of each kernel, then the number of features, (p + 1,)."""
         return np.concatenate([[0], np.cumsum(self.widths)])
 
     def _columns(self, where: np.ndarray) -> np.ndarray:
@@ -106,7 +106,7 @@ class FeatureMap(Stateful):
         return all(part.kind not in (FourierPart.kind, SketchPart.kind) for part in self.parts)
 
     def describe(self) -> str:
-        """One line for a plan."""
+        """One line about the features, for a plan."""
         kinds = dict.fromkeys(part.kind for part in self.parts)
         return f"{self.n_features} features: {', '.join(kinds)}"
 
@@ -205,7 +205,7 @@ def _by_landmarks(
 
 
 def kernels_for_landmarks(plan: Plan) -> list[tuple[int, Kernel]]:
-    """The kernels of a plan with their positions; those that have no features are refused."""
+    """The kernels of a plan with their positions; a ValueError if one has no features."""
     kernels = [
         pair
         for part in plan.parts
@@ -240,7 +240,7 @@ def _landmark_key(kernel: Kernel) -> Hashable:
 def _landmarks(
     kernels: Sequence[Any], X: Any, rank: int, random: np.random.Generator, shared: bool
 ) -> np.ndarray:
-    """Rows of X, chosen on the sum of the kernels, each divided by its variance."""
+    """Row numbers of landmarks, chosen for the sum of the kernels divided by their variances."""
     n = X.shape[0]
     candidates = np.arange(n)
     if n > CANDIDATES_PER_LANDMARK * rank:
@@ -287,7 +287,7 @@ def _n_columns(X: Any) -> int:
 
 
 def _exact_width(kernel: Any, X: Any) -> int | None:
-    """The number of columns of a linear kernel, which are its features."""
+    """The number of columns of a linear kernel, which are its features; None for others."""
     return int(kernel.select(X[:1]).shape[1]) if type(kernel) is Linear else None
 
 

@@ -33,7 +33,7 @@ def has_frequencies(kernel: Kernel) -> bool:
 
 
 def orthogonal_normal(d: int, m: int, random: np.random.Generator) -> np.ndarray:
-    """m columns that are standard normal each, and orthogonal within blocks of d, shape (d, m)."""
+    """m standard normal columns that are orthogonal within blocks of d, shape (d, m)."""
     blocks = []
     for start in range(0, m, d):
         Q, R = np.linalg.qr(random.standard_normal((d, d)))
@@ -52,7 +52,7 @@ def draw(kernel: Any, Z: np.ndarray, random: np.random.Generator) -> np.ndarray:
 
 
 def _mixing(kernel: Any, m: int, random: np.random.Generator) -> np.ndarray | float:
-    """The random ``g`` of which ``exp(-g ||x - z||^2)`` has the kernel as its mean."""
+    """Random ``g`` such that the kernel is the mean of ``exp(-g ||x - z||^2)``."""
     if type(kernel) is Gaussian:
         return float(kernel.gamma)
     if type(kernel) is RationalQuadratic:
@@ -67,7 +67,7 @@ def _mixing(kernel: Any, m: int, random: np.random.Generator) -> np.ndarray | fl
 
 
 def positive_stable(a: float, m: int, random: np.random.Generator) -> np.ndarray:
-    """Numbers g > 0 with ``E exp(-g t) = exp(-t^a)``, by Kanter's formula (1975)."""
+    """Random numbers g > 0 with ``E exp(-g t) = exp(-t^a)``, by Kanter's formula (1975)."""
     u = np.pi * random.random(m)
     e = random.standard_exponential(m)
     first = np.sin(a * u) / np.sin(u) ** (1.0 / a)

@@ -4,8 +4,8 @@ With ``K = sum_k w_k K_k`` and landmarks L,
 
     phi(x) = R'K(L, x),   R R' = K(L, L)^+
 
-All features go to the one kernel that the predictor uses, instead of a few to every kernel of the
-bank. A predictor ``u'phi(x)`` is ``sum_k w_k K_k(x, L) R u``: an expansion at the landmarks, of
+All features serve the one kernel that the predictor uses, instead of a few for every kernel of the
+bank. A predictor ``u'phi(x)`` is ``sum_k w_k K_k(x, L) R u``: an expansion at the landmarks, in
 which every kernel has a share.
 
 If kernels are centred, so is K, around the mean of the landmarks in feature space. Centring the
@@ -32,20 +32,20 @@ from .approximations import Nystroem
 from .features import MAX_BLOCK, FeatureMap, kernels_for_landmarks
 from .parts import inverse_root
 
-#: Landmarks if the user does not say how many.
+#: Default number of landmarks.
 DEFAULT_RANK = 2000
-#: Landmarks are chosen among at most this many samples for each of them.
+#: Maximum number of candidate samples per landmark.
 CANDIDATES_PER_LANDMARK = 5
-#: Samples whose mean is the origin where kernels are evaluated for every pair.
+#: Number of samples whose mean is the origin, for kernels that are evaluated pair by pair.
 ORIGIN_SAMPLES = 300
-#: Roundings of a diagonal entry of a centred kernel: differences of three numbers of its size.
+#: Rounding error allowed in centred diagonal entries, in units of eps times the uncentred entry.
 DIAGONAL_ROUNDINGS = 8.0
-#: What the sum is called where kernels are named.
+#: Name of the sum in messages and reports that name kernels.
 NAME = "the learned sum of kernels"
 
 
 def can_be_summed(plan: Plan) -> bool:
-    """Whether all kernels can be evaluated at landmarks; kernels of one feature are exact."""
+    """Whether all kernels can be evaluated at landmarks: no given matrices or single features."""
     return not any(part.kind in ("rank-one", "features", "given") for part in plan.parts)
 
 
@@ -56,7 +56,7 @@ class LearnedSumPart(Stateful):
     ----------
     kernels : sequence of the p kernels, in the order of the bank
     weights : array of shape (p,)
-        Of the kernels as they are, neither centred nor normalised; not negative.
+        Non-negative weights of the kernels as built, neither centred nor normalised.
     grams : Grams
         The kernels at the landmarks, perhaps centred, not normalised.
     root : array of shape (rank, D)
@@ -73,7 +73,7 @@ class LearnedSumPart(Stateful):
         self.expansion = grams.expand(weights, root)
         self.expansion.release()
         self.widths = [root.shape[1]]
-        #: the mean of K(x, l) over the landmarks, for kernels as they are, and the mean of these
+        #: mean over the landmarks l of the uncentred K(x, l), and the mean of that over landmarks x
         self.means: Expansion | None = None
         self.mean = 0.0
         if grams.center:
@@ -98,22 +98,22 @@ class LearnedSumPart(Stateful):
             return np.asarray(raw[None])
         centred = raw - 2.0 * self.means.values(self.means.encode(X))[:, 0] + self.mean
         rounding = DIAGONAL_ROUNDINGS * np.finfo(np.float64).eps * np.abs(raw)
-        # Never less than the diagonal of the approximation, whose difference is a proven error.
+        # At least the diagonal of the approximation: the difference is a proven error, never < 0.
         return np.asarray(np.maximum(centred, np.sum(features**2, axis=1)) + rounding)[None]
 
 
 @dataclass
 class LearnedSum:
-    """A sum of kernels with given weights, its features, and how a predictor is taken apart.
+    """A sum of kernels with given weights, its features, and the kernels' shares in a predictor.
 
     Attributes
     ----------
     features : FeatureMap
-        Of one kernel, the sum.
+        Features of one kernel, the sum.
     grams : Grams
         The kernels of the bank at the landmarks, perhaps centred, not normalised.
     weights : array of shape (p,)
-        Of the kernels as they are.
+        Weights of the kernels as built.
     root : array of shape (rank, D)
         R.
     """
@@ -126,8 +126,8 @@ class LearnedSum:
     def expand(self, shift: np.ndarray, slopes: np.ndarray, sample: Any) -> ShiftedExpansion:
         """The function ``(phi(x) - shift)'slopes`` with the shares of all kernels.
 
-        The shares of every kernel have mean zero over ``sample`` if features are centred, up to a
-        constant that all kernels share, which makes their sum exact.
+        If features are centred, every kernel's share has mean zero over ``sample``, up to a
+        constant that is the same for all kernels and makes their sum exact.
         """
         inner = self.grams.expand(self.weights, self.root @ slopes)
         offsets = np.zeros((self.grams.p, slopes.shape[1]))
@@ -140,7 +140,7 @@ class LearnedSum:
 
 
 class ShiftedExpansion(Expansion):
-    """Another expansion, less a constant for every kernel and output."""
+    """Another expansion minus a constant for every kernel and output."""
 
     def __init__(self, inner: Expansion, offsets: np.ndarray) -> None:
         self.n_kernels, self.inner, self.offsets = len(offsets), inner, offsets
@@ -184,7 +184,7 @@ def make_learned_sum(
 ) -> LearnedSum | None:
     """Landmarks for the sum of the kernels with these weights, and its features.
 
-    None if the sum is constant on all candidates.
+    None if the sum, centred if ``center``, is zero on all candidates.
 
     Parameters
     ----------
@@ -193,7 +193,7 @@ def make_learned_sum(
     X : array, sparse matrix or table of shape (m, d)
         Samples among which landmarks are chosen.
     weights : array of shape (p,)
-        Of the kernels as they are, neither centred nor normalised.
+        Weights of the kernels as built, neither centred nor normalised.
     approximation : Nystroem
     center : bool
         Whether kernels are centred, which moves the origin of the features.
@@ -239,9 +239,9 @@ def make_learned_sum(
 def with_one_more(found: PivotedCholesky) -> np.ndarray:
     """The pivots, and the sample farthest from the plane through them, if there is another one.
 
-    Landmarks are centred around their own mean, and r of them span r - 1 dimensions: without the
-    plane's distance to the origin, which is the mean of all, a linear kernel would lose one of its
-    columns. On the plane, ``f(x) = k(x)'K^-1 1 = 1``; at the origin f is zero.
+    Landmarks are centred on their own mean, so r of them span only r - 1 dimensions, and a linear
+    kernel would lose one of its columns: the direction from the plane to the origin, which is the
+    mean of all. On the plane, ``f(x) = k(x)'K^-1 1 = 1``; at the origin f is zero.
     """
     pivots = found.pivots
     if not 0 < len(pivots) < len(found.left):
@@ -253,10 +253,11 @@ def with_one_more(found: PivotedCholesky) -> np.ndarray:
 
 
 class ColumnsOfSum:
-    """Columns of a weighted sum of kernels that are evaluated for every pair.
+    """Columns of a weighted sum of kernels that are evaluated pair by pair.
 
-    Landmarks need few columns, and centring around the mean of all samples would need all: the
-    origin is the mean of a few of them. Any origin gives a positive semidefinite matrix.
+    The choice of landmarks needs few columns, but centring on the mean of all samples would need
+    all, so the origin is the mean of a few samples. Any origin gives a positive semidefinite
+    matrix.
     """
 
     def __init__(
@@ -280,11 +281,11 @@ class ColumnsOfSum:
             self.diagonal = np.maximum(self.diagonal - 2.0 * self.means + self.mean, 0.0)
 
     def columns(self, index: np.ndarray) -> np.ndarray:
-        """Shape (n, len(index))."""
+        """Columns of the sum, shape (n, len(index))."""
         return self._block(np.arange(self.X.shape[0]), index)
 
     def among(self, index: np.ndarray) -> np.ndarray:
-        """Shape (len(index), len(index))."""
+        """The sum among some samples, shape (len(index), len(index))."""
         return self._block(index, index)
 
     def _block(self, index: np.ndarray, other: np.ndarray) -> np.ndarray:
@@ -307,7 +308,7 @@ def _grams(plan: Plan, X: Any, budget: MemoryBudget, n_jobs: int) -> Grams:
 
 
 class SumOfGrams:
-    """Products with a weighted sum of kernels in the place of products with one kernel."""
+    """Products with a weighted sum of kernels, in the form of grams of one kernel."""
 
     def __init__(self, grams: Grams, weights: np.ndarray) -> None:
         self.gram = grams.combine(weights)

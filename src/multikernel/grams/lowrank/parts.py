@@ -1,8 +1,7 @@
 """Features of some kernels of a bank: by landmarks, by random frequencies, by sketches, or exact.
 
-Each part makes the features of its kernels, ``K_k(x, z) ~ phi_k(x)'phi_k(z)``, from inputs of any
-number of rows, one row at a time: the features of a sample never depend on other samples of its
-chunk.
+Each part computes the features of its kernels, ``K_k(x, z) ~ phi_k(x)'phi_k(z)``, row by row: the
+features of a sample never depend on the other samples of its chunk.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from ..protocol import Stateful, require_sizes
 from ..rankone import take_feature_columns
 from ..shared import SharedCross, SharedGrams
 
-#: Eigenvalues of a kernel among landmarks below this part of the largest are rounding.
+#: Eigenvalues of a kernel among landmarks below this part of the largest are rounding errors.
 RELATIVE_EIGENVALUE = 1e-12
 
 
@@ -33,7 +32,7 @@ class FeaturePart(Protocol):
     widths: list[int]
 
     def features(self, X: Any) -> np.ndarray:
-        """Shape (n, sum(widths))."""
+        """The features of X, shape (n, sum(widths))."""
         ...
 
     def diagonals(self, X: Any, features: np.ndarray) -> np.ndarray:
@@ -91,7 +90,7 @@ def _cross(kernels: Sequence[Any], rows: Any) -> SharedCross:
 def inverse_root(K: np.ndarray) -> np.ndarray:
     """R with ``R R'`` the pseudo-inverse of a positive semidefinite K, shape (m, rank)."""
     values, vectors = eigh(0.5 * (K + K.T), check_finite=False)
-    # Eigenvalues in falling order: the first features matter most.
+    # Eigenvalues in descending order: the first features matter most.
     values, vectors = values[::-1], vectors[:, ::-1]
     kept = values > RELATIVE_EIGENVALUE * max(float(values[0]), 0.0)
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
@@ -100,8 +99,8 @@ def inverse_root(K: np.ndarray) -> np.ndarray:
 class FourierPart(Stateful):
     """Cosines and sines of random frequencies for kernels of ``x - z`` on the same columns.
 
-    ``phi_k(x) = sqrt(1/m) [cos(W_k'x), sin(W_k'x)]`` with the m columns of ``W_k``. Kernels that
-    differ in their width alone share directions, so that one product serves all of them.
+    ``phi_k(x) = sqrt(1/m) [cos(W_k'x), sin(W_k'x)]`` with the m columns of ``W_k``. Kernels of
+    the Euclidean distance share the directions of their frequencies.
     """
 
     kind = "frequencies"
@@ -122,7 +121,7 @@ class FourierPart(Stateful):
         return super().from_state(state)
 
     def features(self, X: Any) -> np.ndarray:
-        # Around the mean of the sample angles are small and keep their digits.
+        # Relative to the mean of the sample, angles are small and keep their digits.
         Z = as_dense(self.kernels[0].select(X)) - self.origin
         out = np.empty((Z.shape[0], sum(self.widths)))
         start = 0

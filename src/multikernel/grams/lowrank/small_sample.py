@@ -24,13 +24,13 @@ from ..protocol import Expansion, require_sizes
 from .features import FeatureMap
 from .sums import FeatureSums
 
-#: Eigenvalues of the products below this part of the largest are rounding.
+#: Eigenvalues of the products below this part of the largest are rounding errors.
 RELATIVE_EIGENVALUE = 1e-15
 
 
 def small_sample(sums: FeatureSums) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of shape (r + 1, D + t) and their weights, with the same weight, mean and products."""
-    # Columns of very different size: each is factored in its own unit.
+    """Rows of shape (r + 1, D + t) and their weights, which have these sums."""
+    # Columns may differ greatly in size: scale each to unit norm before factoring.
     unit = np.sqrt(np.maximum(np.diag(sums.products), 0.0))
     unit = np.where(unit > 0, unit, 1.0)
     with one_blas_thread(len(unit)):

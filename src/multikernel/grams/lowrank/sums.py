@@ -8,7 +8,7 @@ Two sets of sums add up exactly (Chan, Golub & LeVeque 1983):
 
     S = S_a + S_b + W_a W_b / W (m_a - m_b)(m_a - m_b)'
 
-so that means are never subtracted from large numbers, and chunks can be reduced in any fixed tree.
+so products of means are never subtracted from large sums, and any fixed tree can reduce chunks.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ import numpy as np
 from .features import FeatureMap
 from .products import Products
 
-#: Bytes of features that are made at once, from which the number of rows in a block follows.
+#: Bytes of features per block, which determine its number of rows.
 BLOCK_BYTES = 32 * 2**20
-#: Blocks have at least so many rows: products of fewer are slow.
+#: Minimum number of rows per block: products of fewer rows are slow.
 MIN_BLOCK_ROWS = 256
 
 
@@ -96,7 +96,7 @@ class SumsOfChunk:
     ----------
     features : FeatureMap
     origin : array of shape (D,)
-        Features near the mean, which are subtracted before products are formed.
+        A point near the mean of the features, subtracted before products are formed.
     encode : callable
         ``encode(y)`` returns targets of shape (n, t) and factors of the sample weights, or None.
     products : callable
@@ -161,6 +161,6 @@ def combined_weights(
 
 
 def blocks(n: int, n_features: int) -> list[slice]:
-    """The fixed cut of the rows of a chunk whose features are made at once."""
+    """Blocks of rows of a chunk whose features are computed together; the cut is fixed."""
     height = max(BLOCK_BYTES // (8 * max(n_features, 1)), MIN_BLOCK_ROWS)
     return [slice(i, min(i + height, n)) for i in range(0, n, height)]
