@@ -285,6 +285,19 @@ def test_standardised_kernels(rng):
     assert_close(grams.block(slice(0, 70)), want, 1e-10, "block")
 
 
+@pytest.mark.parametrize("how", ["spherical", "trace", "trace-first"])
+def test_an_exponential_of_power_two_is_a_gaussian_however_wide(how, rng):
+    X, new, coef = rng.normal(size=(40, 3)), rng.normal(size=(7, 3)), rng.normal(size=(40, 1))
+    values, diagonals = [], []
+    for kernel in (mk.Exponential(length=1e3, power=2.0), mk.Gaussian(1e-6)):
+        grams = shared([kernel], X).corrected(True, how)
+        diagonals.append(grams.raw_diagonals())
+        function = grams.expand(np.ones(1), coef)
+        values.append(function.values(function.encode(new)))
+    assert_close(*diagonals, 0.0, "diagonals")
+    assert_close(*values, 1e-12, "values of new samples")
+
+
 def test_overflow_is_an_error_that_names_the_kernel(rng):
     X = 1e6 * rng.normal(size=(20, 3))
     grams = shared([mk.Gaussian(1e-12), mk.Polynomial(60)], X).corrected(True, "trace")

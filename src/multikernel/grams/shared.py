@@ -476,8 +476,10 @@ class Encoder:
         out = np.empty((len(kernels), Z.shape[0]))
         for k, kernel in enumerate(kernels):
             g = where[Group.of(kernel)]
-            if isinstance(kernel, Gaussian):
-                out[k] = 0.0 if shifted[k] else 1.0
+            if shifted[k]:
+                out[k] = 0.0  # exp(0) - 1
+            elif isinstance(kernel, Gaussian):
+                out[k] = 1.0
             else:
                 columns = Z[:, offsets[g] : offsets[g + 1]].astype(np.float64)
                 out[k] = kernel._diag(columns)
