@@ -9,9 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import multikernel as mk
+from multikernel.estimators.ensemble import KernelEnsembleClassifier
+from multikernel.estimators.spectral import SpectralKernelClassifier
 from tests.estimators.cases import NORMALIZATIONS, iris, waves
 
 Classifier = mk.MultiKernelClassifier
@@ -160,6 +163,45 @@ def test_text_where_numbers_are_needed(Estimator):
 
 def test_text_as_a_regression_target():
     refuses(r"y must be numeric", Regressor(BANK), y=np.array(["a", "b", "c"])[y])
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        Classifier(BANK, "uniform"),
+        ClassifierCV(BANK, "uniform", cv=2),
+        mk.ParzenClassifier(BANK, "uniform"),
+        Classifier(BANK, "uniform", loss="squared", approximation=mk.Nystroem(rank=20)),
+        KernelEnsembleClassifier(BANK),
+        SpectralKernelClassifier(mk.Gaussian(0.5)),
+    ],
+    ids=lambda model: type(model).__name__,
+)
+def test_a_failed_fit_leaves_no_model_of_an_earlier_one(model):
+    model = clone(model).fit(X, y)
+    refuses("only one class", model, X[:, :2], np.full(75, "only"))
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+    if hasattr(model, "refit"):
+        with pytest.raises(ValueError, match="there are none"):
+            model.refit()
+
+
+def test_a_failed_first_batch_or_transduction_leaves_no_model():
+    stream = Classifier(BANK, "uniform", loss="squared", approximation=mk.Nystroem(rank=20))
+    stream.set_params(approximation=None).fit(X, y).set_params(approximation=mk.Nystroem(20))
+    with pytest.raises(ValueError, match="label 2 is not among"):
+        stream.partial_fit(X, y, classes=[0, 1])
+    with pytest.raises(NotFittedError):
+        stream.predict(X)
+    with pytest.raises(ValueError, match="0 feature"):
+        stream.partial_fit(X[:, :0], y, classes=["a", "b"])
+    assert list(stream.fit(X, y).classes_) == [0, 1, 2]
+    model = SpectralKernelClassifier(mk.Gaussian(0.5)).fit(X, y)
+    with pytest.raises(ValueError, match="only one class"):
+        model.transduce(X, np.full(75, "only"), X)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
 
 
 # -- sample weights -------------------------------------------------------------------------------

@@ -102,7 +102,7 @@ class ClassifierCommon(ProbabilityMixin, ClassifierMixin, MultiKernelEstimator):
     def _columns_of(self, survey: RowSurvey) -> LabelColumns:
         assert survey.classes is not None and survey.class_weights is not None
         classes = survey.classes
-        known = self.__dict__.pop("_known_classes", None)
+        known = self.__dict__.get("_known_classes")
         if known is not None:
             classes = known
         self.classes_ = classes
@@ -463,7 +463,10 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
                 "class_weight='balanced' needs the number of samples of each class, which is not "
                 "known in advance for a stream. Pass a dict with a weight for each class."
             )
-        return self._partial_fit(X, y, sample_weight, prepare)  # type: ignore[no-any-return]
+        try:
+            return self._partial_fit(X, y, sample_weight, prepare)  # type: ignore[no-any-return]
+        finally:
+            self.__dict__.pop("_known_classes", None)  # a failed call may not have read them
 
     def _learner_for_rows(self) -> SVM | LogisticRegression | Ridge:
         return self._make_learner(self.C, SimpleNamespace(n_jobs=1))

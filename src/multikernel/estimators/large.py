@@ -98,6 +98,10 @@ class LargeSampleMixin(SumLearner):
         self._learn_rows(stream, rows)
         return self
 
+    def _drop_model(self) -> None:
+        super()._drop_model()  # type: ignore[misc]
+        self._stream, self._streaming = None, False
+
     def _check_for_rows(self) -> None:
         this: Any = self
         if getattr(this, "checkpoint", None) is not None:
@@ -267,6 +271,7 @@ class LargeSampleMixin(SumLearner):
         self._check_for_rows()
         stream = self._stream
         if stream is None:
+            this._drop_model()  # of an earlier fit, whose attributes are replaced one by one
             prepare()
             auto = isinstance(self.approximation, str) and self.approximation == "auto"
             way = Nystroem() if auto else as_approximation(self.approximation)

@@ -45,6 +45,7 @@ from .classifier import ClassifierCommon, class_index
 from .own_sample import sample_digest
 from .probabilities import CALIBRATIONS
 from .progress import ProgressLine
+from .whole_fits import whole_or_nothing
 
 FAMILIES = ("polynomial", "spectral", "convex", "linear")
 SOLVERS = ("auto", "gradient", "cutting_plane", "lp", "conic")
@@ -304,6 +305,7 @@ class SpectralKernelClassifier(ClassifierCommon):
         self._learn_labels(X, y, known_labels(y, type(self).__name__))
         return self
 
+    @whole_or_nothing
     @_fit_context(prefer_skip_nested_validation=True)  # type: ignore[untyped-decorator]
     def transduce(self, X: Any, y: Any, X_unlabelled: Any) -> np.ndarray:
         """Predict the labels of samples that are known in advance.

@@ -29,14 +29,12 @@ def whole_or_nothing(fit: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(fit)
     def wrapped(self: Any, *args: Any, **kwargs: Any) -> Any:
-        before = vars(self).get("_expansion")
         try:
             return fit(self, *args, **kwargs)
         except BaseException as error:
-            # After an error, keep an earlier model if its expansion has not changed. An interrupt
-            # may come between two assignments: keep no model, except a certified iterate.
-            changed = vars(self).get("_expansion") is not before
-            if (changed or not isinstance(error, Exception)) and not hasattr(error, "keeps_model"):
+            # Attributes such as `classes_` may belong to the failed fit already: an earlier model
+            # would read them. Only a certified iterate is kept.
+            if not hasattr(error, "keeps_model"):
                 self._drop_model()
             raise
 
