@@ -143,6 +143,16 @@ def test_a_class_that_is_held_out_is_named(tmp_path):
     assert "held out" not in said.stderr and "c" in mk.load(model).estimator.classes_
 
 
+def test_classes_that_are_numbers_are_found_in_the_model(rng, tmp_path):
+    data = tmp_path / "numbers.csv"
+    for kinds in ([0, 1, 2], [0.5, 1.5]):
+        write_columns({"x": rng.random(300), "kind": rng.choice(kinds, 300)}, data)
+        said = succeed("fit", data, "--chunks", "-y", "kind", "--task", "classification", *BANK,
+                       *RANK, "-o", tmp_path / "m.skops", "--force")  # fmt: skip
+        assert "held out" not in said.stderr
+        data.unlink()
+
+
 def test_class_weights_reach_the_fit(folder, tmp_path):
     fit = ("fit", folder, "-y", "kind", "--drop", "price", *BANK, *RANK, "--force")
     bees = []

@@ -224,14 +224,22 @@ def lost_classes(problem: ChunkedProblem, estimator: Any) -> str:
     """A sentence about classes whose rows are all held out; empty if there are none."""
     if problem.rows.task != "classification":
         return ""
-    levels: Any = problem.rows.reader.facts.levels  # type: ignore[attr-defined]
-    lost = sorted(set(map(str, levels)) - set(map(str, estimator.classes_.tolist())))
+    lost = sorted(set(labels_of(problem.rows)) - set(estimator.classes_.tolist()))
     if not lost:
         return ""
     return (
         f"All rows of {', '.join(map(repr, lost[:5]))} are held out, and the model cannot predict "
         f"{'this class' if len(lost) == 1 else 'these classes'}. --holdout 0 uses all rows."
     )
+
+
+def labels_of(rows: Rows) -> list[Any]:
+    """The classes of all rows, those held out included, as the rows give them."""
+    facts = rows.reader.facts  # type: ignore[attr-defined]
+    labels: np.ndarray = facts.labels(
+        np.array(list(facts.levels), dtype=object if facts.text else float)
+    )
+    return labels.tolist()
 
 
 def _describe(out: Out, data: Path, rows: Rows, target: str, n_files: int) -> None:
@@ -290,7 +298,5 @@ def make_chunked_estimator(
     }
     if not classifies:
         return estimators.MultiKernelRegressor(problem.bank, rule, **options)
-    facts = problem.rows.reader.facts  # type: ignore[attr-defined]
-    labels = facts.labels(np.array(list(facts.levels), dtype=object if facts.text else float))
-    weights = class_weights(class_weight, labels.tolist())
+    weights = class_weights(class_weight, labels_of(problem.rows))
     return estimators.MultiKernelClassifier(problem.bank, rule, class_weight=weights, **options)
