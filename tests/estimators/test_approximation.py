@@ -529,3 +529,21 @@ def test_kernels_of_one_feature_stay_exact_with_rules_that_read_samples(data):
     found = mk.MultiKernelRegressor(mk.per_feature(), "loo", approximation=WAY).fit(X, y)
     assert found.approximation_.n_summed == 0
     assert np.all(found.approximation_.relative_errors < 1e-12)
+
+
+def test_shares_of_a_kernel_that_is_zero_are_zero(data):
+    X, y = data[0] * [1.0, 0.0, 1.0], data[1]
+    zero = mk.Polynomial(2, coef0=0.0, columns=[1])
+    model = mk.MultiKernelRegressor([mk.Gaussian(0.3), zero, mk.Gaussian(0.03)], "uniform")
+    model.set_params(approximation=WAY, center=False, normalize=None).fit(X, y)
+    shares = model.predict(X, split=True)
+    assert model.kernel_weights_[1] == 0 and not shares[:, 1].any()
+    assert np.allclose(shares.sum(axis=1) + model.intercept_, model.predict(X))
+
+
+@pytest.mark.parametrize("kernel", [mk.Gaussian(0.3), mk.Linear(), mk.Gaussian(0.3) + mk.Linear()])
+def test_one_landmark_is_enough_for_the_learned_sum(data, kernel):
+    X, y, _ = data
+    model = mk.MultiKernelRegressor([kernel], "best", center=False, approximation=mk.Nystroem(1))
+    part, K = model.fit(X, y).predict(X) - model.intercept_, kernel(X, X)
+    assert np.max(np.abs(part @ K) / np.linalg.norm(K, axis=0)) > 0.99 * np.linalg.norm(part) > 0

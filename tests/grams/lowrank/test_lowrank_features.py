@@ -147,3 +147,12 @@ def test_given_matrices_have_no_features(rng):
     X = mk.sample_ids(20)
     with pytest.raises(ValueError, match="is a precomputed matrix"):
         make_features(plan(bank, X), X, mk.Nystroem(rank=5))
+
+
+def test_a_kernel_that_is_zero_has_a_feature_that_is_zero(rng):
+    X = rng.standard_normal((40, 3)) * [1.0, 0.0, 1.0]
+    zero = mk.Polynomial(2, coef0=0.0, columns=[1])
+    features = make_features(plan(mk.KernelBank([zero, PSD[0]]), X), X, mk.Nystroem(rank=40))
+    of_zero, K_hat = approximated(features, X)
+    assert features.widths[0] == 1 and not of_zero.any()
+    assert np.allclose(PSD[0](X, X), K_hat, atol=1e-8)

@@ -259,7 +259,7 @@ def _landmarks(
     found = pivoted_cholesky(
         columns, factors @ diagonals, rank, block=min(MAX_BLOCK, max(rank // 4, 1)), seed=random
     )
-    return candidates[found.pivots]
+    return candidates[found.pivots] if found.rank else candidates[:1]  # one if all are zero
 
 
 def _evaluate(kernels: Sequence[Any], X: Any, rows: Any, shared: bool) -> Any:

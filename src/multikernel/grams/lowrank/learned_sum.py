@@ -216,7 +216,7 @@ def make_learned_sum(
         some = ColumnsOfSum(kernels, weights, X[candidates], center, random)
         columns, among, diagonal = some.columns, some.among, some.diagonal
     else:
-        pool = _grams(plan, X[candidates], budget, n_jobs).corrected(center, None).combine(weights)
+        pool = _grams(plan, X[candidates], budget, n_jobs, center).combine(weights)
         columns, diagonal = lambda index: pool.rows(index).T, pool.diagonal()
     found = pivoted_cholesky(
         columns,
@@ -230,7 +230,7 @@ def make_learned_sum(
         return None
     pivots = with_one_more(found) if center else found.pivots
     rows = X[candidates[pivots]]
-    grams = _grams(plan, rows, budget, n_jobs).corrected(center, None)
+    grams = _grams(plan, rows, budget, n_jobs, center)
     root = inverse_root(grams.combine(weights).dense())
     part = LearnedSumPart(kernels, weights, grams, root)
     return LearnedSum(FeatureMap([part], [np.zeros(1, dtype=np.intp)]), grams, weights, root)
@@ -302,9 +302,11 @@ class ColumnsOfSum:
         return np.asarray(total)
 
 
-def _grams(plan: Plan, X: Any, budget: MemoryBudget, n_jobs: int) -> Grams:
+def _grams(plan: Plan, X: Any, budget: MemoryBudget, n_jobs: int, center: bool) -> Grams:
     plan = assign(replace(plan, n_samples=X.shape[0]), DEFAULT_ENGINE)
-    return build(plan, X, budget=budget, n_jobs=n_jobs)
+    grams = build(plan, X, budget=budget, n_jobs=n_jobs)
+    # Not `corrected(False, None)`, which drops kernels that are constant on these few samples.
+    return grams.corrected(True, None) if center else grams
 
 
 class SumOfGrams:

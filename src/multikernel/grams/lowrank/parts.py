@@ -88,11 +88,16 @@ def _cross(kernels: Sequence[Any], rows: Any) -> SharedCross:
 
 
 def inverse_root(K: np.ndarray) -> np.ndarray:
-    """R with ``R R'`` the pseudo-inverse of a positive semidefinite K, shape (m, rank)."""
+    """R with ``R R'`` the pseudo-inverse of a positive semidefinite K, shape (m, rank).
+
+    If K is zero, R is one column of zeros: sums over the features of each kernel need at least one.
+    """
     values, vectors = eigh(0.5 * (K + K.T), check_finite=False)
     # Eigenvalues in descending order: the first features matter most.
     values, vectors = values[::-1], vectors[:, ::-1]
-    kept = values > RELATIVE_EIGENVALUE * max(float(values[0]), 0.0)
+    if not values[0] > 0:
+        return np.zeros((len(K), 1))
+    kept = values > RELATIVE_EIGENVALUE * float(values[0])
     return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
 
 

@@ -31,12 +31,13 @@ RELATIVE_EIGENVALUE = 1e-15
 def small_sample(sums: FeatureSums) -> tuple[np.ndarray, np.ndarray]:
     """Rows of shape (r + 1, D + t) and their weights, which have these sums."""
     # Columns may differ greatly in size: scale each to unit norm before factoring.
-    unit = np.sqrt(np.maximum(np.diag(sums.products), 0.0))
-    unit = np.where(unit > 0, unit, 1.0)
+    size = np.sqrt(np.maximum(np.diag(sums.products), 0.0))
+    unit = np.where(size > 0, size, 1.0)
     with one_blas_thread(len(unit)):
         values, vectors = eigh(sums.products / np.outer(unit, unit), check_finite=False)
     kept = values > RELATIVE_EIGENVALUE * max(float(values[-1]), 0.0)
-    A = np.sqrt(values[kept])[:, None] * vectors[:, kept].T * unit
+    # By `size`, not `unit`: columns that are constant stay so, without rounding errors.
+    A = np.sqrt(values[kept])[:, None] * vectors[:, kept].T * size
     rows = len(A) + 1
     # The reflection that maps the first unit vector to ones / sqrt(rows), without its first column.
     v = np.full(rows, -1.0 / np.sqrt(rows))
