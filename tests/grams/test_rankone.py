@@ -212,6 +212,27 @@ def test_sparse_features_are_written_out_only_where_they_fit():
         grams.dense_features(slice(0, 51))
 
 
+def test_few_kernels_with_a_weight_need_only_their_own_columns():
+    X = large_sparse(200, 300)
+    coef, weights = np.arange(200.0)[:, None], np.zeros(300)
+    weights[[3, 8]] = 1.0, 2.0
+    want = rank_one(X.toarray()).corrected(True, "trace")
+    tight = rank_one(X, budget=MemoryBudget.of(8 * 200 * 2)).corrected(True, "trace")
+    rows = np.arange(200)
+    assert_close(tight.combine(weights).rows(rows), want.combine(weights).rows(rows), 1e-12, "rows")
+    function, twin = tight.accurate().expand(weights, coef), want.expand(weights, coef)
+    assert_close(function.values(X), twin.values(X), 1e-12, "values")
+
+
+def test_the_norm_under_other_sample_weights_than_those_of_the_grams(rng):
+    X, omega = sample(N), rng.uniform(0.5, 2, size=N)
+    for own, other in ((None, omega), (omega, None)):
+        combined = rank_one(X, sample_weight=own).corrected(True, "trace").combine(np.ones(5))
+        centred = naive.center(combined.rows(slice(0, N)), other)
+        want = np.sqrt(naive.inner(centred, centred, other))
+        assert combined.centred_norm(other) == pytest.approx(want, rel=1e-12)
+
+
 def test_the_products_of_many_kernels_say_what_they_need():
     grams = rank_one(large_sparse(), budget=MemoryBudget.of("1GB"))
     with pytest.raises(MemoryError, match=r"20000 x 20000.*9.6 GB.*weighting='align'"):

@@ -109,9 +109,9 @@ class RankOneGrams(Grams):
         if len(used) > MAX_COPIED_SHARE * self.p:
             return self, slice(None)
         few = copy.copy(self)
-        few.data = self.data[:, used]
+        few.p, few.data = len(used), self.data[:, used]
         few.names = [self.names[k] for k in used.tolist()]
-        for name in ("means", "spread", "power", "shift", "scale"):
+        for name in ("columns", "means", "spread", "power", "shift", "scale"):
             setattr(few, name, getattr(self, name)[used])
         return few, used
 
@@ -372,7 +372,9 @@ class RankOneCombined(MatrixGram):
 
     def centred_norm(self, sample_weight: np.ndarray | None) -> float:
         used = np.flatnonzero(self.factors)
-        if self._matrix is not None or len(used) > min(self.n, 5000):
+        omega = np.ones(self.n) if sample_weight is None else sample_weight
+        own = np.array_equal(omega, self.grams.omega)  # the features are centred with these
+        if not own or self._matrix is not None or len(used) > min(self.n, 5000):
             return super().centred_norm(sample_weight)
         # ||U F U'||_F^2 = <C F, F C> for C = U'U of the features that have a weight.
         C = self.grams.centred_gram(used)
