@@ -299,6 +299,13 @@ def test_the_step_is_the_minimum_over_all_breakpoints(n, seed, penalty):
     assert value(step) <= min(value(eta) for eta in places) + 1e-12
 
 
+def test_the_intercept_of_one_class_leaves_no_loss(rng):
+    for n in range(1, 60):  # rounding leaves the slope beyond all breakpoints negative for some
+        margins, costs = rng.normal(size=n), rng.uniform(0.1, 1.0, size=n)
+        step = best_step(margins, np.ones(n), costs, 0.0, 0.0)
+        assert np.all(margins + step >= 1 - 1e-12)
+
+
 def test_descent_goes_down_and_bounds_its_distance():
     X, y = sample(60, noise=0.8)
     kernels = list(mk.gaussians([0.1, 0.5, 2.0]))

@@ -51,7 +51,8 @@ def best_step(
     start = -float(costs[a > 0] @ a[a > 0]) - penalty
     slopes = start + np.cumsum(rises[order])
     # Rounding may leave the last slope slightly negative, although the function rises there.
-    return float(places[order[min(int(np.argmax(slopes >= 0)), len(order) - 1)]])
+    slopes[-1] = max(slopes[-1], 0.0)
+    return float(places[order[int(np.argmax(slopes >= 0))]])
 
 
 def descend(
