@@ -52,6 +52,11 @@ def test_another_question_is_computed_and_what_followed_is_dropped(question):
     assert len(again.entries) == 1
 
 
+def test_questions_with_other_parts_are_other_questions():
+    questions = [(1, 23), (12, 3), (123,), ("1", 23), (np.ones(2), 1), (np.ones(2), 1, "")]
+    assert len({_journal.digest(question) for question in questions}) == len(questions)
+
+
 def test_another_name_is_another_question():
     again = Journal([Entry("train", DONE, _journal.digest(()), {"x": 1})])
     compute, made = counted(2)

@@ -180,10 +180,12 @@ def digest(question: tuple[Any, ...]) -> str:
     total = hashlib.blake2b(digest_size=16)
     for part in question:
         if isinstance(part, np.ndarray):
-            total.update(f"{part.dtype.str}{part.shape}".encode())
-            total.update(np.ascontiguousarray(part).tobytes())
+            kind, data = f"{part.dtype.str}{part.shape}", np.ascontiguousarray(part).tobytes()
         else:
-            total.update(repr(part).encode())
+            kind, data = "", repr(part).encode()
+        # The length separates a part from the next one: (1, 23) is not (12, 3).
+        total.update(f"{kind}:{len(data)}:".encode())
+        total.update(data)
     return total.hexdigest()
 
 
