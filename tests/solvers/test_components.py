@@ -64,6 +64,17 @@ def test_products_alone_give_the_same_components():
     assert_allclose(streamed.coef, full.coef, atol=1e-8)
 
 
+@pytest.mark.parametrize("center", [True, False])
+def test_products_alone_give_all_components_but_one(center):
+    gram = gram_of(sample(30))
+    gram.room = 0.0
+    found = principal_components(gram, 30, center=center)
+    assert len(found.values) == 29  # the most that Lanczos iterations give
+    full = principal_components(gram_of(sample(30)), 30, center=center)
+    Z = gram.dense() @ found.coef - found.offset
+    assert_allclose((Z**2).sum(axis=0), full.values[:29], atol=1e-10)
+
+
 def test_landmarks_are_the_approximation_of_nystrom():
     gram = gram_of(sample(80))
     found = landmark_components(gram, 15, np.random.default_rng(0), per_component=1)

@@ -81,7 +81,7 @@ def principal_components(
     present = values > max(n * np.finfo(np.float64).eps * values[0], gram.rounding, 0.0)
     roots = np.sqrt(np.where(present, values, 1.0))
     coef = np.where(present, _with_fixed_signs(U) / roots, 0.0)
-    offset = row_means @ coef if center else np.zeros(wanted)
+    offset = row_means @ coef if center else np.zeros(coef.shape[1])
     found = Components(np.where(present, values, 0.0), coef, offset, total)
     return found.first(max(found.rank, 1)) if count is None else found
 
