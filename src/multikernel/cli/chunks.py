@@ -27,9 +27,6 @@ from .views import View, build_bank, read_views
 SAMPLE_ROWS = 3000
 #: Rows held out of the fit by default: this share of all rows, up to this maximum.
 HELD_OUT_SHARE, MAX_HELD_OUT = 0.1, 5000
-#: Seed of the sample that is drawn before the fit.
-SEED = 1
-
 
 #: Options that cannot be used with --chunks, and what to do instead.
 NEED_ALL_ROWS = {
@@ -39,6 +36,7 @@ NEED_ALL_ROWS = {
     "device.",
     "--scoring": "Parameters are chosen by leave-one-out.",
     "--groups": "Parameters are chosen by leave-one-out over single rows.",
+    "--folds": "Parameters are chosen by leave-one-out, and --holdout rows score the model.",
     "--dates": "Convert dates to numbers first.",
     "--encoding": "Convert the files to UTF-8 first.",
     "--sample": "A sample fits into memory: leave out --chunks.",
@@ -108,7 +106,7 @@ def fit_chunks(
         say.note(f"Note: {lost}")
     if report is not None:
         if some is None:
-            some, _ = sample_rows(rows, SAMPLE_ROWS, n_jobs=reading["jobs"])
+            some, _ = sample_rows(rows, SAMPLE_ROWS, reading["seed"], n_jobs=reading["jobs"])
         title = f"{data.name}: {problem.target}"
         about = partial(summary_of_chunks, problem, some, out)
         write_report(say, estimator, some.X, some.y, report, title=title, about=about)
@@ -153,6 +151,7 @@ def load_chunks(
     scheduler: str | None,
     jobs: int,
     holdout: int | None,
+    seed: int,
 ) -> ChunkedProblem:
     """Open the data and describe them; one pass finds classes and categories.
 
@@ -192,13 +191,13 @@ def load_chunks(
         size = rows_to_hold_out(rows.count(n_jobs=jobs), holdout)
         held_out, X = None, None
         if size or default:
-            drawn = draw_rows(rows, size + SAMPLE_ROWS * default, SEED, n_jobs=jobs)
+            drawn = draw_rows(rows, size + SAMPLE_ROWS * default, seed, n_jobs=jobs)
             order = np.argsort(drawn.draws, kind="stable")
             if default:
                 X = drawn.take(np.sort(order[size:])).chunk.X
             if size:
                 held = drawn.take(np.sort(order[:size]))
-                held_out, rows = held.chunk, rest_of(rows, held, SEED)
+                held_out, rows = held.chunk, rest_of(rows, held, seed)
         bank = build_bank(chosen, encoder, X)
         if bank is not None and X is not None:
             bank = bank.adapt(X)  # take widths and scales from the sample

@@ -18,6 +18,9 @@ from .resuming import checkpoint_beside, telling_of
 if TYPE_CHECKING:
     from .problem import TableProblem
 
+#: Number of cross-validation folds, unless it is given.
+FOLDS = 5
+
 
 @command
 def fit(
@@ -62,7 +65,7 @@ def fit(
     categorical: o.Categorical = None,
     dates: o.Dates = False,
     drop: o.Drop = None,
-    folds: o.Folds = 5,
+    folds: o.Folds = FOLDS,
     groups: o.Groups = None,
     sample: o.Sample = None,
     format: o.Format = None,
@@ -116,6 +119,7 @@ def fit(
                 "--device": device is not None,
                 "--scoring": scoring is not None,
                 "--groups": groups is not None,
+                "--folds": folds != FOLDS,
                 "--dates": dates,
                 "--encoding": encoding is not None,
                 "--sample": sample is not None,
@@ -144,6 +148,7 @@ def fit(
             scheduler=scheduler,
             jobs=jobs,
             holdout=holdout,
+            seed=seed,
         )
         return
     for value, name in (

@@ -141,7 +141,9 @@ Resume = Annotated[
         "to the output.",
     ),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Seed for everything random.")]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, max=2**32 - 1, help="Seed for everything random.")
+]
 Jobs = Annotated[int, typer.Option("--jobs", help="Number of threads; -1 for all cores.")]
 Device = Annotated[
     str | None,
