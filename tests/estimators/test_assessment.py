@@ -3,11 +3,16 @@
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris
-from sklearn.metrics import roc_auc_score
+from sklearn.metrics import balanced_accuracy_score, r2_score, roc_auc_score
 from sklearn.model_selection import KFold, StratifiedKFold
 
 import multikernel as mk
-from multikernel.estimators.assessment import area_under_curve, assess, scoring_name
+from multikernel.estimators.assessment import (
+    area_under_curve,
+    assess,
+    assess_held_out,
+    scoring_name,
+)
 
 FOLDS = StratifiedKFold(5, shuffle=True, random_state=0)
 
@@ -92,6 +97,43 @@ def test_area_under_curve_is_the_mean_over_classes(rng):
     y, values = rng.integers(0, 3, 60), rng.normal(size=(60, 3))
     areas = [roc_auc_score(y == c, values[:, c]) for c in range(3)]
     assert area_under_curve(y, values, np.arange(3)) == pytest.approx(np.mean(areas))
+
+
+class Given:
+    """A fitted model that returns these predictions."""
+
+    def __init__(self, outputs, classes=None):
+        self.predict = self.decision_function = lambda X: outputs
+        if classes is not None:
+            self.classes_ = classes
+
+
+@pytest.mark.parametrize("n_classes", [2, 6, 11, 21])
+@pytest.mark.parametrize("n", [60, 200, 5000])
+def test_a_constant_prediction_of_held_out_rows_is_never_called_learned(n, n_classes, rng):
+    rare = 0.1 / (n_classes - 1)
+    y = rng.choice(n_classes, n, p=[0.9] + [rare] * (n_classes - 1))
+    outputs = np.full(n, -1.0) if n_classes == 2 else np.eye(n_classes)[np.zeros(n, dtype=int)]
+    found = assess_held_out(Given(outputs, np.arange(n_classes)), None, y)
+    assert found.verdict == "nothing"
+    balanced = found.measured[1]
+    assert balanced.score == pytest.approx(1 / len(np.unique(y)), rel=0.01) == balanced.baseline
+
+
+def test_rare_classes_of_held_out_rows_count_in_every_part(rng):
+    y = (np.arange(200) < 8).astype(int)  # fewer than there are parts
+    outputs = np.where(rng.random(200) < 0.3, -1, 1) * np.where(y == 1, 1.0, -1.0)
+    found = assess_held_out(Given(outputs, np.arange(2)), None, y)
+    expected = balanced_accuracy_score(y, outputs > 0)
+    assert found.measured[1].score == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("n", [50, 500])
+def test_r2_of_held_out_rows_is_that_of_all_of_them(n, rng):
+    y = rng.normal(size=n)
+    outputs = y + rng.normal(size=n)
+    found = assess_held_out(Given(outputs), None, y)
+    assert found.measured[0].score == pytest.approx(r2_score(y, outputs))
 
 
 @pytest.mark.slow

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.dummy import DummyClassifier, DummyRegressor
-from sklearn.metrics import balanced_accuracy_score, check_scoring, r2_score, roc_auc_score
-from sklearn.model_selection import KFold
+from sklearn.metrics import balanced_accuracy_score, check_scoring, roc_auc_score
 
 from .classifier import class_index
 from .paired_tests import paired_t
@@ -209,17 +208,19 @@ def assess_held_out(estimator: Any, X: Any, y: Any) -> Assessment | None:
     """Assess a fitted classifier or regressor on rows that it has not seen; None for few rows.
 
     The rows are divided into parts, each of which is scored separately. The baseline of a part
-    predicts the mean or the most frequent class of the other parts.
+    predicts the mean or the most frequent class of the other parts. R² of every part is relative
+    to the variance of all rows, because that of a few rows varies too much.
     """
     y = np.asarray(y)
     if len(y) < FEW_SAMPLES:
         return None
-    splits = list(KFold(PARTS, shuffle=True, random_state=0).split(y))
     classes = getattr(estimator, "classes_", None)
+    splits = _parts(y, classes is not None)
     if classes is None:
         outputs = np.asarray(estimator.predict(X))
-        scores = np.array([r2_score(y[test], outputs[test]) for _, test in splits])
-        constant = [r2_score(y[i], np.full(len(i), y[train].mean())) for train, i in splits]
+        spread = float(np.var(y)) or 1.0
+        scores = np.array([1 - np.mean((y[i] - outputs[i]) ** 2) / spread for _, i in splits])
+        constant = [1 - np.mean((y[i] - y[train].mean()) ** 2) / spread for train, i in splits]
     else:
         outputs = np.asarray(estimator.decision_function(X))
         right = classes[class_index(outputs)] == y
@@ -232,6 +233,16 @@ def assess_held_out(estimator: Any, X: Any, y: Any) -> Assessment | None:
         return _assess_numbers(first, y, splits)
     weighted = getattr(estimator, "class_weight", None) is not None
     return _assess_classes(first, y, outputs, np.asarray(classes), splits, 0.0, weighted)
+
+
+def _parts(y: np.ndarray, classification: bool) -> Splits:
+    """Random parts of equal size and all other rows; every class is spread over the parts."""
+    order = np.random.default_rng(0).permutation(len(y))
+    if classification:
+        order = order[np.argsort(np.unique(y[order], return_inverse=True)[1], kind="stable")]
+    part = np.empty(len(y), dtype=np.intp)
+    part[order] = np.arange(len(y)) % PARTS
+    return [(np.flatnonzero(part != f), np.flatnonzero(part == f)) for f in range(PARTS)]
 
 
 def most_frequent(y: np.ndarray) -> Any:
@@ -264,15 +275,14 @@ def _assess_classes(
     rare = any(np.count_nonzero(y == c) < fair for c in absent)
     measured = [first]
     if counts.max() > UNEQUAL * counts.sum() / len(counts):
-        one_per_class = 1.0 / len(classes)
-        more: list[tuple[str, Callable[..., float], Callable[..., float], float]] = [
-            ("balanced accuracy", balanced_accuracy, _variance_of_recalls, one_per_class),
-            ("AUC", area_under_curve, _variance_of_areas, 0.5),
+        more: list[tuple[str, Callable[..., list[float]], Callable[..., float], float]] = [
+            ("balanced accuracy", balanced_accuracies, _variance_of_recalls, 1.0 / len(labels)),
+            ("AUC", areas_under_curves, _variance_of_areas, 0.5),
         ]
         for name, function, variance, baseline in more:
             if name == first.name:
                 continue
-            found = [function(y[test], decisions[test], classes) for _, test in splits]
+            found = function(y, decisions, classes, splits)
             kept = np.isfinite(found)
             least = variance(y, decisions, classes, splits)
             if kept.sum() < 2:
@@ -293,9 +303,28 @@ def _assess_classes(
     )
 
 
-def balanced_accuracy(y: np.ndarray, decisions: np.ndarray, classes: np.ndarray) -> float:
-    """Mean recall of the classes that occur."""
-    return float(balanced_accuracy_score(y, classes[class_index(decisions)]))
+def balanced_accuracies(
+    y: np.ndarray, decisions: np.ndarray, classes: np.ndarray, splits: Splits
+) -> list[float]:
+    """Balanced accuracy of every test part.
+
+    A part without samples of some class has no recall for it. If there is such a part, correct
+    predictions are weighted by the inverse frequencies of the classes in all samples instead: the
+    mean over parts of equal size is then the balanced accuracy of all samples.
+    """
+    labels, which, counts = np.unique(y, return_inverse=True, return_counts=True)
+    answers = classes[class_index(decisions)]
+    if all(len(np.unique(which[test])) == len(labels) for _, test in splits):
+        return [float(balanced_accuracy_score(y[test], answers[test])) for _, test in splits]
+    recalled = (answers == y) * (len(y) / (len(labels) * counts[which]))
+    return [float(recalled[test].mean()) for _, test in splits]
+
+
+def areas_under_curves(
+    y: np.ndarray, decisions: np.ndarray, classes: np.ndarray, splits: Splits
+) -> list[float]:
+    """Area under the ROC curve of every test part; NaN for parts with one class."""
+    return [area_under_curve(y[test], decisions[test], classes) for _, test in splits]
 
 
 def area_under_curve(y: np.ndarray, decisions: np.ndarray, classes: np.ndarray) -> float:
@@ -342,13 +371,12 @@ def _variance_of_recalls(
 ) -> float:
     """Variance of the balanced accuracy on one test part, due to its size alone."""
     answers = classes[class_index(decisions)]
+    labels, counts = np.unique(y, return_counts=True)
     total = 0.0
-    for label in classes:
-        own = y == label
-        size = int(np.count_nonzero(own))
-        recall = (int(np.count_nonzero(answers[own] == label)) + 1) / (size + 2)
-        total += recall * (1 - recall) * len(splits) / max(size, 1)
-    return total / len(classes) ** 2
+    for label, size in zip(labels, counts, strict=True):
+        recall = (int(np.count_nonzero(answers[y == label] == label)) + 1) / (size + 2)
+        total += float(recall * (1 - recall)) * len(splits) / size
+    return total / len(labels) ** 2
 
 
 def _variance_of_areas(
