@@ -50,6 +50,17 @@ def test_a_weight_of_two_is_a_repetition():
     )
 
 
+@pytest.mark.parametrize("n", [50, 400])
+def test_a_weight_of_zero_is_an_omission(n):
+    X = table(n)
+    weights = np.ones(n)
+    weights[[X[:, 0].argmax(), X[:, 1].argmin(), 7]] = 0.0
+    found, want = QuantileScaling.of(X, weights), QuantileScaling.of(X[weights > 0])
+    np.testing.assert_allclose(found(X), want(X), rtol=0, atol=1e-12)
+    for kernel in mk.default_bank(X, sample_weight=weights):
+        assert np.all(np.isfinite(kernel(X)))
+
+
 def test_constant_column_is_mapped_to_zero():
     X = np.column_stack([np.ones(20), np.arange(20.0)])
     assert np.all(QuantileScaling.of(X)(X)[:, 0] == 0)

@@ -79,6 +79,8 @@ class QuantileScaling:
             )
         X = np.asarray(X, dtype=np.float64)
         omega = np.ones(len(X)) if weights is None else np.asarray(weights, dtype=np.float64)
+        if not omega.all():  # a value of weight zero may have rank 0 or 1, with an infinite score
+            X, omega = X[omega != 0], omega[omega != 0]
         each = [_knots_and_scores(column, omega) for column in X.T]
         q = max(len(knots) for knots, _ in each)
         knots, scores = (
