@@ -5,6 +5,7 @@ import pytest
 
 import multikernel as mk
 from multikernel.kernels.completed import RIDGES, Completed, centred, complete
+from multikernel.kernels.derivatives import weighted_gradient
 from multikernel.kernels.observed import observe
 
 N = 60
@@ -87,6 +88,18 @@ def test_views_that_say_nothing_about_each_other_fall_back_to_the_mean(rng):
     assert kernel.completion.explained < 0.1
     plain = observe(BANK, X)[0][0]
     np.testing.assert_allclose(kernel(X), plain(X), atol=0.1)
+
+
+def test_derivatives_know_the_places_of_absent_samples(sample, rng):
+    X, whole = sample
+    A, steps = rng.normal(size=(N, N)), np.full(8, 1e-5)
+    for kernel in completed(X[:N]):
+        found = weighted_gradient(kernel, whole[:N], X[:N], A, steps)
+        for j in range(8):
+            step = 1e-5 * np.eye(8)[j]
+            change = kernel(whole[:N] + step, X[:N]) - kernel(whole[:N] - step, X[:N])
+            expected = np.einsum("mn,mn->m", A, change) / 2e-5
+            np.testing.assert_allclose(found[:, j], expected, rtol=1e-6, atol=1e-6)
 
 
 @pytest.mark.parametrize("weighting", ["loo", "alignf", "lp"])

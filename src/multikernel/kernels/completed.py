@@ -118,6 +118,11 @@ class Completed(Observed):
         c = self.completion.coefficients(np.asarray(X)[~has])
         return np.asarray(c + (1.0 - c.sum(axis=1))[:, None] * self.shares)
 
+    def place_coefficients(self, A: np.ndarray, Z: Any, has: np.ndarray) -> np.ndarray:
+        if self.completion is None or has.all():
+            return super().place_coefficients(A, Z, has)
+        return np.asarray(A[:, ~has] @ self.places(Z, has))
+
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         A, has = self.read(X)
         same = Z is None or Z is X

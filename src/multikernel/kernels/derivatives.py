@@ -110,13 +110,13 @@ def weighted_gradient(
 def _observed_gradient(
     kernel: Observed, X: Any, Z: Any, A: np.ndarray, steps: np.ndarray
 ) -> np.ndarray:
-    """`weighted_gradient` where values of absent samples are means over the reference samples."""
+    """`weighted_gradient` where absent samples are combinations of the reference samples."""
     U, _ = kernel.read(X)
     V, also = kernel.read(Z)
     index = np.asarray(kernel.columns, dtype=np.intp)
     own = weighted_gradient(kernel.kernel, U, V[also], A[:, also], steps[index])
-    at_mean = A[:, ~also].sum(axis=1)[:, None] * kernel.shares
-    own = own + weighted_gradient(kernel.kernel, U, kernel.reference, at_mean, steps[index])
+    placed = kernel.place_coefficients(A, Z, also)
+    own = own + weighted_gradient(kernel.kernel, U, kernel.reference, placed, steps[index])
     out = np.zeros(X.shape)
     out[:, index] = np.where(np.isnan(X[:, index]), 0.0, own)  # filled-in values do not depend on X
     return out

@@ -114,6 +114,10 @@ class Observed(Kernel):
             out[rows] = self.kernel(filled[rows], self.reference) @ self.shares
         return out
 
+    def place_coefficients(self, A: np.ndarray, Z: Any, has: np.ndarray) -> np.ndarray:
+        """Coefficients (m, n) of the absent samples of Z as ones of the reference samples."""
+        return np.asarray(A[:, ~has].sum(axis=1)[:, None] * self.shares)
+
     def __call__(self, X: Any, Z: Any = None) -> np.ndarray:
         A, has = self.read(X)
         same = Z is None or Z is X
