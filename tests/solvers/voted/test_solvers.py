@@ -13,9 +13,11 @@ from scipy.optimize import linprog
 import multikernel as mk
 from multikernel.grams.dense import DenseGrams
 from multikernel.grams.memory import MemoryBudget
+from multikernel.problem import Target
 from multikernel.solvers.voted.columns import KernelColumns
 from multikernel.solvers.voted.descent import best_step, descend
 from multikernel.solvers.voted.generation import ColumnPool
+from multikernel.solvers.voted.held_out import held_out_votes
 from multikernel.solvers.voted.path import solve_grid
 from multikernel.solvers.voted.problem import VotedProblem, largest_penalty, lower_bound, solve
 from tests.naive_voted import (
@@ -280,6 +282,22 @@ def test_a_small_memory_budget_is_respected_or_refused():
     problem = make_problem([mk.Gaussian(1.0)], X, y, memory_budget="300kB")
     with pytest.raises(MemoryError, match=r"A linear program with 50 columns on 200 samples needs"):
         solve(problem, np.array([1e-3]))
+
+
+@pytest.mark.parametrize(("n", "spread"), [(40, 0.0), (1200, 0.1)])
+def test_votes_at_held_out_samples_know_a_small_class(rng, n, spread):
+    """Its samples are copies; or all of them are among those to hold out of a large sample."""
+    X = rng.normal(size=(n, 2))
+    y = np.where(np.arange(n) < 10, 1.0, -1.0)
+    X[:10] = 3.0 + spread * rng.normal(size=(10, 2))
+    columns = make_columns([mk.Gaussian(0.5)], X)
+
+    def problems(part, target):
+        return [VotedProblem(part, target.Y[:, 0], np.full(part.n, 1 / part.n), True)]
+
+    target = Target(y[:, None], "classification")
+    values = held_out_votes(columns, target, np.array([1e-4]), problems, tol=1e-6, max_iter=100)
+    assert np.all(values[:10] > 0.5)
 
 
 # -- coordinate descent ---------------------------------------------------------------------------

@@ -29,7 +29,9 @@ def held_out_votes(
 ) -> np.ndarray:
     """Values of votes, trained with these penalties, at samples they did not see, shape (m, t).
 
-    The samples are those of ``chosen_samples(target, MAX_CROSS_FITTED_SAMPLES)``.
+    The samples are those of ``chosen_samples(target, MAX_CROSS_FITTED_SAMPLES)``. A class whose
+    samples are all copies of one sample cannot be held out: without it there is nothing to learn
+    about this class. The values of its samples are those of votes that saw them.
 
     Parameters
     ----------
@@ -40,9 +42,15 @@ def held_out_votes(
     tests = [rows]
     if len(rows) == columns.n:
         tests = folds_of_copies(columns, target)
+    elif len(np.unique(np.delete(target.labels, rows))) < len(np.unique(target.labels)):
+        # All samples of a rare class were chosen: hold out half of each class at a time.
+        order = rows[np.argsort(target.labels[rows], kind="stable")]
+        tests = [np.sort(order[::2]), np.sort(order[1::2])]
     held_out = np.empty((columns.n, target.Y.shape[1]))
     for test in tests:
-        train = np.setdiff1d(np.arange(columns.n), test)
+        others = np.setdiff1d(np.arange(columns.n), test)
+        kept = test[~np.isin(target.labels[test], target.labels[others])]
+        train = np.sort(np.concatenate([others, kept]))
         part = columns.subset(train)
         points = columns.grams.points(test)
         for j, problem in enumerate(problems(part, target.take(train))):
