@@ -14,6 +14,7 @@ from multikernel.tables import DataError, Frame, TableEncoder, find_target, writ
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 feather = pytest.importorskip("pyarrow.feather")
+dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
 dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
@@ -273,6 +274,30 @@ def test_text_columns_stay_texts(tmp_path):
     assert [chunk.X.columns[1].tolist() for chunk in rows] == [["ab", "ba"], ["7", "cab"]]
 
 
+def test_missing_numbers_beside_categories(rng):
+    columns = {**mixed(rng), "gap": rng.normal(size=300)}
+    columns["gap"][7] = np.nan
+    rows = open_rows(columns, "kind", task="auto", drop=["late"], allow_missing=True, chunk_rows=50)
+    X = np.vstack([chunk.X for chunk in rows])
+    assert X.dtype == np.float64 and X.shape == (300, len(rows.columns)) == (300, 6)
+    whole = open_rows(columns, "kind", task="auto", drop=["late"], impute="median")
+    filled = np.vstack([chunk.X for chunk in whole])
+    assert np.argwhere(np.isnan(X)).tolist() == [[7, rows.columns.index("gap")]]
+    assert np.array_equal(np.where(np.isnan(X), filled, X), filled)
+    columns["gap"][8] = np.inf
+    with pytest.raises(DataError, match="'gap' is infinite in row 8 of the table"):
+        list(open_rows(columns, "kind", task="auto", drop=["late"], allow_missing=True))
+
+
+@pytest.mark.parametrize("suffix", [None, ".csv", ".parquet"])
+def test_a_target_of_texts_needs_no_task(suffix, rng, tmp_path):
+    source = {"a": rng.normal(size=60), "kind": np.resize(["ape", "bee"], 60).tolist()}
+    if suffix is not None:
+        write_columns(source, tmp_path / f"a{suffix}")
+    rows = open_rows(source if suffix is None else tmp_path / f"a{suffix}", "kind", chunk_rows=16)
+    assert np.concatenate([chunk.y for chunk in rows]).tolist() == source["kind"]
+
+
 def test_bad_files_name_the_file(tmp_path):
     with gzip.open(tmp_path / "a.csv.gz", "wt") as file:
         file.write("a,y\n" + "1,2\n" * 30 + "1\n")
@@ -312,6 +337,17 @@ def test_a_dask_frame_gives_the_rows_of_the_table(numbers):
     assert rows.n_rows == 1000
     total = reduce_rows(rows, moments, np.add)
     np.testing.assert_allclose(total, np.column_stack(numbers).T @ np.column_stack(numbers), 1e-12)
+
+
+@pytest.mark.parametrize("name", ["code", "kind"])
+def test_dask_partitions_of_numbers_and_of_texts_are_refused(name):
+    columns = {"code": [1, 2] * 10, "kind": [0, 1] * 10, "a": list(range(20))}
+    columns[name] = columns[name][:10] + ["p", "q"] * 5
+    with dask.config.set({"dataframe.convert-string": False}):
+        frame = dd.from_pandas(pd.DataFrame(columns), npartitions=2)
+    message = f"Column '{name}' holds numbers in some chunks and text in others; the first text is "
+    with pytest.raises(DataError, match=message + "'p' in row 0 of block 1"):
+        open_rows(frame, "kind", task="auto")
 
 
 def test_dask_blocks_that_change_are_noticed():

@@ -88,11 +88,8 @@ class FrameReader(ChunkReader):
             if column.fill is None and not (column.kind == "number" and self.allow_missing):
                 refuse_gaps(values, column.name, place, self.predicts)
             features[column.name] = values
-        encoder = self.encoder
-        if self.allow_missing:
-            X = np.column_stack([features[column.name] for column in encoder.columns])
-        else:
-            X = encoder(Frame(features))
+        X = self.encoder(Frame(features), allow_missing=self.allow_missing)
+                refuse_infinite(values, column.name, place)
         return X, self._targets(frame, place), self._weights(frame, place)
 
     def _targets(self, frame: Frame, place: Place) -> Any:
@@ -142,17 +139,21 @@ def as_numbers(values: np.ndarray, name: str, place: Place) -> np.ndarray:
     return np.full(len(values), np.nan)
 
 
-def refuse_gaps(values: np.ndarray, name: str, place: Place, predicts: bool) -> None:
-    """Refuse missing and infinite entries."""
-    if not is_text(values):
-        if np.isfinite(values.sum()):
+def refuse_infinite(values: np.ndarray, name: str, place: Place) -> None:
+    """Refuse infinite numbers."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(values.sum()):  # one fast pass
             return
-        infinite = np.isinf(values)
-        if infinite.any():
-            raise DataError(
-                f"Column {name!r} is infinite in {place.row(int(np.argmax(infinite)))}. Repair the "
-                "data, or leave the column out."
-            )
+    infinite = np.isinf(values)
+    if infinite.any():
+        raise DataError(
+            f"Column {name!r} is infinite in {place.row(int(np.argmax(infinite)))}. Repair the "
+            "data, or leave the column out."
+        )
+
+
+def refuse_gaps(values: np.ndarray, name: str, place: Place, predicts: bool) -> None:
+    """Refuse missing entries."""
     absent = missing(values)
     if absent.any():
         raise DataError(

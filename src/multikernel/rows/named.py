@@ -15,7 +15,7 @@ from .chunk import default_rows
 from .files import TextPiece
 from .frames import FrameReader
 from .sampling import sample_rows
-from .survey import MOST_TARGETS, Survey, encoder_from, facts_from, survey_rows
+from .survey import MOST_TARGETS, Survey, encoder_from, facts_from, mixed_kinds, survey_rows
 
 #: With more rows than this, medians are those of a random sample of this many rows.
 MEDIAN_ROWS = 100_000
@@ -77,7 +77,7 @@ def open_table(
     used = [*names, *(name for name in (target, weight) if name is not None)]
     rows = Rows(table.pieces, FrameReader(TableEncoder(())), size, client)
     survey = None
-    if _needs_survey(table.kinds, names, wishes):
+    if _needs_survey(table.kinds, names, target, wishes):
         survey = _survey(rows, used, target, wishes)
         column_encoder = encoder_from(
             survey, names, wishes.categorical, wishes.texts, wishes.impute
@@ -103,8 +103,12 @@ def open_table(
     return Rows(table.pieces, reader, size, client, task=task, reason=reason)
 
 
-def _needs_survey(kinds: dict[str, str] | None, names: list[str], wishes: Wishes) -> bool:
+def _needs_survey(
+    kinds: dict[str, str] | None, names: list[str], target: str | None, wishes: Wishes
+) -> bool:
     if kinds is None or wishes.task is not None or wishes.impute is not None or wishes.categorical:
+        return True
+    if target is not None and kinds[target] == "text":
         return True
     return any(kinds[name] == "text" and name not in wishes.texts for name in names)
 
@@ -114,7 +118,12 @@ def _survey(rows: Rows, used: list[str], target: str | None, wishes: Wishes) -> 
     levels = {*wishes.categorical, *([target] if wishes.task is not None and target else [])}
     _set_texts(rows, wishes.texts)
     survey = survey_rows(rows, used, levels, target, n_jobs=wishes.n_jobs)
-    if survey.mixed and any(isinstance(piece, TextPiece) for piece in rows.pieces):
+    from_text = any(isinstance(piece, TextPiece) for piece in rows.pieces)
+    # Only files of text can be read again as texts; dask partitions have the types that they have.
+    for name in survey.mixed if not from_text else ():
+        if name == target or name not in wishes.categorical | wishes.texts:
+            raise mixed_kinds(name, survey.columns[name])
+    if survey.mixed and from_text:
         texts = {name for name, seen in survey.columns.items() if seen.texts} | wishes.texts
         mixed = survey.mixed
         _set_texts(rows, texts)
@@ -136,7 +145,7 @@ def _set_texts(rows: Rows, texts: Collection[str]) -> None:
 
 def _with_medians(rows: Rows, encoder: TableEncoder, wishes: Wishes) -> TableEncoder:
     """The encoder with medians for missing numbers, from a sample if there are many rows."""
-    numbers = tuple(column for column in encoder.columns if column.kind == "number")
+    numbers = tuple(replace(c, fill=None) for c in encoder.columns if c.kind == "number")
     if not numbers:
         return encoder
     plain = Rows(

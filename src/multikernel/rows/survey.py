@@ -205,11 +205,7 @@ def _describe(
         column = describe_category(name, levels, survey.n_rows, seen.texts, impute)
     except DataError as error:
         if seen.texts and seen.numbers and seen.first_text is not None:
-            value, where = seen.first_text
-            raise DataError(
-                f"Column {name!r} holds numbers in some chunks and text in others; the first text "
-                f"is {value!r} in {where}. Repair the data, or leave the column out."
-            ) from None
+            raise mixed_kinds(name, seen) from None
         raise error
     return column
 
@@ -217,6 +213,17 @@ def _describe(
 def facts_from(survey: Survey, name: str) -> TargetFacts:
     """The facts that decide whether a target is classes or numbers."""
     seen = survey.columns[name]
+def mixed_kinds(name: str, seen: Seen) -> DataError:
+    """The error about a column that holds numbers in some chunks and texts in others."""
+    first = ""
+    if seen.first_text is not None:
+        first = "; the first text is {!r} in {}".format(*seen.first_text)
+    return DataError(
+        f"Column {name!r} holds numbers in some chunks and text in others{first}. Repair the data, "
+        "or leave the column out."
+    )
+
+
     text = seen.texts
     if seen.missing:
         raise DataError(

@@ -139,12 +139,14 @@ class TableEncoder:
 
     # -- making it --------------------------------------------------------------------------------
 
-    def __call__(self, frame: Frame) -> Any:
+    def __call__(self, frame: Frame, *, allow_missing: bool = False) -> Any:
+        """X of these rows; ``allow_missing`` leaves missing numbers without a filling as NaN."""
         if self.sparse_width is not None:
             return self._widen(frame)
         for column in self.columns:
             frame.require(column.name, message=MODEL_NEEDS)
-        refuse_missing(frame, [c.name for c in self.columns if c.fill is None], WHEN_FITTED)
+        if not allow_missing:
+            refuse_missing(frame, [c.name for c in self.columns if c.fill is None], WHEN_FITTED)
         parts = [self._one(column, frame.columns[column.name]) for column in self.columns]
         if not self.has_texts:
             return np.column_stack(parts)
@@ -169,7 +171,7 @@ class TableEncoder:
                 raise DataError(f"Column {column.name!r} must hold numbers; it holds {strange!r}.")
             if column.fill is not None:
                 values = np.where(np.isnan(values), column.fill, values)
-            if not np.isfinite(values).all():
+            if np.isinf(values).any():
                 raise DataError(f"Column {column.name!r} holds infinite values.")
             return np.asarray(values)[:, None]
         words = as_words(values)
