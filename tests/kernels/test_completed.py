@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
 import multikernel as mk
 from multikernel.kernels.completed import RIDGES, Completed, centred, complete
@@ -26,9 +27,9 @@ def sample(rng):
     return X, whole
 
 
-def completed(X):
-    bank, absent = observe(BANK, X)
-    return complete(bank, X, absent)
+def completed(X, omega=None):
+    bank, absent = observe(BANK, X, omega)
+    return complete(bank, X, absent, omega)
 
 
 def test_values_are_inner_products_of_predicted_feature_vectors(sample):
@@ -79,6 +80,21 @@ def test_the_ridge_constant_has_the_smallest_leave_one_out_error(sample):
     assert completion.ridge == RIDGES[int(np.argmin(errors))]
     assert completion.explained == pytest.approx(1 - min(errors) / np.trace(K))
     assert completion.explained > 0.5  # 15 of 50 have no other view
+
+
+@pytest.mark.parametrize("largest", [3, 1])
+def test_weights_of_samples_are_repetitions(sample, rng, largest):
+    X = sample[0][:N]
+    omega = rng.integers(0, largest + 1, N).astype(float)
+    rows = np.repeat(np.arange(N), omega.astype(int))
+    for one, two in zip(completed(X, omega), completed(X[rows]), strict=True):
+        assert one.completion.ridge == two.completion.ridge
+        assert one.completion.explained == pytest.approx(two.completion.explained)
+        np.testing.assert_allclose(one(X), two(X), rtol=0, atol=1e-9)
+    y, model = rng.normal(size=N), mk.MultiKernelRegressor(BANK, "uniform", missing="complete")
+    weighted = clone(model).fit(X, y, sample_weight=omega).predict(X)
+    repeated = clone(model).fit(X[rows], y[rows]).predict(X)
+    np.testing.assert_allclose(weighted, repeated, rtol=0, atol=1e-8)
 
 
 def test_views_that_say_nothing_about_each_other_fall_back_to_the_mean(rng):

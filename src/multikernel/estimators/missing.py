@@ -163,7 +163,7 @@ class MissingMixin(FrameMixin):
                 f"{_some(keep[without])}. Drop these samples."
             )
         if self.missing == "complete":
-            bank = complete(bank, X, absent)
+            bank = complete(bank, X, absent, sample_weight)
         if self.missing == "absent":
             self._has_kernels = ~absent  # for the rule, which takes it by _pop_has_kernels
         self.presence_ = (~absent) @ omega / omega.sum()

@@ -13,6 +13,9 @@ a positive semidefinite kernel stays so, on training and new samples together.
 
 lambda minimises the exact leave-one-out error of the regression, ``sum_i (P K P)_ii / P_ii^2`` with
 ``P = (M_rr + lambda I)^-1`` and K the centred kernel matrix.
+
+With sample weights omega, I becomes the diagonal matrix of ``1 / omega``: a weight of two is a
+repetition. One copy of a sample is left out, of weight ``min(1, omega_i)``.
 """
 
 from __future__ import annotations
@@ -44,7 +47,7 @@ class Completion:
     donors : array of shape (n_reference, n_features)
         The training samples that have the view, with all their columns.
     inverse : array of shape (n_reference, n_reference)
-        ``P = (M_rr + lambda I)^-1``.
+        ``P = (M_rr + lambda diag(1 / omega))^-1``.
     ridge : float
     explained : float
         The leave-one-out share of the variance of the view's kernel that the other views predict:
@@ -59,28 +62,37 @@ class Completion:
     explained: float
 
     @classmethod
-    def of(cls, kernel: Observed, helpers: tuple[Observed, ...], donors: np.ndarray) -> Completion:
+    def of(
+        cls,
+        kernel: Observed,
+        helpers: tuple[Observed, ...],
+        donors: np.ndarray,
+        omega: np.ndarray,
+    ) -> Completion:
         """Learn scales and ridge constant; ``donors`` are the rows of the reference samples."""
         n = len(donors)
-        scales = np.array([_unit_scale(helper, donors) for helper in helpers])
+        scales = np.array([_unit_scale(helper, donors, omega) for helper in helpers])
         new = cls(helpers, scales, donors, np.zeros((n, n)), 0.0, 0.0)
-        M = new.similarities(donors)
-        values, vectors = np.linalg.eigh(M)
-        K = centred(kernel, donors, donors)
+        root = np.sqrt(omega)
+        values, vectors = np.linalg.eigh(new.similarities(donors) * np.outer(root, root))
+        K = centred(kernel, donors, donors) * np.outer(root, root)
         turned = vectors.T @ K @ vectors
         total = float(np.trace(K))
+        copy = 1.0 / np.maximum(omega, 1.0)  # the share of a sample that is left out at once
         best: tuple[float, float] | None = None
         for ridge in RIDGES:
             inverse = 1.0 / (np.maximum(values, 0.0) + ridge)
             left_out = np.einsum(
                 "ia,ab,ib->i", vectors * inverse, turned, vectors * inverse, optimize=True
             )
-            error = float(np.sum(left_out / ((vectors**2) @ inverse) ** 2))
+            rest = (1.0 - copy) / ridge + copy * ((vectors**2) @ inverse)
+            error = float(np.sum(left_out / rest**2))
             if best is None or error < best[0]:
                 best = error, ridge
         assert best is not None
         inverse = 1.0 / (np.maximum(values, 0.0) + best[1])
         explained = 1.0 - best[0] / total if total > 0 else 0.0
+        vectors *= root[:, None]
         return dataclasses.replace(
             new, inverse=(vectors * inverse) @ vectors.T, ridge=best[1], explained=explained
         )
@@ -153,7 +165,12 @@ class Completed(Observed):
         return out
 
 
-def complete(bank: KernelBank, X: np.ndarray, absent: np.ndarray) -> KernelBank:
+def complete(
+    bank: KernelBank,
+    X: np.ndarray,
+    absent: np.ndarray,
+    sample_weight: np.ndarray | None = None,
+) -> KernelBank:
     """The kernels of a bank of :class:`Observed` ones, completed from each other.
 
     A kernel for which no sample is absent, or without kernels on other columns, is unchanged.
@@ -165,7 +182,9 @@ def complete(bank: KernelBank, X: np.ndarray, absent: np.ndarray) -> KernelBank:
     X : array of shape (n, n_features)
         The training sample, with NaN for what is missing.
     absent : array of bool, shape (p, n)
+    sample_weight : array of shape (n,), optional
     """
+    omega = np.ones(len(X)) if sample_weight is None else np.asarray(sample_weight, np.float64)
     observed = [kernel for kernel in bank if isinstance(kernel, Observed)]
     found: dict[tuple[int, ...], Completion | None] = {}
     kernels: list[Kernel] = []
@@ -176,8 +195,11 @@ def complete(bank: KernelBank, X: np.ndarray, absent: np.ndarray) -> KernelBank:
         if kernel.columns not in found:
             own = set(kernel.columns)
             helpers = tuple(other for other in observed if own.isdisjoint(other.columns))
-            helpers = tuple(helper for helper in helpers if _varies(helper, X[~lost]))
-            found[kernel.columns] = Completion.of(kernel, helpers, X[~lost]) if helpers else None
+            donors, own_omega = X[~lost], omega[~lost]
+            helpers = tuple(helper for helper in helpers if _varies(helper, donors, own_omega))
+            found[kernel.columns] = (
+                Completion.of(kernel, helpers, donors, own_omega) if helpers else None
+            )
         values = {field.name: getattr(kernel, field.name) for field in dataclasses.fields(kernel)}
         kernels.append(Completed(**values, completion=found[kernel.columns]))
     return KernelBank(kernels, bank._names)
@@ -196,15 +218,15 @@ def centred(kernel: Observed, X: Any, Z: Any) -> np.ndarray:
     return K
 
 
-def _unit_scale(helper: Observed, donors: np.ndarray) -> float:
-    variance = float(np.trace(centred(helper, donors, donors))) / len(donors)
+def _unit_scale(helper: Observed, donors: np.ndarray, omega: np.ndarray) -> float:
+    variance = float(np.diag(centred(helper, donors, donors)) @ omega) / float(omega.sum())
     return 1.0 / variance
 
 
-def _varies(helper: Observed, donors: np.ndarray) -> bool:
+def _varies(helper: Observed, donors: np.ndarray, omega: np.ndarray) -> bool:
     """Whether the centred kernel is not zero on the donors."""
     A, has = helper.read(donors)
     if has.sum() < 2:
         return False
     diagonal = helper.kernel.diag(A[has]) - 2.0 * helper.means(A[has]) + helper.centre
-    return float(diagonal.sum()) > 1e-10 * len(donors)
+    return float(diagonal @ omega[has]) > 1e-10 * float(omega.sum())
