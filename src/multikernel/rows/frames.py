@@ -85,11 +85,11 @@ class FrameReader(ChunkReader):
             values = find_column(frame, column.name, place)
             if column.kind == "number":
                 values = as_numbers(values, column.name, place)
+                refuse_infinite(values, column.name, place)
             if column.fill is None and not (column.kind == "number" and self.allow_missing):
                 refuse_gaps(values, column.name, place, self.predicts)
             features[column.name] = values
         X = self.encoder(Frame(features), allow_missing=self.allow_missing)
-                refuse_infinite(values, column.name, place)
         return X, self._targets(frame, place), self._weights(frame, place)
 
     def _targets(self, frame: Frame, place: Place) -> Any:

@@ -210,9 +210,6 @@ def _describe(
     return column
 
 
-def facts_from(survey: Survey, name: str) -> TargetFacts:
-    """The facts that decide whether a target is classes or numbers."""
-    seen = survey.columns[name]
 def mixed_kinds(name: str, seen: Seen) -> DataError:
     """The error about a column that holds numbers in some chunks and texts in others."""
     first = ""
@@ -224,6 +221,9 @@ def mixed_kinds(name: str, seen: Seen) -> DataError:
     )
 
 
+def facts_from(survey: Survey, name: str) -> TargetFacts:
+    """The facts that decide whether a target is classes or numbers."""
+    seen = survey.columns[name]
     text = seen.texts
     if seen.missing:
         raise DataError(
