@@ -96,11 +96,12 @@ def test_one_standard_error_prefers_the_first_rule():
         select(np.full((3, 1, 2), np.nan), "best")
 
 
-def test_the_parameter_is_heeded():
+@pytest.mark.parametrize("options", [{}, {"loss": "squared", "approximation": mk.Nystroem(20)}])
+def test_the_parameter_is_heeded(options):
     X, y = load_iris(return_X_y=True)
-    rules = {"weighting": ["uniform", "alignf", "best"], "Cs": (0.1, 1.0, 10.0), "cv": 3}
+    rules = {"weighting": ["alignf", "uniform", "best"], "Cs": (0.1, 1.0, 10.0), "cv": 3}
     for selection in ("best", "one-standard-error"):
-        model = mk.MultiKernelClassifierCV(**rules, selection=selection).fit(X, y)
+        model = mk.MultiKernelClassifierCV(**rules, selection=selection, **options).fit(X, y)
         scores = np.stack([model.cv_results_[f"split{f}_test_score"] for f in range(3)])
         rule, value = select(scores.reshape(3, 3, 3), selection)
         assert (model.weighting_, model.C_) == (rules["weighting"][rule], rules["Cs"][value])

@@ -21,6 +21,8 @@ from sklearn.model_selection import (
 )
 
 import multikernel as mk
+from multikernel._checksum import checksum
+from multikernel.estimators.assessment import assess
 from tests.estimators.cases import (
     BANKS,
     NORMALIZATIONS,
@@ -572,6 +574,39 @@ def test_refit_on_other_data_leaves_no_trace():
     np.testing.assert_array_equal(
         search.decision_function(X[:, :2]), fresh.decision_function(X[:, :2])
     )
+
+
+def test_a_search_by_sums_keeps_no_held_out_predictions_of_an_earlier_one():
+    X, y = waves()
+    search = RegressorCV(BANKS["shared"], ["uniform"], cv=3).fit(X, y)
+    search.set_params(approximation=mk.Nystroem(20)).fit(X[:40], y[:40])
+    assert not hasattr(search, "cv_predictions_") and not hasattr(search, "cv_indices_")
+    assert assess(search, y[:40]) is None
+
+
+@pytest.mark.parametrize("rule", ["alignf", "best"])
+def test_a_search_by_sums_learns_weights_for_every_class(rule):
+    """Scores of folds are the mean scores of the classes against the rest, by their variances."""
+    X, y = iris()
+    options = {"loss": "squared", "approximation": mk.Nystroem(20), "cv": 3}
+    search = ClassifierCV(BANKS["shared"], rule, [0.1, 1.0], multiclass="per_class", **options)
+    search.fit(X, y)
+    plain = Classifier(
+        BANKS["shared"], rule, search.C_, loss="squared", multiclass="per_class",
+        approximation=mk.Nystroem(20),
+    ).fit(X, y)  # fmt: skip
+    assert search.kernel_weights_.shape == (3, len(search.kernel_names_))
+    np.testing.assert_allclose(search.decision_function(X), plain.decision_function(X), atol=1e-8)
+    each = [ClassifierCV(BANKS["shared"], rule, [0.1, 1.0], **options) for _ in range(3)]
+    each = [one.fit(X, y == label) for label, one in enumerate(each)]
+    np.testing.assert_allclose(search.kernel_weights_, [one.kernel_weights_ for one in each])
+    fold = np.random.default_rng([checksum(X), len(X), 1]).permutation(np.arange(len(X)) % 3)
+    for f in range(3):
+        spread = [np.var(y[fold == f] == label) for label in range(3)]
+        scores = [one.cv_results_[f"split{f}_test_score"] for one in each]
+        np.testing.assert_allclose(
+            search.cv_results_[f"split{f}_test_score"], np.average(scores, axis=0, weights=spread)
+        )
 
 
 def test_threads_and_verbosity(capsys):

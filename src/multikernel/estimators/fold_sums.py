@@ -21,13 +21,14 @@ from sklearn.base import clone
 from .._checksum import checksum
 from ..grams.engines import find_products
 from ..grams.lowrank.approximations import Approximation
-from ..grams.lowrank.small_sample import FeatureExpansion
 from ..grams.lowrank.sums import FeatureSums, SumsOfChunk
 from ..solvers.joint.find import find
 from ..solvers.passes.learn import FeatureProblem
+from ..solvers.passes.targets import OneColumn
 from ..weighting import Weighting
 from .from_sums import Stream
 from .large import LargeSampleMixin
+from .selection import select
 
 DEFAULT_FOLDS = 5
 
@@ -71,12 +72,12 @@ class FoldSumsOfChunk:
 
 
 def squared_error(
-    sums: FeatureSums, expansion: FeatureExpansion, intercept: np.ndarray
+    sums: FeatureSums, shift: np.ndarray, slopes: np.ndarray, intercept: np.ndarray
 ) -> tuple[float, float]:
-    """Squared errors of a function and of the mean target, on the samples of some sums."""
-    D = expansion.features.n_features
-    both = np.vstack([-expansion.slopes, np.eye(len(intercept))])
-    offset = sums.mean[D:] - (sums.mean[:D] - expansion.shift) @ expansion.slopes - intercept
+    """Squared errors of ``(phi - shift)'slopes + intercept`` and of the mean target, from sums."""
+    D = len(shift)
+    both = np.vstack([-slopes, np.eye(len(intercept))])
+    offset = sums.mean[D:] - (sums.mean[:D] - shift) @ slopes - intercept
     error = float(np.einsum("dt,de,et->", both, sums.products, both))
     total = float(np.trace(sums.products[D:, D:]))
     return error + sums.weight * float(offset @ offset), total
@@ -119,8 +120,8 @@ class FoldSumsMixin(LargeSampleMixin):
                 scores[f, w] = self._scores(stream, problem, candidate, values, found.folds[f])
         mean = scores.mean(axis=0)
         flat = mean.ravel()
-        this.best_index_ = int(np.argmax(flat))
-        best = np.unravel_index(this.best_index_, mean.shape)
+        rule_index, value_index = select(scores, this.selection)
+        this.best_index_ = rule_index * len(values) + value_index
         this.best_score_ = float(flat[this.best_index_])
         this.cv_results_ = {
             "weighting": [candidate for candidate in candidates for _ in values],
@@ -131,7 +132,9 @@ class FoldSumsMixin(LargeSampleMixin):
             **{f"split{f}_test_score": scores[f].ravel() for f in range(n_folds)},
         }
         this.n_splits_ = n_folds
-        self._chosen = candidates[int(best[0])], float(values[int(best[1])])
+        for attribute in ("cv_indices_", "cv_predictions_"):
+            this.__dict__.pop(attribute, None)  # of an earlier fit: sums keep no single samples
+        self._chosen = candidates[rule_index], float(values[value_index])
         self._stream = stream
         self._learn_rows(stream, None)
         return self._chosen
@@ -169,18 +172,30 @@ class FoldSumsMixin(LargeSampleMixin):
     ) -> np.ndarray:
         """R^2 on one fold of the functions learned from the other folds, for every constant."""
         this: Any = self
-        rule: Weighting = this._as_weighting(clone(candidate, safe=False))
         make: Callable[[float], Any] = self._learner_with
-        if rule.reads_samples:
-            found = self._weights_from_sample(
-                stream.exact_plan, stream.survey, stream.columns, rule, make(values[0])
-            )
-            rule = found.on(problem)
+        t = problem.target.Y.shape[1]
+        parts: list[tuple[FeatureProblem, Any]] = [(problem, stream.columns)]
+        if self._weights_per_output(t):
+            parts = [(problem.column(j), OneColumn(stream.columns, j)) for j in range(t)]
+        rules: list[Weighting] = []
+        for part, columns in parts:
+            rule: Weighting = this._as_weighting(clone(candidate, safe=False))
+            if rule.reads_samples:
+                found = self._weights_from_sample(
+                    stream.exact_plan, stream.survey, columns, rule, make(values[0])
+                )
+                rule = found.on(part)
+            rules.append(rule)
         scores = []
         for value in values:
-            one = find(problem.grams, problem.target, rule, make(value))
-            expansion: Any = problem.grams.expand(one.kernel_weights, one.machine.coef)
-            error, total = squared_error(held, expansion, one.machine.intercept)
+            slopes, intercepts = [], []
+            for (part, _), rule in zip(parts, rules, strict=True):
+                one = find(part.grams, part.target, rule, make(value))
+                expansion: Any = part.grams.expand(one.kernel_weights, one.machine.coef)
+                slopes.append(expansion.slopes)
+                intercepts.append(one.machine.intercept)
+            function = np.hstack(slopes), np.concatenate(intercepts)
+            error, total = squared_error(held, problem.grams.shift, *function)
             scores.append(1.0 - error / total if total > 0 else 0.0)
         return np.array(scores)
 

@@ -267,6 +267,9 @@ class MultiKernelClassifierCV(FoldSumsMixin, SearchMixin, ClassifierCommon):  # 
     def _learner_with(self, value: float) -> Learner:
         return self._make_learner(value, SimpleNamespace(n_jobs=1))
 
+    def _weights_per_output(self, n_outputs: int) -> bool:
+        return self.multiclass == "per_class" and n_outputs > 1
+
     def _score_fold(
         self,
         output: np.ndarray,
