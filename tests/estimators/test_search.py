@@ -609,6 +609,22 @@ def test_a_search_by_sums_learns_weights_for_every_class(rule):
         )
 
 
+@pytest.mark.parametrize("multiclass", ["shared", "per_class"])
+def test_leave_one_out_predictions_are_those_of_the_plain_estimators(multiclass):
+    X, y = iris()
+    options = {"loss": "squared", "multiclass": multiclass}
+    search = ClassifierCV(BANKS["shared"], "loo", [0.1, 1.0], cv=3, **options).fit(X, y)
+    plain = Classifier(BANKS["shared"], "loo", search.C_, **options).fit(X, y)
+    np.testing.assert_allclose(search.loo_predictions_, plain.loo_predictions_, atol=1e-8)
+    assert search.loo_score_ == plain.loo_score_
+    X, y = waves(outputs=2)
+    numbers = RegressorCV(BANKS["shared"], "loo", [0.1, 1.0], cv=3).fit(X, y)
+    alone = Regressor(BANKS["shared"], "loo", numbers.alpha_).fit(X, y)
+    np.testing.assert_allclose(numbers.loo_predictions_, alone.loo_predictions_, atol=1e-8)
+    other = RegressorCV(BANKS["shared"], ["uniform"], [0.1, 1.0], cv=3).fit(X, y)
+    assert not hasattr(other, "loo_predictions_")
+
+
 def test_threads_and_verbosity(capsys):
     X, y = iris()
     one = ClassifierCV(BANKS["stacked"], cv=3, n_jobs=1).fit(X, y)

@@ -36,6 +36,7 @@ from ..kernels.default_bank import default_bank
 from ..kernels.learned_scales import LearnedScales, learns_from_targets
 from ..kernels.sequences.base import reads_sequences
 from ..learners.base import Learner
+from ..learners.ridge import Ridge
 from ..problem import Solution, Target
 from ..solvers.joint.learn import Interrupted, learn
 from ..weighting import BestSingle, JointWeighting, LeaveOneOut, Weighting, as_weighting
@@ -403,6 +404,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
         ``warm_start=True``, the estimator keeps the best certified iterate.
         """
         corrected = grams.corrected(self.center, self.normalize)
+        if isinstance(learner, Ridge):
+            learner.leave_one_out = isinstance(weighting, LeaveOneOut)
         hold_out = self._samples_to_leave_out(target, learner)
         self._calibrate(target, None)  # an interrupted fit has no held-out values
         try:

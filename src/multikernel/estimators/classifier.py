@@ -19,7 +19,7 @@ from ..learners.svm import SVM
 from ..problem import Target
 from ..solvers.passes.survey import RowSurvey
 from ..solvers.passes.targets import LabelColumns
-from ..weighting import JointWeighting, LeaveOneOut, ObservedMargins, as_weighting
+from ..weighting import JointWeighting, ObservedMargins, as_weighting
 from .base import CHECKPOINTS, MultiKernelEstimator
 from .large import APPROXIMATIONS, LargeSampleMixin, has_approximation
 from .missing import MISSING_OR_ABSENT
@@ -423,8 +423,6 @@ class MultiKernelClassifier(LargeSampleMixin, ClassifierCommon):  # type: ignore
                 self._as_weighting(self.weighting), self._pop_has_kernels()
             )
             learner = self._make_learner(self.C, grams)
-            if isinstance(learner, Ridge):
-                learner.leave_one_out = isinstance(rule, LeaveOneOut)
             own = self.multiclass == "per_class" or isinstance(rule, ObservedMargins)
             separate = own and target.Y.shape[1] > 1
             self._fit(grams, target, rule, learner, keep, separate=separate, journal=journal)

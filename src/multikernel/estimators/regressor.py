@@ -16,7 +16,7 @@ from ..learners.svr import SVR
 from ..problem import Target
 from ..solvers.passes.survey import RowSurvey
 from ..solvers.passes.targets import OutputColumns
-from ..weighting import JointWeighting, LeaveOneOut, as_weighting
+from ..weighting import JointWeighting, as_weighting
 from .base import CHECKPOINTS, MultiKernelEstimator
 from .intervals import IntervalMixin
 from .large import APPROXIMATIONS, LargeSampleMixin, has_approximation
@@ -385,8 +385,6 @@ class MultiKernelRegressor(LargeSampleMixin, RegressorCommon):  # type: ignore[m
             grams = self._make_grams(X, keep, weights, target)
             rule = self._as_weighting(self.weighting)
             learner = self._make_learner(self.alpha)
-            if isinstance(learner, Ridge):
-                learner.leave_one_out = isinstance(rule, LeaveOneOut)
             self._fit(grams, target, rule, learner, keep, journal=journal)
         self._keep_sample(X, target, keep)
         return self
