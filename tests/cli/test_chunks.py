@@ -155,6 +155,19 @@ def test_classes_that_are_numbers_are_found_in_the_model(rng, tmp_path):
         data.unlink()
 
 
+def test_held_out_rows_have_no_part_in_the_medians(rng, tmp_path):
+    n, data, model = 600, tmp_path / "gaps.csv", tmp_path / "m.skops"
+    held = np.zeros(n, dtype=bool)
+    held[sample_rows(open_rows(np.arange(float(n))[:, None]), 400)[1]] = True
+    a = np.where(rng.random(n) < 0.2, np.nan, rng.random(n) + 100 * held)
+    write_columns({"a": a, "b": rng.random(n), "y": rng.random(n)}, data)
+    for bank in (BANK, ()):  # default kernels take their widths from the rest, too
+        answer("fit", data, "-y", "y", "--chunks", "--impute", "median", "--holdout", 400, *bank,
+               *RANK, "-o", model, "--force")  # fmt: skip
+        fills = {column.name: column.fill for column in mk.load(model).encoder.columns}
+        assert fills["a"] == np.nanmedian(a[~held])
+
+
 def test_class_weights_reach_the_fit(folder, tmp_path):
     fit = ("fit", folder, "-y", "kind", "--drop", "price", *BANK, *RANK, "--force")
     bees = []

@@ -435,6 +435,30 @@ def test_a_fit_to_the_rest_is_that_of_these_rows(numbers):
     np.testing.assert_allclose(one.predict(test.X), two.predict(test.X), rtol=1e-8, atol=1e-10)
 
 
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_missing_values_are_filled_from_the_rows_to_fit(suffix, rng, tmp_path):
+    n, size, path = 500, 300, tmp_path / f"a{suffix}"
+    held = np.zeros(n, dtype=bool)
+    held[sample_rows(open_rows(np.arange(float(n))[:, None]), size)[1]] = True
+    a, c = rng.random(n) + 100 * held, np.where(held, "red", "blue").astype(object)
+    k = np.where(held, 1.0, 2.0)
+    for values, gap in ((a, np.nan), (c, None), (k, np.nan)):
+        values[rng.random(n) < 0.2] = gap
+    write_columns({"a": a, "c": c, "k": k, "y": rng.random(n)}, path)
+    rows = open_rows(path, "y", categorical=["k"], impute="median", chunk_rows=64)
+    assert [column.fill for column in rows.reader.encoder.columns][1:] == ["red", "1"]
+    rest, test = hold_out(rows, size)
+    expected = [np.nanmedian(a[~held]), "blue", "2"]
+    assert [column.fill for column in rest.reader.encoder.columns] == expected
+    X = rest.reader.encoder(Frame.of({"a": a, "c": c, "k": k}))
+    assert np.array_equal(test.X, X[held])
+    for _ in range(2):
+        assert np.array_equal(np.vstack([chunk.X for chunk in rest]), X[~held])
+    # A fitted model has learned its fills already.
+    new, some = hold_out(open_rows(path, "y", encoder=rest.reader.encoder), 100)
+    assert new.reader.encoder == rest.reader.encoder and len(some) == 100
+
+
 def test_every_row_is_drawn_equally_often(rng):
     rows = open_rows(np.arange(50.0)[:, None], chunk_rows=7)
     counts = np.zeros(50)

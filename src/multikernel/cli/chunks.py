@@ -17,7 +17,7 @@ from ..estimators.assessment import FEW_SAMPLES, assess_held_out
 from ..files import save
 from ..rows import Chunk, Rows, open_rows, sample_rows
 from ..rows.files import find_files, first_frame
-from ..rows.sampling import draw_rows, rest_of
+from ..rows.sampling import split_rows
 from ..tables import DataError, Frame, TableEncoder, TableModel
 from .common import Out, command_of, counted, write_report
 from .telling import tell
@@ -186,18 +186,16 @@ def load_chunks(
             client=scheduler,
             n_jobs=jobs,
         )
-        encoder: TableEncoder = rows.reader.encoder  # type: ignore[attr-defined]
         default = any(view.uses_default for view in chosen)
         size = rows_to_hold_out(rows.count(n_jobs=jobs), holdout)
-        held_out, X = None, None
-        if size or default:
-            drawn = draw_rows(rows, size + SAMPLE_ROWS * default, seed, n_jobs=jobs)
-            order = np.argsort(drawn.draws, kind="stable")
-            if default:
-                X = drawn.take(np.sort(order[size:])).chunk.X
-            if size:
-                held = drawn.take(np.sort(order[:size]))
-                held_out, rows = held.chunk, rest_of(rows, held, seed)
+        held_out = None
+        if size:
+            more = SAMPLE_ROWS * default
+            rows, held_out, sample = split_rows(rows, size, seed, more, n_jobs=jobs)
+        elif default:
+            sample, _ = sample_rows(rows, SAMPLE_ROWS, seed, n_jobs=jobs)
+        X = sample.X if default else None
+        encoder: TableEncoder = rows.reader.encoder  # type: ignore[attr-defined]
         bank = build_bank(chosen, encoder, X)
         if bank is not None and X is not None:
             bank = bank.adapt(X)  # take widths and scales from the sample

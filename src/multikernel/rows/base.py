@@ -48,6 +48,10 @@ class ChunkReader(ABC):
     def chunk(self, raw: Any, place: Place) -> tuple[Any, Any, Any]:
         """X, y and sample weights of a raw part; a `DataError` says where something is wrong."""
 
+    def fitted_to(self, rows: Rows, **options: Any) -> ChunkReader:
+        """The reader that learns from these rows what fills missing values; itself if none are."""
+        return self
+
 
 @dataclass(frozen=True)
 class Mark:

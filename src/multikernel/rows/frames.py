@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ import numpy as np
 from ..tables.encoding import WHEN_FITTED, WHEN_FITTING, TableEncoder
 from ..tables.frame import DataError, Frame, is_text, missing
 from ..tables.targets import TargetFacts
-from .base import ChunkReader, Piece
+from .base import ChunkReader, Piece, Rows
 from .chunk import Place, check_target, check_weights
 
 
@@ -75,6 +75,14 @@ class FrameReader(ChunkReader):
         """The columns that are read."""
         names = [column.name for column in self.encoder.columns]
         return names + [name for name in (self.target, self.weight) if name is not None]
+
+    def fitted_to(self, rows: Rows, **options: Any) -> FrameReader:
+        filled = [c for c in self.encoder.columns if c.fill is not None and c.kind != "text"]
+        if self.predicts or not filled:  # a fitted model keeps what it has learned
+            return self
+        from .named import with_fills
+
+        return replace(self, encoder=with_fills(rows, self.encoder, **options))
 
     def chunk(self, raw: Any, place: Place) -> tuple[Any, Any, Any]:
         frame = Frame.of(raw)

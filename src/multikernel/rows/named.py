@@ -86,7 +86,7 @@ def open_table(
         kinds = {name: "text" if name in wishes.texts else "number" for name in names}
         column_encoder = TableEncoder(tuple(Column(name, kinds[name]) for name in names))
     if wishes.impute is not None:
-        column_encoder = _with_medians(rows, column_encoder, wishes)
+        column_encoder = _with_medians(rows, column_encoder, n_jobs=wishes.n_jobs)
     facts = reason = task = None
     if target is not None and survey is not None and (wishes.task or survey.columns[target].texts):
         facts = facts_from(survey, target)
@@ -143,25 +143,36 @@ def _set_texts(rows: Rows, texts: Collection[str]) -> None:
             piece.texts = frozenset(texts)
 
 
-def _with_medians(rows: Rows, encoder: TableEncoder, wishes: Wishes) -> TableEncoder:
+def with_fills(rows: Rows, encoder: TableEncoder, **options: Any) -> TableEncoder:
+    """The encoder with the medians and the most frequent categories of these rows."""
+    names = [column.name for column in encoder.columns if column.kind == "category"]
+    if names:
+        found = survey_rows(rows, names, names, None, **options).columns
+
+    def fill(column: Column) -> Any:
+        if column.kind != "category":
+            return column.fill
+        counts = found[column.name].levels
+        return max(column.levels, key=lambda level: counts.get(level, 0))
+
+    columns = tuple(replace(column, fill=fill(column)) for column in encoder.columns)
+    return _with_medians(rows, TableEncoder(columns), **options)
+
+
+def _with_medians(rows: Rows, encoder: TableEncoder, **options: Any) -> TableEncoder:
     """The encoder with medians for missing numbers, from a sample if there are many rows."""
     numbers = tuple(replace(c, fill=None) for c in encoder.columns if c.kind == "number")
     if not numbers:
         return encoder
-    plain = Rows(
-        rows.pieces,
-        FrameReader(TableEncoder(numbers), allow_missing=True),
-        rows.chunk_rows,
-        rows.client,
-    )
-    sample, _ = sample_rows(plain, MEDIAN_ROWS, n_jobs=wishes.n_jobs)
+    plain = replace(rows, reader=FrameReader(TableEncoder(numbers), allow_missing=True), seen={})
+    sample, _ = sample_rows(plain, MEDIAN_ROWS, **options)
     medians = {}
     for j, column in enumerate(numbers):
         there = sample.X[~np.isnan(sample.X[:, j]), j]
         if not len(there):
             raise DataError(
-                f"Column {column.name!r} has no value in {MEDIAN_ROWS} random rows, so there is no "
-                "median to fill missing values with. Leave it out."
+                f"Column {column.name!r} has no value in {len(sample):,} random rows, so there is "
+                "no median to fill missing values with. Leave it out."
             )
         medians[column.name] = float(np.median(there))
     filled = [replace(c, fill=medians.get(c.name, c.fill)) for c in encoder.columns]

@@ -124,7 +124,8 @@ def hold_out(
     Returns
     -------
     rest : Rows
-        The same rows without the drawn ones, which are skipped on reading.
+        The same rows without the drawn ones, which are skipped on reading. With ``impute=``,
+        medians and most frequent categories are now those of these rows.
     held_out : Chunk
 
     Examples
@@ -135,8 +136,37 @@ def hold_out(
     >>> len(test), sum(len(chunk) for chunk in rest)
     (1000, 49000)
     """
-    drawn = draw_rows(rows, size, seed, report=report, client=client, n_jobs=n_jobs)
-    return rest_of(rows, drawn, seed), drawn.chunk
+    rest, held_out, _ = split_rows(rows, size, seed, report=report, client=client, n_jobs=n_jobs)
+    return rest, held_out
+
+
+def split_rows(
+    rows: Rows,
+    size: int,
+    seed: int,
+    more: int = 0,
+    *,
+    report: Report | None = None,
+    client: Any = None,
+    n_jobs: int | None = None,
+) -> tuple[Rows, Chunk, Chunk]:
+    """The rest and the held-out rows of :func:`hold_out`, and ``more`` random rows of the rest.
+
+    If missing values are filled in, what fills them is found anew in the rest: held-out rows must
+    not have a part in the model.
+    """
+    options: dict[str, Any] = {"client": client, "n_jobs": n_jobs}
+
+    def split(rows: Rows) -> tuple[Rows, Chunk, Chunk]:
+        drawn = draw_rows(rows, size + more, seed, report=report, **options)
+        order = np.argsort(drawn.draws, kind="stable")
+        held, sample = (drawn.take(np.sort(part)) for part in (order[:size], order[size:]))
+        return rest_of(rows, held, seed), held.chunk, sample.chunk
+
+    found = split(rows)
+    reader = rows.reader.fitted_to(found[0], **options)
+    # Another reader gives other values, so marks of earlier passes do not count.
+    return found if reader is rows.reader else split(replace(rows, reader=reader, seen={}))
 
 
 def draw_rows(rows: Rows, size: int, seed: int, **options: Any) -> Drawn:

@@ -86,6 +86,9 @@ class FrameChunk:
         self.columns = list(frame.columns.values())
         self.shape = len(frame), len(self.columns)
 
+    def __getitem__(self, rows: np.ndarray) -> FrameChunk:
+        return FrameChunk(self.frame.take(rows), self.place)
+
 
 @dataclass
 class SurveyReader(ChunkReader):
@@ -168,7 +171,7 @@ def survey_rows(
 ) -> Survey:
     """One pass over named columns; lengths of pieces are known afterwards."""
     look = Look(levels, target)
-    looked = Rows(rows.pieces, SurveyReader(list(names)), rows.chunk_rows, rows.client)
+    looked = replace(rows, reader=SurveyReader(list(names)), seen={})
     found = reduce_rows(looked, look, look.combine, numbered=False, **options)
     for i, piece in enumerate(rows.pieces):
         piece.n_rows = looked.seen[i].n_rows
