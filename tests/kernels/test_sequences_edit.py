@@ -113,6 +113,15 @@ def test_repair_leaves_a_definite_kernel_alone(psd):
     np.testing.assert_allclose(repaired(X), plain(X), atol=1e-12)
 
 
+def test_shift_does_not_take_unknown_letters_at_the_end_for_nothing():
+    X = indefinite_sample()
+    kernel = EditSimilarity(0.3, relative=False, psd="shift", alphabet="AB").adapt(X)
+    assert kernel.factor[0] > 0
+    new = [X[0] + "N", "N", X[0] + "NN"]
+    np.testing.assert_array_equal(kernel(X, new), kernel.plain(X, new))
+    np.testing.assert_array_equal(kernel(new, X), kernel.plain(new, X))
+
+
 def test_repair_inside_a_composite_and_across_folds():
     from sklearn.model_selection import cross_val_score
 

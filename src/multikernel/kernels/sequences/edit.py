@@ -106,7 +106,7 @@ class EditSimilarity(SequenceKernel):
         # An unknown symbol gets a different letter on each side, so that it matches nothing.
         unknown = any(int(sample.codes.min(initial=0)) < 0 for sample in (x, z))
         left = _strings(x, 1)
-        right = left if z is x and not unknown else _strings(z, 0)
+        right = left if z is x and not unknown else _strings(z, 2)
         options: dict[str, Any] = {}
         if self.distance == "levenshtein":
             change, substitute = self.costs
@@ -142,7 +142,8 @@ def _bounds(x: Coded) -> list[tuple[int, int]]:
 
 def _strings(x: Coded, unknown: int) -> list[str]:
     """Python strings with one character per symbol, whatever the symbols are."""
-    points = x.codes.astype(np.uint32) + np.uint32(2)
+    # No symbol is a zero: NumPy drops zeros at the end of strings.
+    points = x.codes.astype(np.uint32) + np.uint32(3)
     points[x.codes < 0] = unknown
     points[points >= 0xD800] += np.uint32(0x800)  # no surrogates
     text = points.tobytes().decode("utf-32-le")
@@ -217,7 +218,7 @@ class Repaired(Kernel):
         given = self.plain.select(X)
         other = given if same else self.plain.select(Z)
         x, z, _ = self.plain._coded(given, other)
-        equal = np.array(_strings(x, 1))[:, None] == np.array(_strings(z, 0))[None, :]
+        equal = np.array(_strings(x, 1))[:, None] == np.array(_strings(z, 2))[None, :]
         return np.asarray(self.plain(given, other) + self.factor[0] * equal)
 
     def diag(self, X: Any) -> np.ndarray:
