@@ -459,6 +459,15 @@ def test_missing_values_are_filled_from_the_rows_to_fit(suffix, rng, tmp_path):
     assert new.reader.encoder == rest.reader.encoder and len(some) == 100
 
 
+def test_sizes_of_samples_are_positive_whole_numbers(numbers):
+    rows = open_rows(numbers[0])
+    for draw in (sample_rows, hold_out):
+        for size in (0, -1, 2.5, True, "9"):
+            with pytest.raises(DataError, match=f"size must be a positive whole .*{size!r}"):
+                draw(rows, size)
+        assert len(draw(rows, np.int32(3))[draw is hold_out]) == 3
+
+
 def test_every_row_is_drawn_equally_often(rng):
     rows = open_rows(np.arange(50.0)[:, None], chunk_rows=7)
     counts = np.zeros(50)

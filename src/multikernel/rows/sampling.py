@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ..kernels.sequences.table import Table
+from ..tables.frame import DataError
 from .base import Rows
 from .chunk import Chunk
 from .reduction import Report, reduce_rows
@@ -86,7 +88,7 @@ def sample_rows(
     ----------
     rows : Rows
     size : int
-        If there are fewer rows, all are returned.
+        At least 1. If there are fewer rows, all are returned.
     seed : int
         The sample depends on this number and the order of the rows only: neither the cut into
         chunks nor the number of workers changes it.
@@ -155,6 +157,7 @@ def split_rows(
     If missing values are filled in, what fills them is found anew in the rest: held-out rows must
     not have a part in the model.
     """
+    size = check_size(size)
     options: dict[str, Any] = {"client": client, "n_jobs": n_jobs}
 
     def split(rows: Rows) -> tuple[Rows, Chunk, Chunk]:
@@ -171,7 +174,7 @@ def split_rows(
 
 def draw_rows(rows: Rows, size: int, seed: int, **options: Any) -> Drawn:
     """The rows of :func:`sample_rows` with their random numbers."""
-    draw = Draw(size, seed)
+    draw = Draw(check_size(size), seed)
     drawn: Drawn = reduce_rows(rows, draw, draw.combine, **options)
     return drawn
 
@@ -179,6 +182,13 @@ def draw_rows(rows: Rows, size: int, seed: int, **options: Any) -> Drawn:
 def rest_of(rows: Rows, drawn: Drawn, seed: int) -> Rows:
     """The rows whose random numbers are larger than those of all rows that were drawn."""
     return replace(rows, part=Above(seed, int(drawn.draws.max()), rows.part))
+
+
+def check_size(size: Any) -> int:
+    """The number of rows to draw, if it is one."""
+    if not isinstance(size, Integral) or isinstance(size, bool) or size < 1:
+        raise DataError(f"size must be a positive whole number of rows to draw; got {size!r}.")
+    return int(size)
 
 
 @dataclass(frozen=True)
