@@ -362,6 +362,18 @@ def test_kernels_that_learn_from_the_sample_prove_nothing(rng):
     assert "some of these kernels learned from the sample" in str(found)
 
 
+def test_a_kernel_that_was_repaired_before_the_fit_proves_nothing(rng):
+    pytest.importorskip("rapidfuzz")
+    sequences = pytest.importorskip("multikernel.kernels.sequences")
+    X = np.array([["".join(rng.choice(list("ACGT"), 12))] for _ in range(40)], dtype=object)
+    y = np.where(np.arange(40) % 2 == 0, 1, -1)
+    repaired = sequences.EditSimilarity(psd="shift").adapt(X)
+    model = mk.MultiKernelClassifier([repaired, sequences.Spectrum(2)], "uniform").fit(X, y)
+    found = b.certificate(model, X, y, n_draws=50)
+    assert not any(row.proven for row in found.machines[0].bounds)
+    assert "1 of them, such as EditSimilarity(gamma=1, psd='shift'), hold numbers" in str(found)
+
+
 def test_scales_of_the_default_bank_are_known_wherever_it_is_put(rng):
     X, y = blobs(rng)
     made = mk.default_bank(X, kind="gaussians")
@@ -375,7 +387,7 @@ def test_scales_of_the_default_bank_are_known_wherever_it_is_put(rng):
         model = mk.MultiKernelClassifier(bank, weighting="uniform").fit(X, y)
         found = b.certificate(model, X, y, n_draws=50)
         assert not any(row.proven for row in found.machines[0].bounds)
-        assert "hold column scales that were learned from data" in str(found)
+        assert "hold numbers, such as column scales, that were learned from data" in str(found)
         assert found.verdict.startswith("Nothing is proven about new samples")
     fixed = mk.MultiKernelClassifier(mk.gaussians(GAMMAS)).fit(X, y)
     assert b.certificate(fixed, X, y, n_draws=50).machines[0].tightest() is not None

@@ -120,8 +120,8 @@ def unmet_by_choice(estimator: Any) -> tuple[str, ...]:
         ]
         if made:
             return (
-                f"{FIXED_KERNELS}; {len(made)} of them, such as {made[0]}, hold column scales "
-                "that were learned from data (as those of mk.default_bank do)",
+                f"{FIXED_KERNELS}; {len(made)} of them, such as {made[0]}, hold numbers, such "
+                "as column scales, that were learned from data (as those of mk.default_bank do)",
             )
     return ()
 

@@ -1,4 +1,4 @@
-"""Check which kernels hold numbers learned from data: scales, ranks, frequencies."""
+"""Check which kernels hold numbers learned from data: scales, ranks, frequencies, repairs."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from .columns import Standardization
 from .observed import Observed
 from .overlap import LevelCosts, Overlap
 from .scaling import QuantileScaling
+from .sequences.edit import Repaired
 from .sequences.ngrams import Ngrams
 from .vectors import VectorKernel
 
@@ -25,7 +26,7 @@ def took_from_sample(entry: Any) -> bool:
         return any(took_from_sample(part) for part in entry.parts)
     if isinstance(entry, (Scaled, Power)):
         return took_from_sample(entry.kernel)
-    if isinstance(entry, (Observed, Ngrams)):
+    if isinstance(entry, (Observed, Ngrams, Repaired)):
         return True
     if isinstance(entry, Overlap):
         return isinstance(entry.weights, LevelCosts)
