@@ -15,7 +15,7 @@ from multikernel.cli.methods import Method
 from multikernel.cli.problem import TableProblem
 from multikernel.cli.views import View
 from multikernel.tables import Frame, find_target, read_frame
-from tests.cli.helpers import answer, fail, make_columns, succeed
+from tests.cli.helpers import answer, fail, make_columns, succeed, write_csv
 
 
 def test_paired_tests_are_scipys():
@@ -269,6 +269,18 @@ def test_rows_of_a_group_stay_together(tmp_path):
     assert "at least as many groups" in fail(*command[:-4], "--folds", 13, "--groups", "patient")
 
 
+@pytest.mark.parametrize(
+    ("n_groups", "advice"), [(2, "at least three groups"), (3, "more folds: --folds 3")]
+)
+def test_one_group_to_train_on_is_refused(n_groups, advice, rng, tmp_path):
+    data = write_csv(
+        tmp_path / "visits.csv",
+        {"a": rng.random(60), "ill": np.arange(60) // 6 % 2, "patient": np.arange(60) % n_groups},
+    )
+    said = fail("compare", data, "-y", "ill", "--groups", "patient", "--folds", 2)
+    assert f"2 folds of {n_groups} groups" in said and advice in said
+
+
 def test_a_large_class_is_mentioned(tmp_path):
     assert leaderboard.remark_on_classes(np.array(["a"] * 9 + ["b"]), None).startswith("90% of")
     assert leaderboard.remark_on_classes(np.array(["a"] * 9 + ["b"]), "roc_auc") == ""
@@ -358,3 +370,10 @@ def _one_weighting(original):
 
 def test_columns_of_the_tests_tell_the_kinds_apart():
     assert set(make_columns()["kind"]) == {"ape", "bee", "cat"}
+
+
+def test_folds_read_dates_as_the_whole_table(tmp_path):
+    days = ["01/02/2019", "05/06/2019", "07/03/2019"] * 10 + ["25/12/2019"]
+    columns = {"day": days, "a": list(range(31)), "y": [float(i * i) for i in range(31)]}
+    path = write_csv(tmp_path / "a.csv", columns)
+    succeed("compare", path, "-y", "y", "--dates", "-w", "uniform", "--folds", "3", "--repeats", "1")

@@ -62,14 +62,32 @@ def repeated_splits(
 ) -> Splits:
     """The splits of a comparison: new folds for every repeat."""
     if groups is not None:
-        return [
+        splits = [
             split
             for repeat in range(repeats)
             for split in grouped_splits(y, classifies, folds, seed + repeat, groups)
         ]
+        refuse_lone_groups(splits, groups, folds)
+        return splits
     cls: Any = RepeatedStratifiedKFold if classifies else RepeatedKFold
     splitter = cls(n_splits=folds, n_repeats=repeats, random_state=seed)
     return list(splitter.split(np.zeros((len(y), 1)), y))
+
+
+def refuse_lone_groups(splits: Splits, groups: Any, folds: int) -> None:
+    """Raise an error if a training part holds rows of one group only: it cannot be split again."""
+    if all(len(np.unique(groups[train])) > 1 for train, _ in splits):
+        return
+    n_groups = len(np.unique(groups))
+    advice = (
+        "compare needs at least three groups; fit can do with two."
+        if n_groups == 2
+        else f"Use more folds: --folds {folds + 1}."
+    )
+    raise ValueError(
+        f"--groups: with {folds} folds of {n_groups} groups, a training part has rows of one group "
+        f"only, but parameters are chosen by cross-validation between its groups. {advice}"
+    )
 
 
 def inner_folds(y: Any, classifies: bool, seed: int, groups: Any = None) -> Any:
