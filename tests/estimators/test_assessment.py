@@ -44,6 +44,20 @@ def test_signal_is_told_beside_the_baseline():
     assert found.remarks == [] and found.never == ()
 
 
+def test_the_error_of_a_gain_is_that_of_the_differences(rng):
+    X = rng.normal(size=(60, 3))
+    y = X[:, 0] ** 3 + 0.1 * rng.normal(size=60)  # the difficulty of the folds differs
+    model = mk.MultiKernelRegressorCV(
+        weighting="uniform", alphas=[1.0], cv=4, scoring="neg_mean_squared_error"
+    ).fit(X, y)
+    (error,) = assess(model, y).measured
+    scores = [model.cv_results_[f"split{f}_test_score"][0] for f in range(4)]
+    constant = [-np.mean((y[i] - y[rest].mean()) ** 2) for rest, i in model.cv_indices_]
+    gains = np.array(scores) - constant
+    assert error.score - error.baseline == pytest.approx(gains.mean())
+    assert error.gain_error == pytest.approx(np.std(gains, ddof=1) / 2)
+
+
 def test_few_folds_that_agree_by_chance_prove_nothing():
     """Three folds of noise: 0.540 each, within 0.005, on 100 samples."""
     rng = np.random.default_rng(7)

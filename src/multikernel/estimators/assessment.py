@@ -405,7 +405,7 @@ def _measure(
         float(scores.mean()),
         float(np.sqrt(max(scores.var(ddof=1), least) / len(scores))),
         float(baseline.mean()),
-        float(np.sqrt(max(scores.var(ddof=1), least_of_gain) / len(scores))),
+        float(np.sqrt(max((scores - baseline).var(ddof=1), least_of_gain) / len(scores))),
         paired_t(scores - baseline, overlap, least_of_gain),
     )
 
