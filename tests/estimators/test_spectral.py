@@ -6,6 +6,7 @@ import pickle
 import warnings
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris, make_moons
@@ -194,6 +195,17 @@ def test_matrices_that_are_given(moons):
     given = SpectralKernelClassifier(mk.precomputed(matrices), "convex").fit(ids, marked)
     usual = model("convex").fit(X, marked)
     np.testing.assert_allclose(given.kernel_weights_, usual.kernel_weights_, atol=1e-6)
+
+
+def test_named_columns_are_scaled(moons):
+    X, y, _ = moons
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    named = mk.Gaussian(0.5, columns=["a", "b"], scaling="standard")
+    found = SpectralKernelClassifier(named).fit(frame, y)
+    same = SpectralKernelClassifier(mk.Gaussian(0.5, scaling="standard")).fit(X, y)
+    np.testing.assert_allclose(
+        found.decision_function(frame), same.decision_function(X), atol=1e-10
+    )
 
 
 def test_the_default_kernel_serves_in_cross_validation():

@@ -400,7 +400,8 @@ class SpectralKernelClassifier(ClassifierCommon):
         self._sample_digest = sample_digest(X)
         single = self.family in ("polynomial", "spectral")
         if self.kernel is not None:
-            bank = as_bank(self.kernel).adapt(X, None)
+            names = getattr(self, "feature_names_in_", None)
+            bank = as_bank(self.kernel).adapt(X, None, names)
         elif single:
             bank = KernelBank([default_bank(X, kind="gaussians", n_gaussians=1)[0]])
         else:
