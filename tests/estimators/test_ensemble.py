@@ -307,6 +307,18 @@ def test_a_class_that_a_training_part_lacks():
         KernelEnsembleClassifier(BANK, cv=KFold(2)).fit(X[two], y[two])
 
 
+@pytest.mark.parametrize("stages", [1, 2])
+def test_attributes_are_those_of_the_last_fit(stages):
+    X, y = iris()
+    model = (
+        KernelEnsembleClassifier(BANK, stages=3 - stages)
+        .fit(X, y)
+        .set_params(stages=stages)
+        .fit(X, y)
+    )
+    assert set(vars(model)) == set(vars(KernelEnsembleClassifier(BANK, stages=stages).fit(X, y)))
+
+
 def test_bad_parameters():
     X, y = iris(3, 2)
     for name, value in (

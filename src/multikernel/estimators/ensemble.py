@@ -27,6 +27,11 @@ from .regressor import RegressorCommon
 
 #: the exponents of the balls, by name
 NORMS = {"l1": 1, "l2": 2}
+#: the fitted attributes that only ensembles with this number of stages have
+ATTRIBUTES_OF_TWO_STAGES = ("kernel_scores_", "out_of_fold_")
+ATTRIBUTES_OF_ONE_STAGE = (
+    "alignment_", "dual_coef_", "history_", "kernel_alignments_", "support_",
+)  # fmt: skip
 
 _CONSTRAINTS: dict[str, Any] = {
     "norm": [StrOptions(set(NORMS))],
@@ -63,6 +68,8 @@ class EnsembleMixin(MultiKernelEstimator):
     def _fit_ensemble(
         self, grams: Grams, target: Target, y: np.ndarray, keep: np.ndarray, learner: Learner
     ) -> None:
+        for name in ATTRIBUTES_OF_TWO_STAGES if self.stages == 1 else ATTRIBUTES_OF_ONE_STAGE:
+            self.__dict__.pop(name, None)  # of an earlier fit
         if self.stages == 1:
             self._fit_together(grams.corrected(self.center, self.normalize), target, learner, keep)
             return
