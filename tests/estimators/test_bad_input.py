@@ -159,6 +159,8 @@ def test_text_where_numbers_are_needed(Estimator):
     refuses(r"'town' is of type datetime64", Estimator(BANK), dated)
     refuses(r"X must be numeric", Estimator(BANK), np.full((75, 2), "a"))
     refuses(r"X must be numeric", Estimator(BANK), np.array([["a", 1.0]] * 75, dtype=object))
+    stray = np.array([["1.5", 1.0]] * 74 + [["unknown", 1.0]], dtype=object)
+    refuses(r"column 0 is not: it holds 'unknown'", Estimator(BANK), stray)
 
 
 def test_text_as_a_regression_target():

@@ -70,8 +70,9 @@ def refuse_text(X: Any) -> None:
     if isinstance(X, np.ndarray) and X.dtype.kind in "USO" and X.ndim == 2:
         for j in range(X.shape[1]):
             if any(isinstance(v, str) for v in X[:, j]) and not _all_numbers(X[:, j]):
+                text = next((v for v in X[:, j] if not _all_numbers([v])), X[0, j])
                 raise ValueError(
-                    f"X must be numeric, but column {j} is not: it holds {X[0, j]!r}. {ENCODE}"
+                    f"X must be numeric, but column {j} is not: it holds {text!r}. {ENCODE}"
                 )
     text = text_columns(X)
     if text:
