@@ -376,4 +376,6 @@ def test_folds_read_dates_as_the_whole_table(tmp_path):
     days = ["01/02/2019", "05/06/2019", "07/03/2019"] * 10 + ["25/12/2019"]
     columns = {"day": days, "a": list(range(31)), "y": [float(i * i) for i in range(31)]}
     path = write_csv(tmp_path / "a.csv", columns)
-    succeed("compare", path, "-y", "y", "--dates", "-w", "uniform", "--folds", "3", "--repeats", "1")
+    succeed(
+        "compare", path, "-y", "y", "--dates", "-w", "uniform", "--folds", "3", "--repeats", "1"
+    )

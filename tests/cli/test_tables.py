@@ -300,3 +300,19 @@ def test_a_column_that_is_the_target_in_other_words():
 def test_leading_zeros_are_noticed():
     assert leading_zeros(["1", "0", "0.5", "-0.1", "", "10"]) == ""
     assert leading_zeros(["12", "007"]).startswith("leading zeros: '007' is read as 7;")
+
+
+@pytest.mark.parametrize(
+    ("written", "later", "day"),
+    [("25/12/2019", "02/03/2019", 17957), ("12/25/2019", "02/03/2019", 17930),
+     ("25.12.2019", "02.03.2019", 17957)],
+)  # fmt: skip
+def test_dates_are_read_as_in_training(written, later, day):
+    train = Frame.of({"day": [written, "01/02/2020".replace("/", written[2])]})
+    encoder = TableEncoder.fit(train, dates=True)
+    assert encoder(Frame.of({"day": [later]})).tolist() == [[day]]
+    assert encoder(Frame.of({"day": ["2019-03-02"]})).tolist() == [[17957]]
+    wrong = "25/12/2019" if written[0] == "1" else "12/25/2019"
+    order = "month" if written[0] == "1" else "day"
+    with pytest.raises(DataError, match=f"'day' must hold dates: '{wrong}' .* the {order} first"):
+        encoder(Frame.of({"day": [wrong]}))

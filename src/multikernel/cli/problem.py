@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from ..tables import (
     read_frame,
 )
 from ..tables.complaints import Complaint, UnusableData, counts_rows, examine, tells_target
+from ..tables.encoding import day_orders
 from ..tables.frame import is_text, missing
 from ..tables.reading import file_format
 from .common import Out, counted
@@ -80,8 +82,13 @@ class TableProblem:
             categorical=self.categorical,
             texts=self.texts,
             impute=self.impute,
-            dates=self.dates,
+            dates=self._day_orders if self.dates else False,
         )
+
+    @cached_property
+    def _day_orders(self) -> dict[str, str]:
+        # Of all rows: those of a fold may not show whether the day or the month comes first.
+        return day_orders(self.frame)
 
     def bank(self, encoder: TableEncoder, X: Any) -> Any:
         """The kernels on encoded rows; None for the default bank on all columns."""

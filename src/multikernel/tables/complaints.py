@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -49,9 +49,12 @@ def examine(
     categorical: Collection[str] = (),
     texts: Collection[str] = (),
     impute: str | None = None,
-    dates: bool = False,
+    dates: bool | Mapping[str, str] = False,
 ) -> list[Complaint]:
-    """The complaints about the columns of a frame; none if all can be used."""
+    """The complaints about the columns of a frame; none if all can be used.
+
+    The parameters are those of `TableEncoder.fit`.
+    """
     found = []
     gaps = {}
     for name, values in frame.columns.items():
@@ -66,7 +69,9 @@ def examine(
             found.append(Complaint(f"{text}--drop {name}.", _drop(name)))
             continue
         if is_text(values) and name not in texts:
-            complaint = _about_texts(name, values, name in categorical, dates)
+            complaint = _about_texts(
+                name, values, name in categorical, dates is not False, order_of(dates, name)
+            )
             if complaint is not None:
                 found.append(complaint)
                 if complaint.options[:1] == ("--drop",):
@@ -124,13 +129,20 @@ def _drop(name: str) -> tuple[str, ...]:
     return "--drop", name
 
 
-def _about_texts(name: str, values: np.ndarray, categorical: bool, dates: bool) -> Complaint | None:
+def order_of(dates: bool | Mapping[str, str], name: str) -> str:
+    """What comes first in the dates of a column, "day" or "month"; empty if it is not given."""
+    return dates.get(name, "") if isinstance(dates, Mapping) else ""
+
+
+def _about_texts(
+    name: str, values: np.ndarray, categorical: bool, dates: bool, order: str
+) -> Complaint | None:
     words = [word for word in values if word is not None]
     first = str(words[0])[:40]
     if looks_like_dates(values):
         if dates or categorical:
-            return None if categorical else _bad_dates(name, values)
-        bad = _bad_dates(name, values)
+            return None if categorical else _bad_dates(name, values, order)
+        bad = _bad_dates(name, values, order)
         if bad is not None:
             return bad
         return Complaint(
@@ -173,9 +185,9 @@ def _about_texts(name: str, values: np.ndarray, categorical: bool, dates: bool) 
     )
 
 
-def _bad_dates(name: str, values: np.ndarray) -> Complaint | None:
+def _bad_dates(name: str, values: np.ndarray, order: str) -> Complaint | None:
     try:
-        as_days(values)
+        as_days(values, order)
     except ValueError as error:
         return Complaint(f"{name!r}: {error} Or leave it out: --drop {name}.", _drop(name))
     return None

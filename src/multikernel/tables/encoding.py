@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .complaints import MAX_LEVELS, UnusableData, examine
+from .complaints import MAX_LEVELS, UnusableData, examine, order_of
 from .frame import DataError, Frame, as_texts, is_text, missing
-from .numbers import as_days, looks_like_dates
+from .numbers import as_days, day_order, looks_like_dates
 
 WHEN_FITTING = "Fill them with --impute median, leave columns out with --drop, or repair the data."
 WHEN_FITTED = (
@@ -31,7 +32,8 @@ class Column:
     kind : {"number", "date", "category", "text"}
         A date is the number of days since 1970.
     levels : tuple of str
-        Levels of a category; each becomes a column of zeros and ones.
+        Levels of a category; each becomes a column of zeros and ones. Of dates such as 28.2.2019,
+        what comes first: ("day",) or ("month",).
     fill : float, str or None
         Replaces missing entries; None refuses them.
     """
@@ -72,7 +74,7 @@ class TableEncoder:
         categorical: Iterable[str] = (),
         texts: Iterable[str] = (),
         impute: str | None = None,
-        dates: bool = False,
+        dates: bool | Mapping[str, str] = False,
     ) -> TableEncoder:
         """Learn how to read the columns.
 
@@ -87,8 +89,10 @@ class TableEncoder:
         impute : {"median"} or None
             Fill missing numbers with the median, missing categories with the most frequent one;
             None refuses them.
-        dates : bool
-            Read columns of dates as days since 1970; without it they are refused.
+        dates : bool or mapping
+            Read columns of dates as days since 1970; with False they are refused. A mapping of
+            names to "day" or "month" says what comes first, if these are some of the rows of a
+            table (:func:`day_orders`); else it is found in these rows.
         """
         if frame.sparse is not None:
             return cls((), int(frame.sparse.shape[1]), frame.first_index)
@@ -103,7 +107,14 @@ class TableEncoder:
         if wrong:
             raise UnusableData(wrong)
         found = [
-            _describe(name, values, name in kinds["categorical"], name in kinds["texts"], impute)
+            _describe(
+                name,
+                values,
+                name in kinds["categorical"],
+                name in kinds["texts"],
+                impute,
+                order_of(dates, name),
+            )
             for name, values in frame.columns.items()
         ]
         order = {"number": 0, "date": 0, "category": 1, "text": 2}
@@ -162,7 +173,7 @@ class TableEncoder:
     def _one(self, column: Column, values: np.ndarray) -> np.ndarray:
         if column.kind == "date":
             try:
-                values = as_days(values)
+                values = as_days(values, *column.levels)
             except (ValueError, TypeError) as error:
                 raise DataError(f"Column {column.name!r} must hold dates: {error}") from None
         if column.kind in ("number", "date"):
@@ -229,7 +240,12 @@ def refuse_missing(frame: Frame, names: Iterable[str], advice: str) -> None:
 
 
 def _describe(
-    name: str, values: np.ndarray, categorical: bool, text: bool, impute: str | None
+    name: str,
+    values: np.ndarray,
+    categorical: bool,
+    text: bool,
+    impute: str | None,
+    order: str,
 ) -> Column:
     """How to read a column that `examine` found no problem with."""
     absent = missing(values)
@@ -237,13 +253,24 @@ def _describe(
         return Column(name, "text", (), "" if impute else None)
     dated = is_text(values) and not categorical and looks_like_dates(values)
     if dated or (not is_text(values) and not categorical):
-        numbers = as_days(values) if dated else values
+        order = (order or day_order(values)) if dated else ""
+        numbers = as_days(values, order) if dated else values
         fill = float(np.median(numbers[~absent])) if impute else None
-        return Column(name, "date" if dated else "number", (), fill)
+        return Column(name, "date" if dated else "number", (order,) if order else (), fill)
     words = [word for word in as_words(values) if word is not None]
     levels, counts = np.unique(words, return_counts=True)
     found = dict(zip(map(str, levels.tolist()), counts.tolist(), strict=True))
     return describe_category(name, found, len(values), is_text(values), impute)
+
+
+def day_orders(frame: Frame) -> dict[str, str]:
+    """What comes first in the dates of columns such as 28.2.2019, "day" or "month", by column."""
+    orders = {}
+    for name, values in frame.columns.items():
+        if is_text(values) and looks_like_dates(values):
+            with suppress(ValueError):  # not clear: an error when the column is read
+                orders[name] = day_order(values)
+    return {name: order for name, order in orders.items() if order}
 
 
 def describe_category(

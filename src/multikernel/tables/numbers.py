@@ -88,35 +88,52 @@ def looks_like_dates(values: np.ndarray) -> bool:
     return all(_ISO.fullmatch(v) for v in present) or all(_DAYS.fullmatch(v) for v in present)
 
 
-def as_days(values: np.ndarray) -> np.ndarray:
-    """Days since 1970-01-01 of texts such as 2019-02-28 or 28.2.2019; NaN where one is missing.
+def day_order(values: np.ndarray) -> str:
+    """What comes first in dates such as 28.2.2019: "day" or "month"; empty for 2019-02-28.
 
     Raises ValueError if day and month cannot be told apart.
     """
     present = [value for value in values if value is not None]
-    month_first = False
-    if present and _DAYS.fullmatch(present[0]):
-        parts = [_DAYS.fullmatch(value) for value in present]
-        firsts = [int(m[1]) for m in parts if m]
-        seconds = [int(m[3]) for m in parts if m]
-        with_points = all(m is not None and m[2] == "." for m in parts)
-        month_first = max(seconds) > 12
-        if not month_first and max(firsts) <= 12 and not with_points:
-            raise ValueError(
-                f"It is not clear whether the day or the month comes first in {present[0]!r}. "
-                "Write dates as 2019-02-28."
-            )
-    return np.array([_day(value, month_first) for value in values])
+    if not present or not _DAYS.fullmatch(present[0]):
+        return ""
+    parts = [_DAYS.fullmatch(value) for value in present]
+    firsts = [int(m[1]) for m in parts if m]
+    seconds = [int(m[3]) for m in parts if m]
+    with_points = all(m is not None and m[2] == "." for m in parts)
+    if max(seconds) > 12:
+        return "month"
+    if max(firsts) <= 12 and not with_points:
+        raise ValueError(
+            f"It is not clear whether the day or the month comes first in {present[0]!r}. "
+            "Write dates as 2019-02-28."
+        )
+    return "day"
 
 
-def _day(value: str | None, month_first: bool) -> float:
+def as_days(values: np.ndarray, order: str = "") -> np.ndarray:
+    """Days since 1970-01-01 of texts such as 2019-02-28 or 28.2.2019; NaN where one is missing.
+
+    ``order`` is the :func:`day_order` of earlier values of the column; without it, it is that of
+    these values.
+    """
+    order = order or day_order(values)
+    return np.array([_day(value, order) for value in values])
+
+
+def _day(value: str | None, order: str) -> float:
     if value is None:
         return np.nan
     found = _DAYS.fullmatch(value)
     if found:
         first, second, year = int(found[1]), int(found[3]), int(found[4])
-        day, month = (second, first) if month_first else (first, second)
-        return float((date(year, month, day) - date(1970, 1, 1)).days)
+        day, month = (second, first) if order == "month" else (first, second)
+        try:
+            return float((date(year, month, day) - date(1970, 1, 1)).days)
+        except ValueError:
+            raise ValueError(
+                f"{value!r} is not a date with the {order} first, as in the other rows or in the "
+                "training data. Write dates as 2019-02-28."
+            ) from None
     moment = datetime.fromisoformat(value.replace("Z", "+00:00"))
     start = datetime(1970, 1, 1, tzinfo=moment.tzinfo)
     return (moment - start).total_seconds() / 86400.0
