@@ -9,6 +9,7 @@ their weights. The keys depend on the chunks alone, not on which worker reads th
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -151,12 +152,38 @@ def check_labels(y: np.ndarray) -> None:
             f"A classifier needs one label per row; these rows have {y.shape[1]} target columns. "
             "Fit one classifier per column, or use MultiKernelRegressor for numbers."
         )
-    if y.dtype.kind == "f" and np.any(y != np.floor(y)):
-        value = float(y.ravel()[np.argmax(y != np.floor(y))])
+    if y.ndim > 1:
+        raise ValueError(
+            f"A classifier needs one label per row, in an array of shape (n,); the labels of these "
+            f"rows have shape {y.shape}. Open the rows with y.ravel()."
+        )
+    numbers = _numbers_of(y) if y.dtype == object else y
+    if numbers is not None and numbers.dtype.kind == "f" and np.any(numbers != np.floor(numbers)):
+        value = float(numbers[np.argmax(numbers != np.floor(numbers))])
         raise ValueError(
             f"Unknown label type: the target is continuous ({value:g}), but a classifier needs "
             "classes. Use MultiKernelRegressor, or turn the numbers into classes first."
         )
+
+
+def _numbers_of(y: np.ndarray) -> np.ndarray | None:
+    """Labels that are objects as numbers; None if all are texts, a ValueError for other labels."""
+    texts = np.array([isinstance(label, str) for label in y.tolist()], dtype=bool)
+    if texts.all():
+        return None
+    if texts.any():
+        raise ValueError(
+            f"The labels of these rows are both texts ({y[texts][0]!r}) and others "
+            f"({y[~texts][0]!r}). Make them of one kind, for example with y.astype(str)."
+        )
+    try:
+        return y.astype(np.float64)
+    except (TypeError, ValueError):
+        other = next(label for label in y.tolist() if not isinstance(label, Real))
+        raise ValueError(
+            f"Labels must be numbers or texts; got {other!r}, a {type(other).__name__}. Convert "
+            "them, for example with y.astype(str)."
+        ) from None
 
 
 def _largest(keys: np.ndarray, size: int) -> np.ndarray:
