@@ -109,6 +109,13 @@ def test_kernels_that_have_not_learned_say_what_to_do():
         )
     with pytest.raises(TypeError, match="a kernel with a width"):
         AtDistance(mk.Linear())
+    with pytest.raises(TypeError, match=r"Euclidean.*got ChiSquared"):
+        mk.at_distances(mk.ChiSquared(), scaling=None)
+    for kernel in (mk.Gaussian(columns=[0]), mk.Laplacian(scaling="quantile")):
+        with pytest.raises(ValueError, match=r"at_distances: .* Pass (columns|scaling)= to"):
+            mk.at_distances(kernel)
+    same = mk.at_distances(mk.Gaussian(columns=[0], scaling="standard"), [1.0], columns=0)
+    assert same.adapt(X) == mk.at_distances(mk.Gaussian(), [1.0], columns=0).adapt(X)
     with pytest.raises(TypeError, match="factors must be a sequence"):
         mk.at_distances(mk.Exponential(), "1")
 
@@ -141,6 +148,14 @@ def test_widths_are_multiples_of_the_median_distance(kernel, l1):
 def test_median_of_copies_is_that_of_unit_differences():
     assert median_distance(np.ones((5, 4)), l1=False, sample_weight=None) == 2.0
     assert median_distance(np.ones((5, 4)), l1=True, sample_weight=None) == 4.0
+
+
+def test_the_median_leaves_out_samples_of_weight_zero(rng):
+    Z = rng.normal(size=(30, 2))
+    far, omega = np.vstack([Z, [[1e9, 1e9]]]), np.append(np.ones(30), 0.0)
+    for l1 in (False, True):
+        found = median_distance(far, l1=l1, sample_weight=omega)
+        assert found == pytest.approx(median_distance(Z, l1=l1, sample_weight=None))
 
 
 def test_raw_columns_keep_their_widths():

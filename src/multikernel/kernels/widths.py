@@ -14,7 +14,9 @@ from sklearn.metrics.pairwise import euclidean_distances, manhattan_distances
 
 from .bank import KernelBank
 from .base import check_number
+from .columns import freeze_columns
 from .distances import Exponential, Matern
+from .histograms import ChiSquared
 from .scaling import check_scaling, learn_scaling
 from .vectors import Gaussian, Laplacian, Linear, VectorKernel
 
@@ -36,10 +38,11 @@ class AtDistance(VectorKernel):
         super().__post_init__()
         check_number("AtDistance", "factor", self.factor, positive=True)
         check_scaling("AtDistance", self.scaling)
-        if not isinstance(self.kernel, (Gaussian, Exponential, Matern)):
+        known = isinstance(self.kernel, (Gaussian, Exponential, Matern))
+        if not known or isinstance(self.kernel, ChiSquared):  # a subclass of Gaussian
             raise TypeError(
-                "AtDistance needs a kernel with a width: Gaussian, Laplacian, Exponential or "
-                f"Matern; got {self.kernel!r}."
+                "AtDistance needs a kernel with a width that is a Euclidean or L1 distance: "
+                f"Gaussian, Laplacian, Exponential or Matern; got {self.kernel!r}."
             )
 
     @property
@@ -79,6 +82,8 @@ def median_distance(Z: Any, *, l1: bool, sample_weight: np.ndarray | None) -> fl
 
     If there is none, the distance of two samples that differ by 1 in every column.
     """
+    if sample_weight is not None and np.any(sample_weight) and not np.all(sample_weight):
+        Z, sample_weight = Z[sample_weight != 0], sample_weight[sample_weight != 0]
     if sp.issparse(Z):
         # scikit-learn's distances need 32-bit indices, which are enough for this small sample.
         Z = sp.csr_matrix((Z.data, Z.indices.astype(np.int32), Z.indptr.astype(np.int32)), Z.shape)
@@ -128,7 +133,7 @@ def at_distances(
     Parameters
     ----------
     kernel : Gaussian, Laplacian, Exponential or Matern, default=Exponential()
-        Its width, columns and scaling are replaced. A Laplacian uses distances ``||x - z||_1``.
+        Its width is replaced. A Laplacian uses distances ``||x - z||_1``.
     factors : sequence of float
     scaling : {"standard", "quantile"} or None, default="standard"
         ``"standard"`` scales every column to mean 0 and variance 1, ``"quantile"`` maps it to a
@@ -149,6 +154,13 @@ def at_distances(
     if not isinstance(factors, Iterable) or isinstance(factors, str):
         raise TypeError(f"at_distances: factors must be a sequence of numbers; got {factors!r}.")
     kernel = Exponential() if kernel is None else kernel
+    for name, value in (("columns", freeze_columns(columns)), ("scaling", scaling)):
+        own = getattr(kernel, name, None)
+        if own is not None and own != value:
+            raise ValueError(
+                f"at_distances: {kernel!r} has {name} of its own, which would be replaced. Pass "
+                f"{name}= to at_distances, and a kernel without {name}."
+            )
     return KernelBank(
         [AtDistance(kernel, factor, columns=columns, scaling=scaling) for factor in factors]  # type: ignore[arg-type]
     )
