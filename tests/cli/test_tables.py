@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import dump_svmlight_file
 
+from multikernel.rows import open_rows
 from multikernel.tables import (
     DataError,
     Frame,
@@ -17,6 +18,7 @@ from multikernel.tables import (
 )
 from multikernel.tables.complaints import tells_target
 from multikernel.tables.numbers import leading_zeros
+from multikernel.tables.text import OPENERS
 from tests.cli.helpers import write_csv
 
 
@@ -90,6 +92,18 @@ def test_bytes_that_are_no_text_no_archive_no_table(tmp_path):
         read_frame(tmp_path / "absent.csv")
 
 
+def test_rows_of_a_workbook_have_their_numbers_in_the_sheet(tmp_path):
+    book = pytest.importorskip("openpyxl").Workbook()
+    for row in ([], ["a", "b"], [], [1, 2], [None, None], [3, 4], [], [5, 6, 7]):
+        book.active.append(row)
+    book.save(tmp_path / "a.xlsx")
+    with pytest.raises(DataError, match="row 8 has entries beyond the 2 columns that row 2 names"):
+        read_frame(tmp_path / "a.xlsx")
+    book.active["C8"] = None
+    book.save(tmp_path / "a.xlsx")
+    assert read_frame(tmp_path / "a.xlsx").columns["b"].tolist() == [2, 4, 6]
+
+
 def test_arrow_files_damaged_dated_or_without_pyarrow(tmp_path, monkeypatch):
     pa = pytest.importorskip("pyarrow")
     import datetime
@@ -108,6 +122,11 @@ def test_arrow_files_damaged_dated_or_without_pyarrow(tmp_path, monkeypatch):
     np.testing.assert_array_equal(frame.columns["a"], [1, np.nan, 3])
     np.testing.assert_array_equal(frame.columns["b"], [1, 0, np.nan])
     assert frame.columns["c"].tolist() == ["x", None, "y"]
+    large = [2**53 + 1, -(2**60) - 1, None]  # rounded, as in a CSV file
+    pyarrow.parquet.write_table(pa.table({"a": large}), path)
+    np.testing.assert_array_equal(read_frame(path).columns["a"], [2.0**53, -(2.0**60), np.nan])
+    chunks = [chunk.X for chunk in open_rows(path, allow_missing=True)]
+    np.testing.assert_array_equal(chunks[0][:, 0], read_frame(path).columns["a"])
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"multikernel\[tables\]"):
         read_frame(path)
@@ -144,6 +163,14 @@ def test_libsvm_files_keep_their_numbering(tmp_path):
         late = tmp_path / "late.svm"
         dump_svmlight_file(X[2:, :], [1], str(late), zero_based=first == 0)
         np.testing.assert_array_equal(encoder(read_frame(late)).toarray(), [[0, 0, 4, 0]])
+    for suffix, opener in OPENERS.items():
+        packed = tmp_path / f"a.svm{suffix}"
+        with opener(packed, "wb") as file:
+            file.write((tmp_path / "a1.svm").read_bytes())
+        assert (read_frame(packed).sparse != X).nnz == 0
+        packed.write_bytes(packed.read_bytes()[:-6])
+        with pytest.raises(DataError, match=f"a.svm{suffix}: it is not a LIBSVM file"):
+            read_frame(packed)
     wide = tmp_path / "wide.svm"
     wide.write_text("1 9:1\n")
     with pytest.raises(DataError, match="beyond number 4"):

@@ -47,7 +47,7 @@ def read_arrow(path: Path, kind: str) -> Frame:
             import pyarrow.feather  # type: ignore[import-untyped]
 
             table = pyarrow.feather.read_table(path)
-    return frame_of(pa, table)
+        return frame_of(pa, table)
 
 
 def frame_of(pa: Any, table: Any) -> Frame:
@@ -58,7 +58,8 @@ def frame_of(pa: Any, table: Any) -> Frame:
         if kind == "text":
             columns[name] = as_texts(values.to_pylist())
         else:
-            numbers = values.cast(pa.float64()).to_numpy(zero_copy_only=False)
+            # Not safe: whole numbers beyond 2^53 are rounded, as in all other files.
+            numbers = values.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
             columns[name] = np.asarray(numbers, dtype=np.float64)
     return Frame(columns)
 

@@ -34,13 +34,16 @@ def read_excel(path: Path) -> Frame:
     filled = [title for title, rows in sheets.items() if rows]
     if not filled:
         raise DataError("it is empty.")
-    header, *rows = sheets[filled[0]]
+    (first, header), *numbered = sheets[filled[0]]
+    rows = [row for _, row in numbered]
     width = max(j + 1 for j, name in enumerate(header) if name)
     names = [name or f"column {j + 1}" for j, name in enumerate(header[:width])]
     check_header(names)
-    wide = next((i for i, row in enumerate(rows, 2) if any(row[width:])), None)
+    wide = next((i for i, row in numbered if any(row[width:])), None)
     if wide is not None:
-        raise DataError(f"row {wide} has entries beyond the {width} columns that row 1 names.")
+        raise DataError(
+            f"row {wide} has entries beyond the {width} columns that row {first} names."
+        )
     cells = [[row[j] if j < len(row) else "" for row in rows] for j in range(width)]
     frame = frame_of_cells(names, cells, ",")
     if len(filled) > 1:
@@ -50,9 +53,10 @@ def read_excel(path: Path) -> Frame:
     return frame
 
 
-def _rows(sheet: Any) -> list[list[str]]:
+def _rows(sheet: Any) -> list[tuple[int, list[str]]]:
+    """The rows that are not blank, with their numbers in the sheet."""
     rows = [[_text(cell) for cell in row] for row in sheet.iter_rows(values_only=True)]
-    return [row for row in rows if any(row)]
+    return [(i, row) for i, row in enumerate(rows, 1) if any(row)]
 
 
 def _text(cell: Any) -> str:

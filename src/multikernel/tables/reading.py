@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 import zipfile
 import zlib
 from os import PathLike
@@ -129,8 +130,10 @@ def _read_libsvm(path: Path) -> Frame:
     from sklearn.datasets import load_svmlight_file
 
     try:
-        X, y = load_svmlight_file(str(path), zero_based=True)
-    except (ValueError, OSError) as error:
+        # scikit-learn itself opens fewer kinds of compressed files.
+        with OPENERS.get(path.suffix.lower(), open)(path, "rb") as file:
+            X, y = load_svmlight_file(file, zero_based=True)
+    except (ValueError, OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         raise DataError(f"it is not a LIBSVM file ({error}).") from None
     # By convention features are numbered from 1; a feature 0 means that this file starts at 0.
     first = 0 if X.shape[1] and X[:, [0]].nnz else 1
