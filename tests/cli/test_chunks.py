@@ -168,6 +168,23 @@ def test_held_out_rows_have_no_part_in_the_medians(rng, tmp_path):
         assert fills["a"] == np.nanmedian(a[~held])
 
 
+@pytest.mark.parametrize("options", [(), BANK, ("--holdout", "0", *BANK)])
+def test_codes_and_columns_that_give_the_target_away_are_named(options, rng, tmp_path):
+    x, kind, data, page = rng.random(600), rng.integers(0, 3, 600), tmp_path / "a.csv", "m.html"
+    columns = {"zip": ["0042", "1234"] * 300, "x": x, "km": x, "m": 1000 * x + 5}
+    columns |= {"kind": np.array(["a", "b", "c"])[kind], "code": np.array([7, 1, 4])[kind]}
+    write_columns(columns, data)
+    fit = ("fit", data, "--chunks", *options, *RANK, "-o", tmp_path / "m.skops", "--force")
+    said = answer(*fit, "-y", "kind", "--report", tmp_path / page)
+    assert len(said["notes"]) == 2 and "'zip' has leading zeros" in said["notes"][0]
+    assert "'code' gives 'kind' away" in said["notes"][1] and "--drop code" in said["notes"][1]
+    assert "leading zeros" in (tmp_path / page).read_text()
+    said = answer(*fit, "-y", "code", "--categorical", "zip", "--drop", "x")
+    assert "'kind' gives 'code' away" in said["notes"][1] and "random rows" in said["notes"][1]
+    said = succeed(*fit, "-y", "km", "--drop", "x")
+    assert "Note: 'm' gives 'km' away" in said.stderr and "'code' gives" not in said.stderr
+
+
 def test_class_weights_reach_the_fit(folder, tmp_path):
     fit = ("fit", folder, "-y", "kind", "--drop", "price", *BANK, *RANK, "--force")
     bees = []

@@ -19,11 +19,14 @@ from ..rows import Chunk, Rows, open_rows, sample_rows
 from ..rows.files import find_files, first_frame
 from ..rows.sampling import split_rows
 from ..tables import DataError, Frame, TableEncoder, TableModel
+from ..tables.complaints import tells_target
 from .common import Out, command_of, counted, write_report
+from .problem import gives_away
 from .telling import tell
 from .views import View, build_bank, read_views
 
-#: Rows drawn to choose the widths of default kernels, and for the report if none are held out.
+#: Rows drawn to choose the widths of default kernels, for notes about the columns, and for the
+#: report if none are held out.
 SAMPLE_ROWS = 3000
 #: Rows held out of the fit by default: this share of all rows, up to this maximum.
 HELD_OUT_SHARE, MAX_HELD_OUT = 0.1, 5000
@@ -57,6 +60,8 @@ class ChunkedProblem:
     bank : KernelBank or None
     target : str
     sample_kernels : bool
+    notes : tuple of str
+        What to know about the columns.
     """
 
     rows: Rows
@@ -65,6 +70,7 @@ class ChunkedProblem:
     bank: Any
     target: str
     sample_kernels: bool
+    notes: tuple[str, ...] = ()
 
 
 def refuse_with_chunks(given: dict[str, bool]) -> None:
@@ -115,6 +121,7 @@ def fit_chunks(
         "held_out": 0 if problem.held_out is None else len(problem.held_out),
         "task": str(rows.task),
         "reason": str(rows.reason),
+        "notes": problem.notes,
     }
     steps = []
     if found is None or found.verdict != "nothing":
@@ -129,6 +136,7 @@ def summary_of_chunks(problem: ChunkedProblem, some: Chunk, model: Path) -> Any:
     return DataSummary(
         target=problem.target,
         columns=tuple(problem.encoder.names),
+        notes=problem.notes,
         rows=some.row_numbers() + 1,
         model=str(model),
         assumptions=(IMPUTED,) if problem.sample_kernels else (),
@@ -190,19 +198,40 @@ def load_chunks(
         size = rows_to_hold_out(rows.count(n_jobs=jobs), holdout)
         held_out = None
         if size:
-            more = SAMPLE_ROWS * default
-            rows, held_out, sample = split_rows(rows, size, seed, more, n_jobs=jobs)
-        elif default:
+            rows, held_out, sample = split_rows(rows, size, seed, SAMPLE_ROWS, n_jobs=jobs)
+        else:
             sample, _ = sample_rows(rows, SAMPLE_ROWS, seed, n_jobs=jobs)
         X = sample.X if default else None
         encoder: TableEncoder = rows.reader.encoder  # type: ignore[attr-defined]
         bank = build_bank(chosen, encoder, X)
         if bank is not None and X is not None:
             bank = bank.adapt(X)  # take widths and scales from the sample
+    classifies = rows.task == "classification"
+    notes = (*head.remarks, *telling_columns(sample, encoder, target, classifies))
     _describe(out, data, rows, target, len(files))
+    for note in notes:
+        out.note(f"Note: {note}")
     if held_out is not None:
         out.note(f"{counted(size, 'row')} drawn at random are kept out of the fit to score it.")
-    return ChunkedProblem(rows, held_out, encoder, bank, target, impute is not None or default)
+    chosen_here = impute is not None or default
+    return ChunkedProblem(rows, held_out, encoder, bank, target, chosen_here, notes)
+
+
+def telling_columns(
+    sample: Chunk, encoder: TableEncoder, target: str, classifies: bool
+) -> list[str]:
+    """Notes about columns that give the target away in a sample of the rows."""
+    X = sample.X.columns if encoder.has_texts else sample.X.T
+    found = []
+    for column in encoder.columns:
+        places = encoder.places([column.name])
+        if column.kind == "text":
+            continue
+        levels = np.stack([X[j] for j in places]).astype(float)
+        values = levels[0] if column.kind == "number" else levels.argmax(axis=0).astype(float)
+        if tells_target(values, sample.y, classifies):
+            found.append(gives_away(column.name, target, f"in each of {len(sample):,} random rows"))
+    return found
 
 
 def rows_to_hold_out(n: int, wanted: int | None) -> int:

@@ -161,9 +161,7 @@ def load_problem(
     ]
     if found is not None:
         notes += [
-            f"{name!r} gives {found.name!r} away: either value follows from the other in every "
-            f"row. If it is not known before {found.name!r} is, leave it out: "
-            f"--drop {shlex.quote(name)}."
+            gives_away(name, found.name, "in every row")
             for name, values in frame.columns.items()
             if tells_target(values, found.values, found.task == "classification")
         ]
@@ -171,6 +169,14 @@ def load_problem(
     problem = replace(problem, rows=None if everything else rows + 1, notes=tuple(notes))
     _describe(out, data, problem, notes)
     return problem
+
+
+def gives_away(name: str, target: str, where: str) -> str:
+    """A note about a column from which the target follows."""
+    return (
+        f"{name!r} gives {target!r} away: either value follows from the other {where}. If it is "
+        f"not known before {target!r} is, leave it out: --drop {shlex.quote(name)}."
+    )
 
 
 def without_unlabelled(
