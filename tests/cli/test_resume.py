@@ -96,6 +96,8 @@ def test_a_comparison_goes_on_with_the_same_scores(table, tmp_path, monkeypatch,
         interrupt_at(patch, leaderboard, "score_method", 4)
         assert call("compare", table, *COMPARE, "--out", out).exit_code == 130
     assert (tmp_path / "scores.csv.checkpoint").exists() and not out.exists()
+    other = (*COMPARE, "--categories", "kernel", "--out", out, "--resume")
+    assert "other values of categories" in fail("compare", table, *other)
     with monkeypatch.context() as patch:
         cells = interrupt_at(patch, leaderboard, "score_method", None)
         found = answer("compare", table, *COMPARE, "--out", out, "--resume")

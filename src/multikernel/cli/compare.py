@@ -133,6 +133,7 @@ def compare(
     parts = {
         "methods": [method.name for method in compared],
         "kernels": kernels,
+        "categories": str(categories),
         "views": None if views is None else views.read_bytes(),
         **{"folds": folds, "repeats": repeats, "seed": seed, "y": problem.y},
         **{"scoring": scoring, "groups": problem.groups},
