@@ -8,6 +8,7 @@ import pytest
 import multikernel as mk
 from multikernel.grams.memory import MemoryBudget
 from multikernel.learners.leave_one_out import LeaveOneOutProblem, best_ridge, leave_one_out
+from multikernel.learners.ridge import Ridge
 from multikernel.problem import Target
 
 N = 25
@@ -147,6 +148,30 @@ def fixed_kernel(X):
         K = K - K.mean(0) - K.mean(1)[:, None] + K.mean()
         total = total + 0.5 * K * len(K) / np.trace(K)
     return total
+
+
+@pytest.mark.parametrize("alpha", [0.3, "loo"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_without_an_intercept_the_kernel_is_centred_without_the_sample(rng, alpha, weighted):
+    _, K, Y = problem()
+    Y = Y + rng.normal(size=Y.shape)  # else "loo" chooses an ill-conditioned system
+    copies = rng.integers(1, 3, N).astype(float) if weighted else np.ones(N)
+    grams = (
+        mk.precomputed([K])
+        .plan(mk.sample_ids(N))
+        .grams(mk.sample_ids(N), budget=MemoryBudget.of(None), sample_weight=copies)
+    )
+    target = Target(Y, "regression", copies)
+    learner = Ridge(alpha, fit_intercept=False, leave_one_out=True)
+    machine = learner.fit(grams.corrected(True, None).combine(np.ones(1)), target)
+    ridge = alpha if machine.chosen is None else machine.chosen
+    for i in range(N):
+        left = copies - (np.arange(N) == i)
+        keep = left > 0
+        to_mean = np.eye(N) - left / left.sum()
+        centred = to_mean @ K @ to_mean.T
+        s, _ = solve(centred[np.ix_(keep, keep)], Y[keep], left[keep] / ridge, False)
+        np.testing.assert_allclose(machine.left_out[i], centred[i, keep] @ s, rtol=0, atol=1e-9)
 
 
 def test_joint_weightings_and_svr_refuse_alpha_by_leave_one_out():

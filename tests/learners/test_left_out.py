@@ -78,6 +78,22 @@ def test_logistic_is_close(weights):
     assert np.abs(found - exact).max() < 0.1 * np.abs(inside - exact).max()
 
 
+@pytest.mark.parametrize("weights", [True, False])
+def test_ridge_without_an_intercept_is_exact_on_a_kernel_centred_without_the_sample(weights):
+    K, target = problem(weights=weights)
+    n, learner = len(K), Ridge(0.7, fit_intercept=False)
+    omega = np.ones(n) if target.sample_weight is None else target.sample_weight
+
+    def centred(weights):
+        to_mean = np.eye(n) - weights / weights.sum()
+        return to_mean @ K @ to_mean.T
+
+    gram = Solvable(centred(omega))
+    found = learner.left_out(gram, target, learner.fit(gram, target), np.arange(n))[:, 0]
+    exact = [without(learner, centred(omega - np.eye(n)[i]), target, i) for i in range(n)]
+    np.testing.assert_allclose(found, exact, atol=1e-10)
+
+
 def test_parzen_is_exact_but_for_the_size():
     for weights in (False, True):
         K, target = problem(30, weights=weights)

@@ -107,6 +107,18 @@ class LeaveOneOutFit:
         """The prediction for each sample by the function trained without it, shape (n, t)."""
         return np.asarray(self.problem.Y + self.problem.mean - self.residuals)
 
+    def predictions_of(self, fit_intercept: bool) -> np.ndarray:
+        """The same for a model with or without an intercept, if the kernel is centred.
+
+        Functions of a kernel that is centred without the sample are those with a free intercept
+        less their mean, which is that of the other targets: exactly if the costs are proportional
+        to the sample weights, approximately with class weights.
+        """
+        if fit_intercept == self.problem.fit_intercept:
+            return self.predictions
+        Y, c, share = self.problem.Y, self.problem.costs, self.problem.share
+        return np.asarray(Y - self.residuals - mean_of_others(Y, c, share))
+
     def gradient(self) -> np.ndarray:
         """The symmetric matrix G with ``dL = <G, dK>``."""
         u, v = self._sensitivities()
@@ -171,6 +183,23 @@ def _congruence(P: np.ndarray, v: np.ndarray) -> np.ndarray:
     return out
 
 
+def is_centred(gram: CombinedGram, target: Target) -> bool:
+    """Whether functions of the kernel sum to zero over the sample.
+
+    Without an intercept, the other targets would then reveal the one that is left out.
+    """
+    omega = np.ones(gram.n) if target.sample_weight is None else target.sample_weight
+    size = float(np.mean(gram.diagonal())) * float(omega.sum())
+    return bool(np.abs(gram.matvec(omega)).max() <= CENTRED_SUM * size)
+
+
+def mean_of_others(Y: np.ndarray, costs: np.ndarray, share: np.ndarray) -> np.ndarray:
+    """The mean target, weighted by cost, without this share of each sample; shape of Y."""
+    own = (costs * share)[:, None]
+    rest = np.maximum(costs.sum() - own, np.finfo(np.float64).tiny)
+    return np.asarray((costs @ Y - own * Y) / rest)
+
+
 def best_ridge(
     gram: CombinedGram, target: Target, fit_intercept: bool
 ) -> tuple[float, LeaveOneOutFit]:
@@ -179,9 +208,8 @@ def best_ridge(
     The search is over the logarithm of the constant, relative to the mean diagonal of the kernel:
     first in large steps on a part of the sample, then in smaller ones near the value found there.
     The places where the error is evaluated depend on comparisons only, so that rounding does not
-    move the result. For a centred kernel the error is that with a free intercept: centred functions
-    sum to zero over the sample, so that without an intercept the other targets would reveal the one
-    that is left out.
+    move the result. For a centred kernel the error and the fit are those with a free intercept, see
+    `is_centred`.
     """
     if "dense" not in gram.offers:
         raise ValueError(
@@ -191,8 +219,7 @@ def best_ridge(
     K = gram.dense()
     unit = float(np.mean(gram.diagonal()))
     unit = unit if unit > 0 else 1.0
-    centred = np.abs(K.sum(axis=1)).max() <= CENTRED_SUM * gram.n * unit
-    problem = LeaveOneOutProblem.of(target, fit_intercept or bool(centred))
+    problem = LeaveOneOutProblem.of(target, fit_intercept or is_centred(gram, target))
     part, near = K / unit, problem
     if gram.n > MAX_SEARCH_SAMPLES:
         rows = np.random.default_rng(0).permutation(gram.n)[:MAX_SEARCH_SAMPLES]
@@ -202,7 +229,7 @@ def best_ridge(
     begin = COARSE_STEP * min(coarse.places(), key=coarse.error)
     log_ridge = _RidgePath(K / unit, problem, FINE_STEP).minimum_near(begin)
     alpha = unit * float(np.exp(log_ridge))
-    return alpha, leave_one_out(K / alpha, LeaveOneOutProblem.of(target, fit_intercept))
+    return alpha, leave_one_out(K / alpha, problem)
 
 
 class _RidgePath:

@@ -30,6 +30,7 @@ from .._threads import one_blas_thread
 from ..grams.protocol import CombinedGram
 from ..problem import Target
 from .base import Learner
+from .leave_one_out import mean_of_others
 
 #: Smallest number of samples of each class to leave out (or all, if the class has fewer).
 MIN_CLASS_SAMPLES = 50
@@ -82,6 +83,7 @@ def values_without_each(
     rows: np.ndarray,
     *,
     fit_intercept: bool,
+    centred: bool = False,
 ) -> np.ndarray:
     """Leave-one-out values for a quadratic loss with these costs, shape (len(rows), t).
 
@@ -91,20 +93,28 @@ def values_without_each(
         Values of the predictor on the sample, with the intercept, and its coefficients.
     costs, share : arrays of shape (n,)
         c, and the part of it that is left out.
+    centred : bool
+        Whether the kernel is centred, see `leave_one_out.is_centred`. Without an intercept, values
+        are then those of a kernel that is centred without the sample.
     """
+    centred = centred and not fit_intercept
     columns = np.zeros((gram.n, len(rows) + 1))
     columns[rows, np.arange(len(rows))] = 1.0
     columns[:, -1] = 1.0
     with one_blas_thread(gram.n):
         solved = gram.solve(1.0 / costs, columns)
-    diagonal = solved[rows, np.arange(len(rows))]
-    if fit_intercept:
-        ones = solved[:, -1]
+    diagonal, ones = solved[rows, np.arange(len(rows))], solved[:, -1]
+    if fit_intercept or centred:
         diagonal = diagonal - ones[rows] ** 2 / ones.sum()
     c, rho = costs[rows], share[rows]
     # A diagonal that rounding made negative belongs to a sample that the others do not constrain.
     diagonal = np.maximum(diagonal, np.finfo(np.float64).eps * c)
     left = (1.0 - rho) * c + rho * diagonal
+    if centred:
+        # As with a free intercept, less the intercept: see `LeaveOneOutFit.predictions_of`.
+        Y = values + coef / costs[:, None]
+        free = coef[rows] - np.outer(ones[rows], coef.sum(axis=0) / ones.sum())
+        return np.asarray((Y - mean_of_others(Y, costs, share))[rows] - free / left[:, None])
     return np.asarray(values[rows] + coef[rows] * (1.0 / c - 1.0 / left)[:, None])
 
 

@@ -21,7 +21,7 @@ from ..grams.protocol import CombinedGram
 from ..problem import Machine, Target, relative_gap
 from ..problem.losses import Squared
 from .base import require_offers
-from .leave_one_out import LeaveOneOutProblem, best_ridge, leave_one_out
+from .leave_one_out import LeaveOneOutProblem, best_ridge, is_centred, leave_one_out
 from .left_out import copy_share, solves_fast, values_without_all, values_without_each
 from .preconditioner import find_preconditioner
 
@@ -104,10 +104,11 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
         alpha, left_out = self.alpha, None
         if isinstance(alpha, str):
             alpha, best = best_ridge(gram, target, self.fit_intercept)
-            left_out = best.predictions
+            left_out = best.predictions_of(self.fit_intercept)
         elif self.leave_one_out and gram.n <= MAX_LEFT_OUT_SAMPLES and "factor" in gram.offers:
-            problem = LeaveOneOutProblem.of(target, self.fit_intercept, alpha)
-            left_out = leave_one_out(gram.dense(), problem).predictions
+            free = self.fit_intercept or is_centred(gram, target)
+            problem = LeaveOneOutProblem.of(target, free, alpha)
+            left_out = leave_one_out(gram.dense(), problem).predictions_of(self.fit_intercept)
         solver = self.solver
         if solver == "auto":
             solver = "cholesky" if "factor" in gram.offers else "cg"
@@ -174,6 +175,7 @@ class Ridge(BaseEstimator):  # type: ignore[misc]
             copy_share(target),
             rows,
             fit_intercept=self.fit_intercept,
+            centred=is_centred(gram, target),
         )
 
 
