@@ -356,6 +356,22 @@ def test_steps_on_some_rows_save_passes_over_all_rows(data, loss, monkeypatch):
     assert passes[0] == 1 and passes == sorted(passes) and passes[-1] >= 7
 
 
+@pytest.mark.parametrize("budget", [None, "500 kB"])
+def test_features_held_in_memory_take_half_of_the_budget(data, budget, monkeypatch):
+    X, _, labels = data
+    held = []
+
+    def opened(F, *parts, **options):
+        held.append(F.nbytes)
+        return open_rows(F, *parts, **options)
+
+    monkeypatch.setattr(from_sums, "open_rows", opened)
+    model = classifier(loss="logistic", memory_budget=budget).fit(open_rows(X, labels))
+    assert model.duality_gap_ <= model.tol
+    full = 8 * len(X) * model.approximation_.n_features
+    assert held == [full] if budget is None else 200_000 < held[0] <= 250_000 < full
+
+
 def test_intervals_train_on_parts(data):
     X, y, _ = data
     model = regressor(weighting="uniform").fit(X, y)

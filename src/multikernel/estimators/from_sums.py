@@ -253,9 +253,11 @@ class SumLearner:
     def _held_rows(
         self, stream: Stream, problem: FeatureProblem, columns: Any, line: ProgressLine
     ) -> HeldRows:
-        """Features of the survey's rows, with at most MAX_HELD_FEATURES entries."""
+        """Features of the survey's rows, up to MAX_HELD_FEATURES entries and half of the budget."""
+        this: Any = self
         survey = stream.survey
-        some = survey.some(max(MAX_HELD_FEATURES // problem.features.n_features, 1))
+        most = min(MAX_HELD_FEATURES, MemoryBudget.of(this.memory_budget).bytes // (2 * 8))
+        some = survey.some(max(most // problem.features.n_features, 1))
         y, omega = survey.y[some], survey.weights_of(some)
         weights = combined_weights(omega, columns(y)[1])
         total = float(len(y)) if weights is None else float(weights.sum())
