@@ -494,6 +494,8 @@ def test_bounds_that_are_not_a_number_are_refused():
     assert b.fixed_point_bound(spectra, **options) > 0
     with pytest.raises(b.AssumptionError, match="fixed_point_bound overflows"):
         b.fixed_point_bound(spectra, **options, lipschitz=1e308)
+    with pytest.raises(b.AssumptionError, match="srebro_ben_david overflows"):
+        b.srebro_ben_david(1, 1, 1e200)  # a square root of a negative number
 
 
 def test_a_huge_eigenvalue_counts_as_the_radius():

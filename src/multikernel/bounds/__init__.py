@@ -250,6 +250,10 @@ __all__ = [
 ]
 
 
+#: How errors of `math` about arguments outside a domain begin; the second from Python 3.14 on.
+MATH_DOMAIN_ERRORS = ("math domain error", "expected a")
+
+
 def _representable(function: Any) -> Any:
     """Wrap a function so that overflow or a NaN result raises an :class:`AssumptionError`.
 
@@ -269,7 +273,7 @@ def _representable(function: Any) -> Any:
             if not (isinstance(found, float) and isnan(found)):
                 return found
         except (OverflowError, ValueError) as error:
-            if isinstance(error, ValueError) and str(error) != "math domain error":
+            if isinstance(error, ValueError) and not str(error).startswith(MATH_DOMAIN_ERRORS):
                 raise
             cause = error
         given = [f"{a!r:.40}" for a in args] + [f"{k}={v!r:.40}" for k, v in options.items()]
