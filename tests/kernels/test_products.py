@@ -93,6 +93,19 @@ def test_real_powers():
     assert bank.names[2] == "(Gaussian(gamma=0.3, columns=0) * Laplacian(gamma=0.4))**0.5"
 
 
+def test_huge_powers_cost_nothing():
+    base = [mk.Gaussian(2.0), mk.Linear(), mk.Gaussian(2.0) * mk.Linear(), 2.0 * mk.Gaussian(1.0)]
+    n = 10**9
+    assert list(powers(base[:3], [n])) == [
+        mk.Gaussian(2.0 * n),
+        mk.Polynomial(n, coef0=0.0),
+        base[2] ** n,
+    ]
+    assert list(powers(base, [1])) == base
+    with pytest.raises(ValueError, match="finite"):
+        powers(base[3:], [n])
+
+
 def test_products_of_given_matrices():
     matrices = [kernel(X) for kernel in BASE[:2]]
     bank = products(mk.precomputed(matrices), 2)
@@ -148,6 +161,11 @@ def test_bad_input():
         products(BASE[:2], 3, repeated=False)
     with pytest.raises(ValueError, match=r"at most 100,000 are made"):
         products(mk.gaussians(np.arange(1, 100)), 4)
+    for lower in (False, True):
+        with pytest.raises(ValueError, match=r"more than 2,000,000 factors.*Use powers"):
+            products([mk.Linear()], 10**9, lower=lower)
+        with pytest.raises(ValueError, match=r"at most 100,000 are made"):
+            products(mk.gaussians(np.arange(1, 1000)), 10**9, lower=lower)
     with pytest.raises(TypeError, match="powers: degrees must be a sequence"):
         powers(BASE, 2)
     with pytest.raises(ValueError, match="degrees is empty"):

@@ -20,8 +20,8 @@ from .bank import KernelBank, as_bank
 from .base import Kernel, check_number
 from .vectors import Gaussian, Linear, Polynomial
 
-#: Largest number of kernels in a bank of products.
-LIMIT = 100_000
+#: Largest number of kernels in a bank of products, and of factors in all of them together.
+LIMIT, MAX_FACTORS = 100_000, 2_000_000
 
 
 def products(
@@ -66,12 +66,21 @@ def products(
             "repeated=True, or a smaller degree."
         )
     degrees = range(1, degree + 1) if lower else [degree]
-    count = sum(comb(p + d - 1, d) if repeated else comb(p, d) for d in degrees)
-    if count > LIMIT:
-        raise ValueError(
-            f"products: {count:,} products of up to {degree} of {p} kernels; at most {LIMIT:,} are "
-            "made. Use fewer kernels or a smaller degree."
-        )
+    count = factors = 0
+    for d in degrees:
+        more = comb(p + d - 1, d) if repeated else comb(p, d)
+        count, factors = count + more, factors + d * more
+        if count > LIMIT:
+            raise ValueError(
+                f"products: more than {LIMIT:,} products of up to {degree} of {p} kernels; at most "
+                f"{LIMIT:,} are made. Use fewer kernels or a smaller degree."
+            )
+        if factors > MAX_FACTORS:
+            raise ValueError(
+                f"products: products of up to {degree} of {p} kernels have more than "
+                f"{MAX_FACTORS:,} factors in all. Use powers for powers of one kernel, or fewer "
+                "kernels, or a smaller degree."
+            )
     choose = combinations_with_replacement if repeated else combinations
     chosen = [part for d in degrees for part in choose(kernels, d)]
     return KernelBank(list(dict.fromkeys(_product(part) for part in chosen)))
@@ -121,12 +130,20 @@ def _closed(bank: Any, name: str) -> list[Kernel]:
 
 def _power(kernel: Kernel, degree: float) -> Kernel:
     """The power, written as a kernel of the same family where possible."""
-    if degree.is_integer():
-        return _product((kernel,) * int(degree))
+    if degree == 1.0:
+        return kernel
     if isinstance(kernel, Scaled):
-        return Scaled.of(kernel.factor**degree, _power(kernel.kernel, degree))
+        try:
+            factor = kernel.factor**degree
+        except OverflowError:
+            factor = float("inf")  # refused by name
+        power = _power(kernel.kernel, degree)
+        return power if factor == 1.0 else Scaled.of(factor, power)
     if isinstance(kernel, Gaussian):
         return replace(kernel, gamma=_rounded(degree * kernel.gamma))
+    polynomial = _as_polynomial(kernel)
+    if polynomial is not None and degree.is_integer():
+        return replace(polynomial, degree=polynomial.degree * int(degree))
     return Power(kernel, degree)
 
 
