@@ -11,7 +11,7 @@ import multikernel as mk
 from multikernel.grams.memory import MemoryBudget
 from multikernel.learners.leave_one_out import LeaveOneOutProblem, leave_one_out
 from multikernel.problem import Target
-from multikernel.weighting.loo_minimum import SizedKernels, minimise
+from multikernel.weighting.loo_minimum import SizedKernels, minimise, some_rows
 from multikernel.weighting.loo_shrinkage import folds_of_distinct_samples
 
 
@@ -275,6 +275,35 @@ def test_centring_does_not_give_left_out_targets_away(options):
     model = mk.MultiKernelRegressor(fit_intercept=False, **options).fit(X[:100], y[:100])
     free = mk.MultiKernelRegressor(**options).fit(X[:100], y[:100])
     assert model.score(X[100:], y[100:]) > free.score(X[100:], y[100:]) - 0.05
+
+
+def test_centred_kernels_are_shrunk_alike_with_and_without_an_intercept():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(24, 4))
+    y = np.sin(2 * X[:, 0]) + 3 * X[:, 1] + 0.5 * rng.normal(size=24)
+    kernels = mk.gaussians([0.01, 0.1, 1.0]) + mk.per_feature(mk.Gaussian(0.5))
+    models = [mk.MultiKernelRegressor(kernels, fit_intercept=free) for free in (True, False)]
+    one, other = (model.fit(X, y).kernel_weights_ for model in models)
+    np.testing.assert_array_equal(one, other)
+
+
+def test_drawn_rows_contain_every_class(rng):
+    for sizes in ([3000, 3000, 3], [5000, 40], [50] * 100):
+        labels = rng.permutation(np.repeat(np.arange(len(sizes)), sizes))
+        Y = np.where(labels[:, None] == np.arange(len(sizes)), 1.0, -1.0)
+        target = Target(Y if len(sizes) > 2 else Y[:, 1:], "classification")
+        rows = some_rows(target, 400, seed=0)
+        counts = np.bincount(labels[rows], minlength=len(sizes))
+        assert len(rows) == 400
+        assert np.all(counts >= np.minimum(sizes, min(10, 400 // len(sizes))))
+
+
+def test_sizes_at_their_bounds_count_as_optimal():
+    rng = np.random.default_rng(0)
+    X, noise = rng.normal(size=(50, 2)), rng.normal(size=50)
+    rule = mk.LeaveOneOut(shrinkage=0)
+    model = mk.MultiKernelRegressor(mk.KernelBank([mk.Linear()]), rule).fit(X, noise)
+    assert model.history_[0]["projected_gradient"] == 0.0
 
 
 def test_two_distinct_samples_leave_folds_that_say_nothing():

@@ -24,8 +24,8 @@ from .alignment import alignf
 
 #: All kernel matrices of a sample are held in memory if they take no more bytes than this.
 MAX_STACK_BYTES = 100e6
-#: Starts are compared on at most this many samples.
-MAX_START_SAMPLES = 400
+#: Starts are compared on at most this many samples, with at least this many of each class.
+MAX_START_SAMPLES, MIN_START_CLASS_SAMPLES = 400, 10
 #: Limit on factorisations in one minimisation on a part of the sample.
 MAX_START_STEPS = 25
 #: Number of single kernels that are tried as starts.
@@ -231,7 +231,11 @@ def minimise(
 
 
 def some_rows(target: Target, limit: int, seed: Any) -> np.ndarray:
-    """At most ``limit`` rows in ascending order, with the classes in proportion."""
+    """At most ``limit`` rows in ascending order, with the classes in proportion.
+
+    Of rare classes there are `MIN_START_CLASS_SAMPLES` rows, or all, or an equal share of ``limit``
+    if that is less: a part without a class says nothing about kernels for it.
+    """
     n = len(target.Y)
     if n <= limit:
         return np.arange(n)
@@ -239,10 +243,13 @@ def some_rows(target: Target, limit: int, seed: Any) -> np.ndarray:
     if target.kind == "classification":
         # Spread every class evenly over the order, so that any prefix is stratified.
         labels = target.labels[order]
+        classes = np.unique(labels)
+        least = min(MIN_START_CLASS_SAMPLES, limit // len(classes))
         place = np.empty(n)
-        for label in np.unique(labels):
+        for label in classes:
             mine = np.flatnonzero(labels == label)
             place[mine] = (np.arange(len(mine)) + 0.5) / len(mine)
+            place[mine[:least]] = 0.0
         order = order[np.argsort(place, kind="stable")]
     return np.sort(order[:limit])
 
@@ -431,8 +438,11 @@ class Trace:
         return check
 
     def answer(self) -> tuple[np.ndarray, float, float]:
-        """The best sizes seen, their criterion, and the largest absolute entry of the gradient."""
+        """The best sizes seen, their criterion, and the largest entry of the projected gradient."""
         x, error, slope = self.best
         if not np.isfinite(error):
             raise LinAlgError("No kernel matrix on the way is positive definite.")
+        # At a bound, a descent direction that leaves the box does not count.
+        slope = np.where(x <= SMALLEST_SIZE, np.minimum(slope, 0.0), slope)
+        slope = np.where(x >= LARGEST_SIZE, np.maximum(slope, 0.0), slope)
         return self.sizes(x), error, float(np.max(np.abs(slope), initial=0.0))

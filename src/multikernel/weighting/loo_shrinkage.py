@@ -41,7 +41,8 @@ def choose_shrinkage(sample: SizedKernels, tol: float, seed: int) -> float:
             fit = leave_one_out(K[np.ix_(train, train)], part.problem)
             residual = part.problem.Y - K[np.ix_(train, train)] @ fit.coef
             c = part.problem.costs
-            shift = np.average(residual, axis=0, weights=c) if sample.fit_intercept else 0.0
+            free = part.problem.fit_intercept  # also without an intercept, if kernels are centred
+            shift = np.average(residual, axis=0, weights=c) if free else 0.0
             values = K[np.ix_(test, train)] @ fit.coef + shift + part.problem.mean
             errors[row, test] = np.sum((target.Y - values) ** 2, axis=1)
     means = [sample.mean_and_spread(own)[0] for own in errors]
