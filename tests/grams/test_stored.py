@@ -40,6 +40,16 @@ class TestStored(GramsContract):
         np.testing.assert_array_equal(grams.block(slice(0, 4)), before)
 
 
+def test_taking_from_corrected_grams_gives_the_kernels_as_built():
+    X = np.abs(sample(N)[:, [0, 0]]) + 1.0  # on one ray: the spherical linear kernel is constant
+    plan = mk.KernelBank([mk.Polynomial(1, 0.0), mk.Gaussian(0.1)]).plan(X)
+    grams = plan.grams(X, budget=AMPLE).stored(False)
+    assert isinstance(grams, StoredGrams)
+    taken = grams.corrected(False, "spherical").take(np.arange(20))
+    assert (taken.center, taken.how) == (False, None)
+    assert not taken.degenerate.any()
+
+
 class TestStoredStack(test_stacked.TestStacked):
     """Parts that cost something are kept, parts that do not stay as they are."""
 

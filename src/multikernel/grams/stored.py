@@ -64,6 +64,7 @@ class StoredGrams(DenseGrams):
             sample_weight=sample_weight,
             n_jobs=self.n_jobs,
         )
+        new.center, new.how = False, None
         if copy:
             new._copy_sample()
         return new
