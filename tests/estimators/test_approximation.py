@@ -154,6 +154,49 @@ def test_classes_and_probabilities(data):
         assert model.kernel_weights_.shape == exact.kernel_weights_.shape
 
 
+@pytest.mark.parametrize("multiclass", ["shared", "per_class"])
+@pytest.mark.parametrize(
+    ("options", "atol"),
+    [
+        ({}, 1e-8),
+        ({"C": "loo"}, 0.02),  # constants are found to one percent
+        # Features, unlike kernels, are centred and scaled with class weights.
+        (
+            {
+                "class_weight": "balanced",
+                "weighting": "uniform",
+                "center": False,
+                "normalize": None,
+            },
+            1e-6,
+        ),
+    ],
+)
+def test_probabilities_with_weights_are_those_of_the_exact_fit(
+    data, rng, multiclass, options, atol
+):
+    X, y, _ = (part[:120] for part in data)
+    labels = np.digitize(y, [-1.0, 1.0])
+    omega = rng.choice([0.02, 0.5, 1.0, 3.0], 120)
+    options = {"loss": "squared", "multiclass": multiclass, **options}
+    found = classifier(**options, approximation=mk.Nystroem(rank=120)).fit(X, labels, omega)
+    exact = classifier(**options, approximation=None).fit(X, labels, omega)
+    assert np.allclose(found.predict_proba(X), exact.predict_proba(X), atol=atol)
+
+
+def test_every_class_has_its_own_constant_by_leave_one_out(data):
+    """Certificates are those of the learners that were used."""
+    X, y, _ = (part[:120] for part in data)
+    labels = np.digitize(y, [-1.0, 1.0])
+    model = classifier(
+        loss="squared", multiclass="per_class", C="loo", approximation=mk.Nystroem(rank=120)
+    ).fit(X, labels)
+    found = model.certify_approximation(X, labels)
+    assert found.lower == pytest.approx(model.objective_, rel=1e-4)
+    assert found.upper == pytest.approx(model.objective_, rel=1e-4)
+    assert model.approximation_.objective_bound < 1e-3 * model.objective_
+
+
 def test_constant_by_leave_one_out(data):
     """Leave-one-out of the rows of the survey, here all of them: the same as that of features."""
     X, y, _ = (part[:300] for part in data)

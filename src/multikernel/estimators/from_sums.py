@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -83,6 +83,8 @@ class Stream:
         The weights of that sum.
     choices : tuple of str
         The rule that learned the weights, and ``center`` and ``normalize``, as text.
+    learners : list of learners
+        The learner of each solution; with ``"loo"``, outputs have constants of their own.
     """
 
     approximation: Approximation
@@ -95,6 +97,7 @@ class Stream:
     learned_sum: LearnedSum | None = None
     sample_weights: SampleWeights | None = None
     choices: tuple[str, ...] = ()
+    learners: list[Any] = field(default_factory=list)
 
     def problem(
         self, sums: FeatureSums, budget: MemoryBudget, *, center: bool, normalize: str | None,
@@ -162,8 +165,8 @@ class SumLearner:
         else:
             each = [self._learn_one(stream, problem, stream.columns, rows)]
         stream.learned = [learned for learned, _ in each]
-        learner = each[0][1]
-        self._store_rows(stream, problem, learner)
+        stream.learners = [learner for _, learner in each]
+        self._store_rows(stream, problem)
 
     def _choices(self) -> tuple[str, ...]:
         """The parameters that a learned sum depends on, as text."""
@@ -311,7 +314,7 @@ class SumLearner:
         alpha = self._best_ridge(stream, problem, columns, theta, learner)
         return learner.set_params(**{name: 1.0 / alpha if name == "C" else alpha})
 
-    def _store_rows(self, stream: Stream, problem: FeatureProblem, learner: Any) -> None:
+    def _store_rows(self, stream: Stream, problem: FeatureProblem) -> None:
         this: Any = self
         solutions = [learned.solution for learned in stream.learned]
         separate = self._weights_per_output(problem.target.Y.shape[1])
@@ -338,7 +341,8 @@ class SumLearner:
         positive = all(np.all(one.kernel_weights >= 0) for one in solutions)
         bound = None
         if stream.features.error_is_trace and positive:
-            bound = sum(one.distance(learner, problem.errors) for one in stream.learned)
+            each = zip(stream.learned, stream.learners, strict=True)
+            bound = sum(one.distance(learner, problem.errors) for one, learner in each)
         size = np.where(sums.traces > 0, sums.traces, 1.0)
         this.approximation_ = ApproximationReport(
             repr(stream.approximation),
@@ -349,10 +353,10 @@ class SumLearner:
             bound,
             0 if stream.learned_sum is None else stream.learned_sum.grams.p,
         )
-        self._calibrate_rows(stream, problem, learner)
+        self._calibrate_rows(stream, problem)
         stream.learned = [replace(one, curvatures=None) for one in stream.learned]
 
-    def _calibrate_rows(self, stream: Stream, problem: FeatureProblem, learner: Any) -> None:
+    def _calibrate_rows(self, stream: Stream, problem: FeatureProblem) -> None:
         """Fit probabilities to held-out decision values of the survey's rows."""
         this: Any = self
         if not this._is_classification:
@@ -360,21 +364,28 @@ class SumLearner:
         if this._has_own_probabilities(problem.target):
             this._calibration = Calibration.identity()
             return
-        few = stream.survey.some(MAX_CALIBRATION_ROWS)
-        X, Y = stream.survey.X[few], stream.columns(stream.survey.y[few])[0]
-        if len(stream.learned) == 1:
-            held = values_of_rows_without_them(problem, stream.learned[0], learner, X, Y)
-        else:
-            held = np.concatenate(
-                [
-                    values_of_rows_without_them(problem, one, learner, X, Y[:, [j]])
-                    for j, one in enumerate(stream.learned)
-                ],
-                axis=1,
-            )
+        survey = stream.survey
+        few = survey.some(MAX_CALIBRATION_ROWS)
+        Y, costs = stream.columns(survey.y[few])
+        # A row of weight omega represents omega copies, one of which is left out.
+        factors = np.minimum(survey.omega[few], 1.0) * (1.0 if costs is None else costs)
+        own = len(stream.learned) > 1
+        each = zip(stream.learned, stream.learners, strict=True)
+        held = np.concatenate(
+            [
+                values_of_rows_without_them(
+                    problem, one, learner, survey.X[few], Y[:, [j]] if own else Y, factors
+                )
+                for j, (one, learner) in enumerate(each)
+            ],
+            axis=1,
+        )
         method = "sigmoid" if this.calibration == "auto" else this.calibration
         labels = Target(Y, "classification").labels
-        this._calibration = calibrate(method, held, labels, agrees=this.class_weight is None)
+        weights = survey.weights_of(few)
+        this._calibration = calibrate(
+            method, held, labels, weights, agrees=this.class_weight is None
+        )
 
 
 def _plus(first: Any, second: Any) -> Any:

@@ -38,7 +38,6 @@ from ..rows.arrays import column_names
 from ..solvers.passes.errors import ApproximationCertificate
 from ..solvers.passes.exact import certify_with_kernels
 from ..solvers.passes.survey import RowSurvey, SurveyOfChunk
-from ..weighting.given import GivenWeights
 from .from_sums import NEEDS_SQUARED, Stream, SumLearner
 
 #: Size of the survey's sample: minimum of rows, rows per landmark, maximum of rows and of bytes.
@@ -384,8 +383,6 @@ class LargeSampleMixin(SumLearner):
         problem = self._problem(stream, stream.sums)
         if stream.learned_sum is not None:
             exact = SumOfGrams(exact, stream.learned_sum.weights)
-        given = GivenWeights(stream.learned[0].solution.kernel_weights)
-        learner = self._with_constant(stream, problem, stream.columns, given, learner)
         own = len(stream.learned) > 1
         found = [
             certify_with_kernels(
@@ -396,7 +393,9 @@ class LargeSampleMixin(SumLearner):
                 problem,
                 X,
             )
-            for j, learned in enumerate(stream.learned)
+            for j, (learned, learner) in enumerate(
+                zip(stream.learned, stream.learners, strict=True)
+            )
         ]
         lower, upper = sum(low for low, _ in found), sum(high for _, high in found)
         if stream.features.error_is_trace:

@@ -342,18 +342,27 @@ def _as_learned(
 
 
 def values_of_rows_without_them(
-    problem: FeatureProblem, learned: Learned, learner: Learner, X: Any, Y: np.ndarray
+    problem: FeatureProblem,
+    learned: Learned,
+    learner: Learner,
+    X: Any,
+    Y: np.ndarray,
+    factors: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Leave-one-out decision values of some rows, by one Newton step, shape (m, t)."""
+    """Leave-one-out decision values of some rows, by one Newton step, shape (m, t).
+
+    ``factors`` of shape (m,) are the parts of the weights of the rows that are left out, times the
+    factors of their classes; by default they are one.
+    """
     theta = learned.solution.kernel_weights
     used = np.flatnonzero(theta[problem.grams.owner] > 0)
     root = np.sqrt(theta[problem.grams.owner[used]])
     Z = problem.as_used(X)
     values = Z @ learned.slopes + learned.solution.machine.intercept
     cost = float(learner.costs(Target(np.zeros((1, 1)), learner.kind))[0])
-    C = np.full(len(Y), cost)
+    C = np.full(len(Y), cost) if factors is None else cost * factors
     if isinstance(learner, Ridge):
-        s, bends = cost * (Y - values), np.full_like(values, cost)
+        s, bends = C[:, None] * (Y - values), np.repeat(C[:, None], values.shape[1], axis=1)
     else:
         _, s, bends = smooth(learner.loss, values, Y, C, max(learned.width, 1e-12))
     W = np.column_stack([Z[:, used] * root, np.ones(len(Z))])
