@@ -106,6 +106,27 @@ def test_a_part_that_was_taken_for_dead_is_made_again(tmp_path, monkeypatch):
 
 
 @posix
+def test_a_part_that_a_cleaner_has_locked_is_left_to_it(tmp_path, monkeypatch):
+    """The cleaner removes it a moment later, although its writer is alive."""
+    from multikernel import _places
+
+    locked, cleaners = _places._locked, []
+
+    def slow(file):
+        if not cleaners:
+            cleaners.append(open(file.name, "rb"))  # noqa: SIM115
+            assert locked(cleaners[0])
+        return locked(file)
+
+    monkeypatch.setattr(_places, "_locked", slow)
+    with replacing(tmp_path / "a.txt") as part:
+        part.write_text("whole")
+        os.unlink(cleaners[0].name)
+        cleaners[0].close()
+    assert names(tmp_path) == ["a.txt"]
+
+
+@posix
 def test_permissions_and_links_are_kept(tmp_path):
     path = write_atomically(tmp_path / "a.txt", "one")
     before = os.umask(0o027)

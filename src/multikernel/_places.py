@@ -133,18 +133,24 @@ def _new_part(place: Path) -> tuple[Path, IO[bytes]]:
         # Not tempfile, whose files are readable by the owner only, whatever the umask.
         part = place.with_name(f"{_prefix(place)}{secrets.token_hex(8)}.part")
         lock = open(part, "xb")  # noqa: SIM115
-        if not _locked(lock) or os.fstat(lock.fileno()).st_nlink:
-            return part, lock
-        lock.close()  # another process removed the file before it was locked
+        with suppress(BlockingIOError):
+            if not _locked(lock) or os.fstat(lock.fileno()).st_nlink:
+                return part, lock
+        lock.close()  # another process took the file for abandoned before it was locked
 
 
 def _locked(file: IO[bytes]) -> bool:
-    """Lock a file without waiting; False if it is locked already or locks are not supported."""
+    """Lock a file without waiting; False if locks are not supported.
+
+    Raises BlockingIOError if another process holds the lock.
+    """
     if fcntl is None:
         return False
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # another process holds it, or the file system has no locks
+    except BlockingIOError:
+        raise
+    except OSError:  # the file system has no locks
         return False
     return True
 
