@@ -205,10 +205,18 @@ def normalize(K: np.ndarray, how: str | None = "trace") -> np.ndarray:
     if how == "spherical":
         d = inverse_root(np.diag(K).copy())
         return K * d[:, None] * d[None, :]
+    if how is not None and not K.any():
+        raise ValueError(f"K is zero, so {how!r} normalisation is undefined. Drop the kernel.")
+    centred = center(K)
+    if how == "multiplicative" and _is_constant(K, centred):
+        raise ValueError(
+            "K is constant: its variance in feature space is zero, so 'multiplicative' "
+            "normalisation is undefined. Drop the kernel, or use how='trace' or 'frobenius'."
+        )
     trace = np.array([np.trace(K)])
-    variance = np.array([np.trace(center(K)) / len(K)])
+    variance = np.array([np.trace(centred) / len(K)])
     if variance[0] <= 10 * np.finfo(np.float64).eps * np.abs(K).max():
-        variance[0] = 0.0  # rounding noise of a constant matrix
+        variance[0] = 0.0  # rounding noise of an indefinite matrix
     size = np.array([np.linalg.norm(K)])
     return K * scales(how, trace, variance, size, np.array([False]), ["K"])[0]
 
@@ -303,9 +311,13 @@ def _pair(K: np.ndarray, L: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return K, L
 
 
-def _refuse_constant(K: np.ndarray, centred: np.ndarray, name: str) -> None:
+def _is_constant(K: np.ndarray, centred: np.ndarray) -> bool:
     noise = 10 * np.finfo(np.float64).eps * np.linalg.norm(K)
-    if np.linalg.norm(centred) <= noise:
+    return bool(np.linalg.norm(centred) <= noise)
+
+
+def _refuse_constant(K: np.ndarray, centred: np.ndarray, name: str) -> None:
+    if _is_constant(K, centred):
         raise ValueError(f"{name} is constant: its centred alignment is undefined.")
 
 
