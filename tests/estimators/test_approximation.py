@@ -16,7 +16,7 @@ import multikernel as mk
 from multikernel.estimators import from_sums
 from multikernel.grams import engines
 from multikernel.grams.lowrank.products import weighted_products
-from multikernel.rows import open_rows
+from multikernel.rows import hold_out, open_rows
 from multikernel.solvers.passes.newton import MAX_PASSES
 
 BANK = mk.KernelBank([mk.Gaussian(0.03), mk.Gaussian(0.3), mk.Linear()])
@@ -341,6 +341,37 @@ def test_later_rows_have_the_same_columns_in_the_same_order(data):
     assert np.array_equal(stream.predict(X), before)
     stream.partial_fit(open_rows(X, y))  # without names, by position
     stream.partial_fit(open_rows(table, "y", columns=["a", "b", "c"]))
+
+
+def test_chunks_of_named_rows_are_predicted_without_a_warning(data, tmp_path):
+    X, y, _ = (part[:200] for part in data)
+    table = dict(zip("abcy", [*X.T, y], strict=True))
+    rest, test = hold_out(open_rows(table, "y"), 50)
+    model = regressor().fit(rest)
+    mk.save(model, tmp_path / "m.skops")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        score = model.score(test.X, test.y)
+        for other in (mk.load(tmp_path / "m.skops"), pickle.loads(pickle.dumps(model))):
+            assert other.score(test.X, test.y) == score
+        stream = regressor().partial_fit(rest)
+        assert stream.predict(test.X).shape == (50,)
+        words = {"s": np.tile(["acgt", "gattaca"], 100), "y": y}
+        part, other = hold_out(open_rows(words, "y", texts=["s"]), 50)
+        read = regressor().set_params(kernels=[mk.Spectrum(k=2)], weighting="uniform").fit(part)
+        assert read.predict(other.X).shape == (50,)
+    with pytest.raises(ValueError, match="2 features, but"), pytest.warns(UserWarning):
+        model.predict(test.X[:, :2])
+    with pytest.raises(ValueError, match="contains infinity"):
+        model.predict(np.full((1, 3), np.inf))
+    pandas = pytest.importorskip("pandas")
+    named = pandas.DataFrame(X, columns=list("abc"))
+    with pytest.raises(ValueError, match="same order"):
+        model.predict(named[["c", "b", "a"]])
+    for way in (WAY, None):  # arrays are unexpected after a fit to a data frame, as elsewhere
+        model.set_params(approximation=way).fit(named, y)
+        with pytest.warns(UserWarning, match="does not have valid feature names"):
+            model.predict(X)
 
 
 def test_classifiers_refuse_rows_whose_target_is_no_label(data):

@@ -44,6 +44,7 @@ from .checks import (
     as_numbers,
     check_dtype,
     check_table,
+    is_chunk_of_rows,
     refuse_extreme,
     refuse_huge,
     refuse_matrices,
@@ -150,6 +151,8 @@ class MultiKernelEstimator(  # type: ignore[misc]
 
     def _check_X(self, X: Any, y: Any = "no_validation", *, reset: bool, **y_options: Any) -> Any:
         """Validated X (and y): float arrays, CSR matrices, tables, or (n, n, p) kernel arrays."""
+        if reset:
+            self.__dict__.pop("_fitted_to_rows", None)
         if self._ignores_missing and (self._is_precomputed or reads_sequences(self.kernels)):
             raise ValueError(
                 f"missing={self.missing!r} needs kernels on numeric columns, in which NaN marks "
@@ -178,6 +181,9 @@ class MultiKernelEstimator(  # type: ignore[misc]
         if isinstance(y, str) and y == "no_validation":
             if coded is not None and not reset:  # its columns have been matched by name
                 checked = check_array(X, ensure_all_finite="allow-nan", input_name="X")
+            elif not reset and is_chunk_of_rows(self, X):
+                del options["reset"]
+                checked = check_array(X, input_name="X", **options)
             else:
                 checked = validate_data(self, X, **options)
             if coded is not None:

@@ -108,9 +108,20 @@ def check_table(estimator: Any, X: Any, y: Any, reset: bool, **y_options: Any) -
         check_consistent_length(table, y)
         if len(table) < 2:
             raise ValueError(f"{name} needs at least 2 samples; got n_samples = {len(table)}.")
-    _check_feature_names(estimator, X, reset=reset)
+    if reset or not is_chunk_of_rows(estimator, X):
+        _check_feature_names(estimator, X, reset=reset)
     _check_n_features(estimator, table, reset=reset)
     return table if alone else (table, y)
+
+
+def is_chunk_of_rows(estimator: Any, X: Any) -> bool:
+    """Whether X may be a chunk of the rows of a fit: it carries no names, though the rows do."""
+    return (
+        getattr(estimator, "_fitted_to_rows", False)
+        and isinstance(X, (np.ndarray, Table))
+        and len(X.shape) == 2
+        and X.shape[1] == estimator.n_features_in_
+    )
 
 
 def check_dtype(dtype: Any) -> np.dtype | None:

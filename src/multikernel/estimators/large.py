@@ -140,6 +140,7 @@ class LargeSampleMixin(SumLearner):
             this.__dict__.pop("feature_names_in_", None)
             if X.columns != column_names(X.n_columns):
                 this.feature_names_in_ = np.asarray(X.columns, dtype=object)
+            this._fitted_to_rows = True
             return X
         X, y = this._check_for_fit(X, y)
         weights, keep = this._sample_weights(sample_weight, X)
