@@ -106,6 +106,19 @@ def test_features_and_direct_solves_are_offered():
     assert not {"features", "factor"} & signed.offers
 
 
+def test_a_scaled_operator_uses_the_shortcuts_of_the_other(monkeypatch):
+    X, index = sample(N), np.array([5, 0, 7])
+    grams = mk.per_feature().plan(X).grams(X, budget=AMPLE).corrected(True, "trace")
+    gram, doubled = (grams.combine(np.arange(5.0)) for _ in range(2))
+    doubled, norm = doubled.scaled(2.0), gram.centred_norm(None)
+    gram.dense()
+    among = doubled.submatrix(index, np.float32)
+    assert among.dtype == np.float32
+    np.testing.assert_allclose(among, 2.0 * gram.dense()[np.ix_(index, index)], rtol=1e-6)
+    monkeypatch.setattr(type(gram), "rows", lambda *_: pytest.fail("no rows are needed"))
+    assert doubled.centred_norm(None) == pytest.approx(2.0 * norm)
+
+
 def test_a_plan_prints_engines_that_are_not_the_default():
     X = sample(20)
     bank = mk.KernelBank([mk.Gaussian(0.1), mk.Gaussian(1.0), mk.Linear(), mk.Laplacian()])

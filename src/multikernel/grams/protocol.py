@@ -338,8 +338,16 @@ class ScaledGram(CombinedGram):
     def columns(self, index: slice | np.ndarray) -> np.ndarray:
         return self.factor * self.gram.columns(index)
 
+    def submatrix(self, index: np.ndarray, dtype: Any = np.float64) -> np.ndarray:
+        found = self.gram.submatrix(index, dtype)
+        found *= self.factor  # in place: it is a copy, and keeps its type
+        return found
+
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         return self.factor * self.gram.entries(rows, columns)
+
+    def centred_norm(self, sample_weight: np.ndarray | None) -> float:
+        return self.factor * self.gram.centred_norm(sample_weight)
 
     def diagonal(self) -> np.ndarray:
         return self.factor * self.gram.diagonal()
