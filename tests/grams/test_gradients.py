@@ -141,3 +141,10 @@ def test_constant_columns_count_for_nothing():
     constant = np.column_stack([X, np.full(60, 0.1)])
     f = mk.MultiKernelRegressor(mk.gaussians([0.1])).fit(constant, y)._expansion
     assert column_sensitivities(f, constant)[4] == 0
+
+
+def test_matrices_have_no_derivatives():
+    K = np.stack([kernel(X) for kernel in BANKS["gaussians"]], axis=2)
+    f = mk.MultiKernelRegressor(kernels="precomputed").fit(K, y)._expansion
+    with pytest.raises(TypeError, match=r"array of matrices.*no derivatives. Pass kernels"):
+        f.gradients(K[:3], np.ones(60))

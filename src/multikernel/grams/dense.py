@@ -543,9 +543,14 @@ class DenseCross(RawCross):
     def gradients(
         self, X: Any, kernel_weights: np.ndarray, V: np.ndarray, steps: np.ndarray
     ) -> np.ndarray | None:
+        if self.kernels is None:
+            raise TypeError(
+                "Kernels given as an array of matrices are not functions of numeric columns, so "
+                "they have no derivatives. Pass kernels and the columns that they read."
+            )
         out = np.zeros((X.shape[0], X.shape[1], V.shape[1]))
         for t, coef in enumerate(V.T):
-            for kernel, factor in zip(self.kernels or [], kernel_weights, strict=True):
+            for kernel, factor in zip(self.kernels, kernel_weights, strict=True):
                 A = np.broadcast_to(factor * coef, (X.shape[0], len(coef)))
                 out[:, :, t] += weighted_gradient(kernel, X, self.inputs, A, steps)
         return out
