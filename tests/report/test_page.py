@@ -138,6 +138,14 @@ def test_one_class(tmp_path, rng):
     assert "outside" in page.text and "Not shown" not in page.text
 
 
+def test_points_are_numbered_as_rows_and_counted(tmp_path, rng):
+    X = rng.standard_normal((1010, 2))
+    model = mk.MultiKernelOneClass([mk.Gaussian(0.5)], nu=0.2).fit(X)
+    raw = section(render(model, X, None, tmp_path), "points")
+    assert "Computed on 1,000 of the 1,010 samples" in raw
+    assert "row 0:" not in raw and raw.count("<title>row ") == 1000 * raw.count("<figure>")
+
+
 def test_weights_per_class(tmp_path):
     bank, X, _ = two_views()
     y = np.digitize(X[:, 0], [-1, 1])

@@ -33,7 +33,7 @@ def predictions_section(model: ReportedModel) -> str:
     if hasattr(model.estimator, "classes_"):
         parts.append(_classification(model, found))
     else:
-        parts.append(_regression(found))
+        parts.append(_regression(model, found))
     return "".join(parts)
 
 
@@ -182,7 +182,7 @@ def _calibration(found: HeldOut, classes: np.ndarray) -> str:
 # -- numbers --------------------------------------------------------------------------------------
 
 
-def _regression(found: HeldOut) -> str:
+def _regression(model: ReportedModel, found: HeldOut) -> str:
     truth = np.asarray(found.truth, dtype=np.float64)
     answers = np.asarray(found.answers, dtype=np.float64)
     residuals = truth - answers
@@ -205,7 +205,7 @@ def _regression(found: HeldOut) -> str:
     )
     other.level(0.0, "")
     for i in dots:
-        said = f"sample {int(found.rows[i]) + 1}: {svg.number(truth[i], 4)}, predicted "
+        said = f"row {model.about.row(int(found.rows[i]))}: {svg.number(truth[i], 4)}, predicted "
         said += svg.number(answers[i], 4)
         chart.dot(answers[i], truth[i], "c0 faintly", said, r=3)
         other.dot(answers[i], residuals[i], "c0 faintly", said, r=3)

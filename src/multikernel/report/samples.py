@@ -112,7 +112,8 @@ def _waterfalls(model: ReportedModel, found: HeldOut, worst: np.ndarray) -> str:
         true = str(found.truth[i]) if found.decisions is not None else svg.number(found.truth[i], 4)
         said = answers[j] if found.decisions is not None else svg.number(float(answers[j]), 4)
         bars = _largest(shares, j)
-        picture = waterfall(bars, float(intercepts[j]), label=f"Shares of sample {rows[j] + 1}")
+        label = f"Shares of row {model.about.row(int(rows[j]))}"
+        picture = waterfall(bars, float(intercepts[j]), label=label)
         caption = (
             f"<b>Row {model.about.row(int(rows[j]))}</b>, {what}. Final model: "
             f"{escape(str(said))}, true: {escape(true)}, total {svg.number(float(values[j]))}"

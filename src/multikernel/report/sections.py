@@ -25,7 +25,7 @@ from .findings import (
 from .held_out import HeldOut, Refits, find_held_out, find_refits
 from .labels import short_labels
 from .presence import presence_table
-from .sample import target_columns, unlabelled
+from .sample import n_rows, target_columns, unlabelled
 
 #: The first table shows the kernels in use, but at least 12 kernels and at most 40. The others are
 #: in a folded list of at most 1,000.
@@ -366,7 +366,9 @@ def embedding_section(model: ReportedModel) -> str:
     classes, keys, said, key = _colours(model, rows)
     figures = []
     for embedding in found:
-        titles = [f"sample {i}: {text}" for i, text in zip(rows.tolist(), said, strict=True)]
+        titles = [
+            f"row {model.about.row(i)}: {text}" for i, text in zip(rows.tolist(), said, strict=True)
+        ]
         picture = svg.scatter(
             embedding.points, classes, keys, titles, label=f"Kernel PCA, {embedding.title}"
         )
@@ -389,7 +391,7 @@ def embedding_section(model: ReportedModel) -> str:
         text += f" {what} has no combined kernel, so none is shown."
     elif model.weights.machines:
         text += " The combination uses the mean weights over classes."
-    text += sampled(len(rows), len(np.asarray(model.y)) if model.y is not None else len(rows))
+    text += sampled(len(rows), n_rows(model.X))
     return f'<p>{text}</p><div class="three">{"".join(figures)}</div>{key}'
 
 
