@@ -90,6 +90,22 @@ def test_presence_by_kernel_and_by_view():
         plain.view_presence_
 
 
+def test_presence_of_kernels_of_a_view_on_several_columns(tmp_path):
+    X, y = problem(gaps=False)
+    X[:20, 0], X[50:, 1:3] = NAN, NAN
+    kernels = [
+        mk.Gaussian(1.0, columns=[0]),
+        mk.Gaussian(1.0, columns=[1, 2]),
+        mk.Linear(columns=[3]),
+    ]
+    bank = mk.KernelBank(kernels, names=["a: one", "a: two", "b: one"])
+    model = mk.MultiKernelRegressor(bank, "uniform", missing="ignore").fit(X, y)
+    assert model.view_presence_ == pytest.approx({"a: one": 2 / 3, "a: two": 5 / 6, "b": 1.0})
+    page = mk.report.write_report(model, X, y, tmp_path / "page.html").read_text()
+    cells = page.split('row">a: one</th>')[1].split("</tr>")[0]
+    assert "66.7 %" in cells and '<td class="num"></td>' not in cells
+
+
 @pytest.mark.parametrize("weighting", ["uniform", "loo"])
 def test_weights_of_samples_are_repetitions(weighting):
     X, y = problem()

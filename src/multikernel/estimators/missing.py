@@ -13,7 +13,7 @@ from ..kernels.bank import KernelBank, as_bank, view_of
 from ..kernels.base import Kernel
 from ..kernels.completed import complete
 from ..kernels.default_bank import default_bank
-from ..kernels.observed import column_means, columns_read, name_columns, observe
+from ..kernels.observed import Observed, column_means, columns_read, name_columns, observe
 from ..weighting import LeaveOneOut, LpNorm, ObservedMargins, Uniform, Weighting
 from .codes import is_frame
 from .frames import FrameMixin
@@ -47,8 +47,8 @@ class MissingMixin(FrameMixin):
     def view_presence_(self) -> dict[str, float]:
         """Share of the training samples that have each view, by name.
 
-        A kernel that belongs to no view of :func:`multikernel.per_view` is listed under its own
-        name.
+        A kernel that belongs to no view of :func:`multikernel.per_view`, or whose view has kernels
+        on other columns, is listed under its own name.
         """
         if "presence_" not in self.__dict__:
             raise AttributeError(
@@ -76,11 +76,21 @@ class MissingMixin(FrameMixin):
         return {view: score for view, score in self._by_view(scores).items() if score == score}
 
     def _by_view(self, values: np.ndarray) -> dict[str, float]:
-        named = zip(self.bank_, self.bank_.names, values, strict=True)
-        return {
-            getattr(kernel, "view", None) or view_of(name) or name: float(value)
-            for kernel, name, value in named
-        }
+        return dict(zip(self._presence_names(), map(float, values), strict=True))
+
+    def _presence_names(self) -> list[str]:
+        """The view of every kernel; its own name if it has none, or one with several columns."""
+        names = self.bank_.names
+        views = [
+            getattr(kernel, "view", None) or view_of(name) or name
+            for kernel, name in zip(self.bank_, names, strict=True)
+        ]
+        read: dict[str, set[Any]] = {view: set() for view in views}
+        for kernel, view in zip(self.bank_, views, strict=True):
+            read[view].add(kernel.columns if isinstance(kernel, Observed) else None)
+        return [
+            view if len(read[view]) == 1 else name for view, name in zip(views, names, strict=True)
+        ]
 
     def _rule_for_samples(self, rule: Weighting, has: np.ndarray | None) -> Weighting:
         """The rule for samples that have the kernels in ``has``, shape (p, n).

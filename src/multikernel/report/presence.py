@@ -26,8 +26,8 @@ def presence_table(estimator: Any, X: Any, y: Any, held_out: HeldOut | None) -> 
     completion = getattr(estimator, "view_completion_", {})
     checked, y = estimator._check_X(X, reset=False), np.asarray(y)
     columns = {
-        kernel.view or name: list(kernel.columns)
-        for kernel, name in zip(estimator.bank_, estimator.bank_.names, strict=True)
+        name: list(kernel.columns)
+        for kernel, name in zip(estimator.bank_, estimator._presence_names(), strict=True)
         if isinstance(kernel, Observed)
     }
     rows = []
