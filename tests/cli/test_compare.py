@@ -161,10 +161,11 @@ def test_everything_is_learned_from_the_training_part():
     assert len(fills) > 1  # every training part has a median of its own
 
 
-def test_a_method_that_fails_does_not_stop_the_others():
+@pytest.mark.parametrize("error", [ValueError, NotImplementedError])
+def test_a_method_that_fails_does_not_stop_the_others(error):
     class Broken:
         def fit(self, X, y):
-            raise ValueError("no good\nsecond line")
+            raise error("no good\nsecond line")
 
     class Constant:
         def fit(self, X, y):

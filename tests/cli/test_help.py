@@ -63,3 +63,11 @@ def test_datasets_are_listed_described_and_written(tmp_path):
     assert len(lines) == 570 and lines[0].endswith(",y")
     assert "Did you mean 'wdbc'" in fail("datasets", "wdbcc")
     assert "Name the data set" in fail("datasets", "--out", path)
+
+
+def test_nowhere_to_store_compiled_code_is_an_error(monkeypatch):
+    monkeypatch.setattr("multikernel._compiling.kept_in", lambda: None)
+    monkeypatch.setattr("multikernel.cli.warm_up._tasks", dict)
+    assert "set NUMBA_CACHE_DIR to a writable folder" in fail("warm-up")
+    done = call("warm-up", "--json")
+    assert done.exit_code == 1 and '"error": "Compiled code cannot be stored' in done.stdout

@@ -357,7 +357,7 @@ def score_method(method: Method, parts: Callable[[], Parts], score: Score) -> An
     try:
         model = method.make(part.bank, part.X, part.cv).fit(part.X, part.y)
         found = float(score(model, part.X_new, part.y_new))
-    except (ValueError, TypeError, AttributeError, MemoryError) as error:
+    except (ValueError, TypeError, AttributeError, MemoryError, NotImplementedError) as error:
         return {"error": str(error).partition("\n")[0], "score": math.nan, "seconds": 0.0}
     if math.isnan(found):
         return {"error": "the score is not defined on a test set", "score": found, "seconds": 0.0}

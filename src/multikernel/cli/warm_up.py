@@ -36,8 +36,9 @@ def warm_up(quiet: o.Quiet = False, as_json: o.Json = False) -> None:
             step(name)
     folder, seconds = kept_in(), time.process_time() - begun
     if folder is None:
-        say.text("Compiled code cannot be stored here: set NUMBA_CACHE_DIR to a writable folder.")
-        raise typer.Exit(1)
+        raise OSError(
+            "Compiled code cannot be stored here: set NUMBA_CACHE_DIR to a writable folder."
+        )
     say.text(f"Compiled code is in {folder} ({seconds:.0f} s of processor time).")
     say.result({"folder": folder, "seconds": seconds})
 
