@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..grams.protocol import CombinedGram
+from ..grams.protocol import CombinedGram, Grams
 from ..learners.base import Learner
 from ..learners.certify import size_of_terms
 from ..problem import ROUNDING_UNITS, Machine, Target
@@ -43,11 +43,14 @@ class Found:
 
 
 class Stopped(KeyboardInterrupt):
-    """An interrupt that carries the best certified iterate so far."""
+    """An interrupt that carries the best certified iterate so far.
 
-    def __init__(self, found: Found) -> None:
+    ``grams`` are those that its predictor belongs to, if they are not the caller's.
+    """
+
+    def __init__(self, found: Found, grams: Grams | None = None) -> None:
         super().__init__()
-        self.found = found
+        self.found, self.grams = found, grams
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,11 @@ from multikernel.grams.protocol import Grams
 from multikernel.grams.shared import SharedGrams
 from multikernel.learners.svm import SVM
 from multikernel.problem import Target
+from multikernel.solvers.certificate import Stopped
+from multikernel.solvers.joint import recertify
 from multikernel.solvers.joint.definiteness import NotPSDError
-from multikernel.solvers.joint.learn import learn
+from multikernel.solvers.joint.find import find
+from multikernel.solvers.joint.learn import Interrupted, learn
 from multikernel.weighting.base import Weighting
 
 BANKS = {
@@ -67,6 +70,33 @@ def test_a_search_refuses_the_combinations_that_a_fit_refuses():
         search.fit(mk.sample_ids(60), y)
     assert not hasattr(search, "cv_results_"), "no score of a combination that is no kernel"
     assert "most negative eigenvalue" in str(refused.value)
+
+
+@pytest.mark.parametrize("certified", [True, False])
+def test_an_interrupt_of_the_second_solution_keeps_grams_and_predictor_together(
+    certified, rng, monkeypatch
+):
+    """The second solution, from accurate values, is returned if it has a certified iterate."""
+    X = rng.normal(size=(60, 3))
+    target = Target(np.sign(X[:, :1] + rng.normal(size=(60, 1))), "classification")
+    built = mk.gaussians([1e-3, 0.1]).plan(X)
+    built = built.grams(X, budget=MemoryBudget.of("1GB"), dtype=np.dtype("float32"))
+    grams, rule, learner = built.corrected(True, None), mk.LpNorm(4, tol=1e-8), SVM(1e4)
+    made = []
+
+    def stop(*args, **options):
+        made.append(find(*args, **options))
+        if len(made) < 2:
+            return made[0]
+        raise Stopped(made[1]) if certified else KeyboardInterrupt
+
+    monkeypatch.setattr(recertify, "find", stop)
+    with pytest.raises(Interrupted) as caught:
+        learn(grams, target, rule, learner)
+    found = caught.value.solution
+    assert (found.grams is not grams) == certified
+    above = found.machine.objective - made[1].machine.objective
+    assert abs(above) <= found.machine.gap * found.machine.objective
 
 
 @pytest.mark.parametrize("rule", ["uniform", "alignf", "loo"])

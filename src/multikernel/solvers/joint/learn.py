@@ -116,7 +116,8 @@ def learn(
             return finish(found, own, report, hold_out)
     except Stopped as stopped:
         # After an interrupt, skip values that only probability estimates need.
-        raise Interrupted(finish(stopped.found, grams, None, None)) from None
+        own = grams if stopped.grams is None else stopped.grams
+        raise Interrupted(finish(stopped.found, own, None, None)) from None
 
 
 def rounding_hides_kernels(grams: Grams, summary: Summary) -> bool:

@@ -23,7 +23,7 @@ from ...learners.certify import certified
 from ...problem import Target
 from ...weighting.base import Weighting
 from ...weighting.joint import JointWeighting, regulariser_of
-from ..certificate import Found, Report, certify
+from ..certificate import Found, Report, Stopped, certify
 from .find import find
 from .warm_start import WarmStart
 
@@ -56,7 +56,12 @@ def find_and_recertify(
     if checked.machine.gap <= tol or found.machine.gap > tol:
         return checked, grams
     start = None if weighting.fixed_weights else WarmStart(found.kernel_weights)
-    again = find(accurate, target, weighting, learner, warm=start, report=report)
+    try:
+        again = find(accurate, target, weighting, learner, warm=start, report=report)
+    except KeyboardInterrupt as interrupt:
+        if isinstance(interrupt, Stopped) and interrupt.found.machine.gap < checked.machine.gap:
+            raise Stopped(interrupt.found, accurate) from None
+        raise Stopped(checked) from None
     again.history[:0] = found.history
     again = recertify(again, accurate, target, weighting, learner)
     if again.machine.gap > checked.machine.gap:
