@@ -106,3 +106,13 @@ def test_a_plan_shows_what_stays_on_the_host():
     assert str(plan).count("(engine 'torch')") == 3
     linear = mk.KernelBank([mk.Linear(columns=[0, 1]), mk.Linear(columns=[2, 3])])
     assert [part.engine for part in linear.plan(X, engine="torch:cuda").parts] == ["cpu"]
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_conjugate_gradients_on_matrices(device, rng):
+    X, y = rng.standard_normal((60, 3)), rng.standard_normal(60)
+    bank = mk.KernelBank([mk.Linear() * mk.Gaussian(0.3), mk.Gaussian(0.2) * mk.Laplacian(0.3)])
+    options = {"weighting": "uniform", "engine": f"torch:{device}", "tol": 1e-10}
+    found = mk.MultiKernelRegressor(bank, solver="cg", **options).fit(X, y)
+    exact = mk.MultiKernelRegressor(bank, solver="cholesky", **options).fit(X, y)
+    np.testing.assert_allclose(found.predict(X), exact.predict(X), rtol=1e-5, atol=1e-7)

@@ -83,6 +83,9 @@ class MatrixPasses:
         """The same kernels between all samples and some of them, which are the columns."""
         return _ToSome(self, np.asarray(index))
 
+    def rough_series(self, w: np.ndarray) -> None:
+        """None: there are no faster products in single precision."""
+
     def _kernel(self, k: int, left: MatrixRows) -> Any:
         """Matrix k at some rows, float64, (left.n, n)."""
         if self.resident is not None:
