@@ -210,3 +210,11 @@ def test_a_cluster_without_workers_is_told(monkeypatch):
         rows = open_rows(np.ones((3, 2)), client=client)
         with pytest.raises(ConnectionError, match=r"has no workers\. Start some with 'dask worker"):
             reduce_rows(rows, len, int.__add__)
+
+
+def test_a_pass_that_fails_is_no_longer_followed():
+    with workers(0) as client:
+        with pytest.raises(ZeroDivisionError), cluster.told(client, print) as watch:
+            raise ZeroDivisionError
+        with pytest.raises(ValueError, match="No event handler known"):  # it is unsubscribed
+            client.unsubscribe_topic(watch.topic)

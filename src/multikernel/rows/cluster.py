@@ -310,7 +310,9 @@ def told(client: Any, report: Report | None) -> Iterator[Watch]:
     watch = Watch(report)
     if report is not None:
         client.subscribe_topic(watch.topic, watch)
-    yield watch
-    watch.tell()
-    if report is not None:
-        client.unsubscribe_topic(watch.topic)
+    try:
+        yield watch
+        watch.tell()
+    finally:  # a client that has lost its scheduler cannot, and need not, unsubscribe
+        if report is not None and client.status == "running":
+            client.unsubscribe_topic(watch.topic)
