@@ -108,6 +108,18 @@ class CertifiedIterate:
         small = relative_to(self.primal, gap) <= tol
         return small and gap <= REGULARISER_FACTOR * tol * abs(self.regulariser)
 
+    def shortfall(self, tol: float, gap: float | None = None) -> str:
+        """What the gap is above, if the iterate does not meet the tolerance; for warnings."""
+        gap = self._beyond_rounding(gap)
+        relative = relative_to(self.primal, gap)
+        if relative > tol:
+            return f"a relative duality gap of {relative:.2g}, above tol={tol:g}"
+        share = relative_to(self.regulariser, gap)
+        return (
+            f"a duality gap of {share:.2g} of the regulariser, above {REGULARISER_FACTOR:g} times "
+            f"tol={tol:g}"
+        )
+
     def entry(self, learner: Learner, gap: float | None = None) -> dict[str, Any]:
         """The entry of this iterate in ``history_``."""
         relative = relative_to(self.primal, self._beyond_rounding(gap))

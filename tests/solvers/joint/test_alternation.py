@@ -156,6 +156,16 @@ def test_where_nearly_all_is_loss_the_regulariser_decides_when_to_stop(alpha):
     np.testing.assert_allclose(found.kernel_weights, best, rtol=0, atol=np.sqrt(10 * rule.tol))
 
 
+@pytest.mark.parametrize("solver", ["alternation", "cutting-planes"])
+def test_the_warning_names_the_test_that_fails(solver, rng):
+    X, y = rng.normal(size=(80, 4)), rng.integers(0, 2, size=80)
+    rule = mk.LpNorm(1.2, solver=solver, tol=1e-4, max_iter=1)
+    model = mk.MultiKernelClassifier(mk.gaussians([0.05, 0.1, 1.0]), rule, C=1e-4)
+    with pytest.warns(ConvergenceWarning, match=r"of the regulariser, above 10 times tol=0\.0001"):
+        model.fit(X, y)
+    assert model.duality_gap_ < rule.tol
+
+
 def test_it_stops_at_the_first_iterate_that_passes_both_tests():
     matrices, y = problem()
     alpha = 2.0

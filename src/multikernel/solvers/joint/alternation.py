@@ -73,9 +73,8 @@ def find_by_alternation(
         else:
             assert best is not None
             warnings.warn(
-                f"{weighting!r} stopped after max_iter={weighting.max_iter} alternations with a "
-                f"relative duality gap of {best.relative_gap:.2g}, above tol={weighting.tol:g}. "
-                "Raise max_iter or tol.",
+                f"{weighting!r} stopped after max_iter={weighting.max_iter} alternations with "
+                f"{best.shortfall(weighting.tol)}. Raise max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=5,
             )

@@ -210,8 +210,8 @@ def find_by_cutting_planes(
     found = answer.found(learner, history, gap)
     if found.machine.gap > tol or not (reason == "" or halted):
         warnings.warn(
-            f"{weighting!r} by cutting planes {reason} with a relative duality gap of "
-            f"{found.machine.gap:.2g}, above tol={tol:g}. Raise max_iter or tol.",
+            f"{weighting!r} by cutting planes {reason} with {answer.shortfall(tol, gap)}. "
+            "Raise max_iter or tol.",
             ConvergenceWarning,
             stacklevel=3,
         )

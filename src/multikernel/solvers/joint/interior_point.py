@@ -176,8 +176,8 @@ def find_by_interior_point(
         raise Stopped(best.found(learner, history)) from None
     if not best.meets(tol):
         warnings.warn(
-            f"{weighting!r} by the interior-point method {reason} with a relative duality gap of "
-            f"{best.relative_gap:.2g}, above tol={tol:g}. Raise max_iter or tol, or lower p.",
+            f"{weighting!r} by the interior-point method {reason} with {best.shortfall(tol)}. "
+            "Raise max_iter or tol, or lower p.",
             ConvergenceWarning,
             stacklevel=4,
         )

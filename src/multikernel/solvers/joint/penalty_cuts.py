@@ -200,16 +200,16 @@ def find_by_penalty_cuts(
             raise
         raise Stopped(best.found(learner, history)) from None
     assert best is not None and top is not None
-    found = best.found(learner, history)
+    answer, gap = best, best.gap
     if halted and top.primal - lower < best.gap:
-        found = top.found(learner, history, max(top.primal - lower, 0.0))
-    if found.machine.gap > tol:
+        answer, gap = top, max(top.primal - lower, 0.0)
+    found = answer.found(learner, history, gap)
+    if found.machine.gap > tol or not (halted or best.meets(tol)):
         reason, advice = f"after max_iter={weighting.max_iter} training runs", "max_iter or tol"
         if halted:
             reason, advice = "at the precision of its predictors", "tol"
         warnings.warn(
-            f"{weighting!r} stopped {reason} with a relative duality gap of "
-            f"{found.machine.gap:.2g}, above tol={tol:g}. Raise {advice}.",
+            f"{weighting!r} stopped {reason} with {answer.shortfall(tol, gap)}. Raise {advice}.",
             ConvergenceWarning,
             stacklevel=5,
         )

@@ -119,8 +119,8 @@ def find_unsquared(
         raise Stopped(best.found(learner, history)) from None
     assert best is not None
     warnings.warn(
-        f"{weighting!r} stopped after {MAX_PROBLEMS} problems of the squared norm with a relative "
-        f"duality gap of {best.relative_gap:.2g}, above tol={weighting.tol:g}. Raise tol.",
+        f"{weighting!r} stopped after {MAX_PROBLEMS} problems of the squared norm with "
+        f"{best.shortfall(weighting.tol)}. Raise tol.",
         ConvergenceWarning,
         stacklevel=4,
     )
