@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 import multikernel as mk
+from multikernel.grams.matrix import GivenMatrix
 from multikernel.grams.memory import MemoryBudget
+from multikernel.learners import source
+from multikernel.learners._plain_steps import MAX_STEPS
 from multikernel.learners.oneclass import OneClassSVM
+from multikernel.learners.smo import solve
 from multikernel.learners.source import Source
 from multikernel.learners.svm import SVM
 from multikernel.learners.svr import SVR
@@ -62,3 +66,20 @@ def test_a_rough_machine_keeps_the_values_it_ended_with():
         assert 0 < rough.gap < 1e-2
     exact = SVM(3.0).fit(whole, target)
     np.testing.assert_allclose(exact.values, whole.matvec(exact.coef), rtol=1e-12)
+
+
+def test_steps_in_numpy_count_towards_the_limit(monkeypatch):
+    """The compiled loops continue with the steps that are left, and all are reported."""
+    rng = np.random.default_rng(1)
+    X = 1e3 * rng.normal(size=(40, 2))
+    minus, y, C = np.full(40, -1.0), np.sign(rng.normal(size=40)), np.full(40, 10.0)
+    read, limits = Source.of(GivenMatrix(X @ X.T)), []
+
+    def limited(*args, **options):
+        limits.append(options["max_iter"])
+        return solve(*args, **options)
+
+    monkeypatch.setattr(source, "solve", limited)
+    assert read.solve(minus, y, C, max_iter=MAX_STEPS + 100).steps == MAX_STEPS + 100
+    assert limits == [100]
+    assert read.solve(minus, y, C).steps > MAX_STEPS  # and those of the interior-point method

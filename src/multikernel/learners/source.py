@@ -46,7 +46,8 @@ class Solved:
     ----------
     alpha : array of shape (m,)
     steps : int
-        Steps of SMO, of the whole problem or within blocks.
+        Steps of all methods together: of SMO, of the whole problem or within blocks, and of the
+        interior-point method.
     finished : bool
         Whether the tolerance was reached within ``max_iter`` steps.
     values : array of shape (n,) or None
@@ -151,26 +152,30 @@ class Source:
             )
 
         first_tol = tol if self.factors else min(tol, SMO_TOLERANCE_WITHOUT_MATRIX)
-        n, K = self.gram.n, self.kernel
+        n, K, steps = self.gram.n, self.kernel, 0
         found: Result | PlainResult | None = None
         if start is None and isinstance(K, np.ndarray) and n <= SMALL_SAMPLES:
             found = plain_steps(problem, K, tol * unit, max_iter)
-            start = found.alpha
+            start, steps = found.alpha, found.n_iter
         by_interior_point = False
         # If the caller limits the steps, the interior-point method is not used.
         if isinstance(K, np.ndarray) and n <= MAX_INTERIOR_SAMPLES and max_iter < 0:
             if found is None or (found.status == "unfinished" and n > MAX_UNCOMPILED_SAMPLES):
                 found = smo(first_tol, start, MAX_SMO_STEPS + MAX_SMO_STEPS_PER_ENTRY * n**2)
+                steps += found.n_iter
             if found.status in ("max_iter", "unfinished"):
-                found = better_of(problem, found, interior_point(problem, K, C))
+                inner = interior_point(problem, K, C)
+                steps += inner.n_iter
+                found = better_of(problem, found, inner)
                 by_interior_point = True
         elif found is None or found.status == "unfinished":
-            found = smo(first_tol, start, max_iter)
+            found = smo(first_tol, start, max_iter if max_iter < 0 else max_iter - steps)
+            steps += found.n_iter
         finished = found.status != "max_iter"
         if not exact:
-            return Solved(found.alpha, found.n_iter, finished, found.values)
+            return Solved(found.alpha, steps, finished, found.values)
         if not self.factors:
-            return Solved(found.alpha, found.n_iter, finished, None)
+            return Solved(found.alpha, steps, finished, None)
         polished = polish(
             self.gram,
             found.alpha,
@@ -183,11 +188,11 @@ class Source:
         )
         if by_interior_point and not polished.exact:
             # The interior point is optimal up to rounding; on a face there is nothing better.
-            return Solved(found.alpha, found.n_iter, True, None)
+            return Solved(found.alpha, steps, True, None)
         if polished.exact or not finished:
-            return Solved(polished.alpha, found.n_iter, polished.exact, polished.values)
+            return Solved(polished.alpha, steps, polished.exact, polished.values)
         finer = smo(min(tol, SMO_TOLERANCE_WITH_MATRIX), polished.alpha, MAX_EXTRA_STEPS)
-        return Solved(finer.alpha, found.n_iter + finer.n_iter, True, None)
+        return Solved(finer.alpha, steps + finer.n_iter, True, None)
 
 
 def better_of(
