@@ -312,7 +312,7 @@ def test_of_given_matrices_only_the_columns_of_support_vectors_are_stored(fitted
     again = mk.load(path)
     assert "not stored" in repr(again.kernels[0])
     with pytest.raises(ValueError, match=r"'a' is not part of the model file.*mk\.precomputed"):
-        again.fit(mk.sample_ids(80), y2[:80])
+        mk.load(path).fit(mk.sample_ids(80), y2[:80])
     # Saved a second time it is the same model still.
     twice = mk.load(mk.save(again, tmp_path / "again.skops"))
     ids = mk.sample_ids(len(X2))
