@@ -400,8 +400,9 @@ def test_passes_ask_the_engine_for_products(data, monkeypatch):
     engines.register("counting", "given", lambda *_: None, falls_back_to="cpu")
     engines.register_products("counting", products)
     model = regressor(engine="counting").fit(open_rows(X, y, chunk_rows=200))
-    assert sum(seen) == len(X)
+    assert sum(seen) == len(X) and model.engine_ == "counting"
     plain = regressor().fit(open_rows(X, y, chunk_rows=200))
+    assert plain.engine_ == "cpu"
     assert np.array_equal(model.predict(X), plain.predict(X))
 
 

@@ -197,6 +197,12 @@ def test_matrices_that_are_given(moons):
     np.testing.assert_allclose(given.kernel_weights_, usual.kernel_weights_, atol=1e-6)
 
 
+def test_the_engine_is_that_of_the_last_fit(moons):
+    X, y, _ = moons
+    found = model().fit(X, y)
+    assert found.engine_ == "cpu"
+
+
 def test_named_columns_are_scaled(moons):
     X, y, _ = moons
     frame = pd.DataFrame(X, columns=["a", "b"])

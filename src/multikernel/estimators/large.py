@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._threads import count_threads
-from ..grams.engines import assign, build, find_products
+from ..grams.engines import assign, build, describe, engine_of_products, find_products
 from ..grams.lowrank.approximations import Approximation, Nystroem, as_approximation
 from ..grams.lowrank.features import FeatureMap, kernels_for_landmarks, make_features
 from ..grams.lowrank.learned_sum import (
@@ -223,7 +223,8 @@ class LargeSampleMixin(SumLearner):
         else:
             known = None
             features = make_features(plan, X, approximation, n_samples=survey.n)
-        this.grams_ = low_rank_plan(plan, features)
+        this.grams_ = low_rank_plan(plan, features, engine_of_products(this._engine_name)[0])
+        this.engine_ = describe(this.grams_)
         this._n_given, this._sample_digest = survey.n, None
         this._keep_for_importance(X, None)
         origin = np.zeros(features.n_features)
@@ -380,7 +381,6 @@ class LargeSampleMixin(SumLearner):
             sample_weight=weights,
             n_jobs=count_threads(this.n_jobs),
         ).corrected(this.center, None)
-        learner = self._learner_for_rows()
         problem = self._problem(stream, stream.sums)
         if stream.learned_sum is not None:
             exact = SumOfGrams(exact, stream.learned_sum.weights)
@@ -409,8 +409,11 @@ def has_approximation(estimator: Any) -> bool:
     return estimator.approximation is not None
 
 
-def low_rank_plan(plan: Plan, features: FeatureMap) -> Plan:
-    """The plan that a fitted estimator shows: which features serve which kernels."""
+def low_rank_plan(plan: Plan, features: FeatureMap, engine: str) -> Plan:
+    """The plan that a fitted estimator shows: which features serve which kernels.
+
+    ``engine`` is the name of the engine that computes the products of features.
+    """
     kernels: dict[int, Any] = {}
     for part in plan.parts:
         kernels.update(zip(part.positions.tolist(), part.kernels, strict=False))
@@ -420,5 +423,5 @@ def low_rank_plan(plan: Plan, features: FeatureMap) -> Plan:
             where = np.arange(plan.n_kernels)
         own = tuple(kernels[k] for k in where.tolist() if k in kernels)
         what = f"{sum(made.widths)} features: {made.kind}"
-        parts.append(Part("low-rank", where, own, NO_COLUMNS, what))
+        parts.append(Part("low-rank", where, own, NO_COLUMNS, what, engine=engine))
     return replace(plan, parts=tuple(parts))

@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 
 from .._threads import count_threads
-from ..grams.engines import build
+from ..grams.engines import build, describe
 from ..grams.memory import MemoryBudget
 from ..grams.protocol import Expansion, Grams
 from ..grams.separate import SeparateExpansions
@@ -421,7 +421,7 @@ class SpectralKernelClassifier(ClassifierCommon):
             f"{type(self).__name__} on {grams.n} samples, labelled or not,",
             "It keeps whole matrices in memory: leave out some of the unlabelled samples.",
         )
-        self.bank_, self.grams_ = bank, plan
+        self.bank_, self.grams_, self.engine_ = bank, plan, describe(plan)
         return grams.corrected(False, None)
 
     def _make_sample(self, grams: Grams, labelled: np.ndarray) -> Sample:

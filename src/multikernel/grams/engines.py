@@ -163,11 +163,16 @@ def register_products(engine: str, products: Products) -> None:
 
 def find_products(engine: str) -> Products:
     """The products of an engine, or of the engine that it falls back to."""
+    return engine_of_products(engine)[1]
+
+
+def engine_of_products(engine: str) -> tuple[str, Products]:
+    """The engine, or the one that it falls back to, that computes products; and its products."""
     one: Engine | None = find_engine(engine)
     seen: list[Engine] = []
     while one is not None and one not in seen:
         if one.products is not None:
-            return one.products
+            return one.name, one.products
         seen.append(one)
         one = None if one.falls_back_to is None else find_engine(one.falls_back_to)
     raise ValueError(
