@@ -109,6 +109,34 @@ def test_arrays_of_cupy_are_recognised(data, monkeypatch):
     assert ArrayKind.of(data[0]) is None and to_host(data[0]) is data[0]
 
 
+@pytest.mark.parametrize(
+    ("model", "method"),
+    [(mk.KernelClustering(2, BANK), "fit_predict"), (mk.ConsensusKernel(BANK), "fit_transform")],
+)
+def test_methods_that_call_fit_keep_the_device(data, monkeypatch, model, method):
+    """With a stand-in for arrays on a GPU."""
+    from multikernel.estimators import devices
+
+    class Tensor:
+        def __init__(self, values):
+            self.values = values
+
+    kind = devices.ArrayKind("cupy", "cuda:1")
+    asked = []
+    engine = devices.DeviceMixin._engine_name.fget
+    seen = property(lambda self: (asked.append(engine(self)), "cpu")[1])
+    monkeypatch.setattr(devices.DeviceMixin, "_engine_name", seen)
+    monkeypatch.setattr(devices.ArrayKind, "of", lambda X: kind if isinstance(X, Tensor) else None)
+    monkeypatch.setattr(devices.ArrayKind, "back", lambda self, values: values)
+    monkeypatch.setattr(devices, "to_host", lambda X: X.values if isinstance(X, Tensor) else X)
+    monkeypatch.setattr(devices, "move_expansion", lambda expansion, device: expansion)
+    getattr(model, method)(Tensor(data[0]))
+    assert set(asked) == {"torch:cuda:1"} and "_tensor_call" not in vars(model)
+    asked.clear()
+    model.fit(data[0])
+    assert set(asked) == {"cpu"}
+
+
 @needs_torch
 @pytest.mark.parametrize("device", DEVICES)
 def test_models_are_saved_without_their_device(data, device, tmp_path):

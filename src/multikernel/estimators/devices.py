@@ -81,7 +81,9 @@ def with_tensors(method: Callable[..., Any], fits: bool) -> Callable[..., Any]:
     @wraps(method)
     def wrapped(self: Any, X: Any, *args: Any, **kwargs: Any) -> Any:
         kind = ArrayKind.of(X)
-        if fits:
+        # `fit_transform` of a tensor calls `fit` with an array, but the device stays the same.
+        within = "_tensor_call" in self.__dict__
+        if fits and not within:
             self.__dict__.pop("_tensor_device", None)  # of an earlier fit
         if kind is None:
             return method(self, X, *args, **kwargs)
@@ -91,7 +93,11 @@ def with_tensors(method: Callable[..., Any], fits: bool) -> Callable[..., Any]:
             self._expansion = move_expansion(self._expansion, kind.device)
         args = tuple(to_host(value) for value in args)
         kwargs = {name: to_host(value) for name, value in kwargs.items()}
-        return kind.back(method(self, to_host(X), *args, **kwargs))
+        self._tensor_call = True
+        try:
+            return kind.back(method(self, to_host(X), *args, **kwargs))
+        finally:
+            self.__dict__.pop("_tensor_call", None)
 
     wrapped.takes_tensors = True  # type: ignore[attr-defined]
     return wrapped
