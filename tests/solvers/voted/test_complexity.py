@@ -108,6 +108,17 @@ def test_monte_carlo_scales_and_does_not_depend_on_batches(monkeypatch):
     np.testing.assert_allclose(monte_carlo(columns, n_draws=30).values, whole, rtol=1e-12)
 
 
+def test_long_walks_depend_neither_on_batches_nor_on_the_order(monkeypatch, rng):
+    weights = rng.uniform(0.5, 1.5, size=m) * MAX_WALK_STEPS
+    kernels, order = [mk.Gaussian(0.5), mk.Linear()], rng.permutation(m)
+    whole = monte_carlo(make_columns(kernels, X), weights, n_draws=30).values
+    other = monte_carlo(make_columns(kernels, X[order]), weights[order], n_draws=30).values
+    np.testing.assert_allclose(other, whole, rtol=1e-12)
+    monkeypatch.setattr("multikernel.solvers.voted.complexity.BATCH_BYTES", 1)
+    split = monte_carlo(make_columns(kernels, X), weights, n_draws=30).values
+    np.testing.assert_allclose(split, whole, rtol=1e-12)
+
+
 @pytest.mark.parametrize("how", ["trace", "local", "monte-carlo"])
 def test_weights_are_repetitions_in_any_order(how, rng):
     kernels = [mk.Gaussian(0.5), mk.Polynomial(2), mk.Linear(columns=[0])]

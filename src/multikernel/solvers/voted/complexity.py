@@ -195,7 +195,8 @@ def monte_carlo(
         if m <= MAX_WALK_STEPS:
             V = _walks(rng, ends, omega, some)
         else:
-            V = _sums_of_signs(rng, omega, some)
+            V = np.empty((columns.n, some))
+            V[order] = _sums_of_signs(rng, omega[order], some)
         draws.append(np.abs(columns.price(V)).max(axis=1) / m)
     found = np.concatenate(draws, axis=1)
     mean = found.mean(axis=1)
@@ -224,11 +225,13 @@ def _sums_of_signs(rng: Any, omega: np.ndarray, draws: int) -> np.ndarray:
     """The same sums in distribution: the number of positive signs of a sample is binomial."""
     whole = np.floor(omega)
     few = np.minimum(whole, 2.0**31 - 1).astype(np.int64)
-    sums = 2.0 * rng.binomial(few, 0.5, size=(draws, len(omega))) - few
     # Beyond the range of the generator the sum is nearly normal, so scaling it is enough.
-    sums *= np.sqrt(whole / np.maximum(few, 1))
-    rest = (omega - whole) * (rng.randint(0, 2, size=(draws, len(omega))) * 2.0 - 1.0)
-    return np.asarray((sums + rest).T)
+    factor = np.sqrt(whole / np.maximum(few, 1))
+    sums = np.empty((len(omega), draws))
+    for j in range(draws):  # one after another, so that they do not depend on the size of a batch
+        sums[:, j] = factor * (2.0 * rng.binomial(few, 0.5) - few)
+        sums[:, j] += (omega - whole) * (rng.randint(0, 2, size=len(omega)) * 2.0 - 1.0)
+    return sums
 
 
 def _increments(walk: np.ndarray, ends: np.ndarray, omega: np.ndarray) -> np.ndarray:
