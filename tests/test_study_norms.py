@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -122,6 +124,16 @@ def test_pictures(study):
     curves = study.plot_block_norms(p=2.0).containers
     assert_allclose(sum(c.lines[0].get_ydata() for c in curves), 1.0)
     plt.close("all")
+
+
+def test_norms_that_are_close_are_told_apart(study):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    close = replace(study, norms=(1.0, 1.333, 4 / 3))
+    legend = close.plot_weights().get_legend().get_texts()
+    assert [text.get_text() for text in legend] == ["p = 1", "p = 1.333", "p = 1.3333"]
+    assert "p = 1.3333" in str(close)
+    matplotlib.pyplot.close("all")
 
 
 def test_refusals(study):

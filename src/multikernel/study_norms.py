@@ -89,7 +89,7 @@ class NormStudy:
         return rows
 
     def __str__(self) -> str:
-        head = f"{'n':>7}" + "".join(f"{f'p = {p:.3g}':>18}" for p in self.norms) + "   bound's p"
+        head = f"{'n':>7}" + "".join(f"{label:>18}" for label in self._labels()) + "   bound's p"
         lines = [f"{self.measure}, mean ± standard error over {self.scores.shape[2]}", head]
         for i, n in enumerate(self.sizes):
             cells = [
@@ -121,7 +121,7 @@ class NormStudy:
         from .report.comparisons import draw_weights
 
         values = self.weights[self._size(n)]
-        shares = {f"p = {p:.3g}": values[j] for j, p in enumerate(self.norms)}
+        shares = {label: values[j] for j, label in enumerate(self._labels())}
         return draw_weights(self.names, shares, ax, most=most)
 
     def plot_block_norms(self, ax: Any = None, *, p: float | None = None, most: int = 10) -> Any:
@@ -153,8 +153,8 @@ class NormStudy:
         from .report.comparisons import scores_by_size
 
         cells = {
-            f"p = {p:.3g}": {n: self.scores[i, j] for i, n in enumerate(self.sizes)}
-            for j, p in enumerate(self.norms)
+            label: {n: self.scores[i, j] for i, n in enumerate(self.sizes)}
+            for j, label in enumerate(self._labels())
         }
         return scores_by_size(cells, ax, measure=self.measure)
 
@@ -198,6 +198,14 @@ class NormStudy:
         return ax
 
     # -- cells ------------------------------------------------------------------------------------
+
+    def _labels(self) -> list[str]:
+        """The norms with three digits, or as many as tell them apart."""
+        for digits in range(3, 18):
+            labels = [f"p = {p:.{digits}g}" for p in self.norms]
+            if len(set(labels)) == len(labels):
+                break
+        return labels
 
     def _size(self, n: int | None) -> int:
         if n is None:
