@@ -266,7 +266,7 @@ class SumLearner:
         total = float(len(y)) if weights is None else float(weights.sum())
         rows = open_rows(problem.features(survey.X[some]), y, sample_weight=omega)
         reduce = partial(self._reduce, rows, what="step", line=line)
-        return HeldRows(reduce, problem.sums.weight / total, len(y) == problem.sums.n)
+        return HeldRows(len(y), reduce, problem.sums.weight / total, len(y) == problem.sums.n)
 
     def _weights_from_sample(
         self, plan: Plan, survey: RowSurvey, columns: Any, rule: Weighting, learner: Any

@@ -184,7 +184,8 @@ def make_learned_sum(
 ) -> LearnedSum | None:
     """Landmarks for the sum of the kernels with these weights, and its features.
 
-    None if the sum, centred if ``center``, is zero on all candidates.
+    None if the sum has the same value for all pairs of candidates, from which nothing can be said
+    about other samples.
 
     Parameters
     ----------
@@ -226,7 +227,7 @@ def make_learned_sum(
         seed=random,
         submatrix=among,
     )
-    if not found.rank:
+    if not found.rank or (found.rank == 1 and np.ptp(columns(found.pivots)) == 0):
         return None
     pivots = with_one_more(found) if center else found.pivots
     rows = X[candidates[pivots]]

@@ -38,7 +38,6 @@ from .newton import (
     LossOfChunk,
     LossSums,
     Point,
-    balanced_sums,
     find_by_passes,
 )
 from .smooth import smooth
@@ -178,6 +177,8 @@ class HeldRows:
 
     Attributes
     ----------
+    n : int
+        Their number.
     reduce : callable
         A pass over these rows.
     factor : float
@@ -186,6 +187,7 @@ class HeldRows:
         Whether these are all rows.
     """
 
+    n: int
     reduce: Reduce
     factor: float
     all: bool
@@ -230,7 +232,8 @@ def learn_by_passes(
 ) -> Learned:
     """Kernel weights and predictor for a loss whose sums depend on the predictor.
 
-    Steps on rows that are held in memory come first; passes over all rows continue from there.
+    Steps on rows that are held in memory come first. Unless these are all rows, passes over all
+    rows continue from there, and the held rows choose the lengths of their steps.
     """
     grams, target = problem.grams, problem.target
     refuse_constant_kernels(grams)
@@ -264,27 +267,33 @@ def learn_by_passes(
     if learner.kind == "regression":  # in the unit of the outputs; all rows weigh the same here
         unit = float(np.sqrt(np.mean(np.var(target.Y, axis=0))))
 
-    def sums_at(
-        reduce: Reduce, features: FeatureMap | None, factor: float
-    ) -> Callable[[Point, Point, float], LossSums]:
-        def make_pass(point: Point, before: Point, width: float) -> LossSums:
-            found: LossSums = reduce(
-                LossOfChunk(
-                    features,
-                    grams.shift,
-                    problem.root_scale,
-                    encode,
-                    products,
-                    learner.loss,
-                    factor * cost,
-                    width,
-                    point,
-                    before,
-                )
-            )
-            return found
+    def loss_at(
+        features: FeatureMap | None, factor: float, point: Point, before: Point, width: float
+    ) -> LossOfChunk:
+        return LossOfChunk(
+            features,
+            grams.shift,
+            problem.root_scale,
+            encode,
+            products,
+            learner.loss,
+            factor * cost,
+            width,
+            point,
+            before,
+        )
 
-        return make_pass
+    def pass_over_held(*at: Any) -> LossSums:
+        found: LossSums = held.reduce(loss_at(None, held.factor, *at))
+        return found
+
+    def pass_over_all(*at: Any) -> LossSums:
+        found: LossSums = reduce(loss_at(problem.features, 1.0, *at))
+        return found
+
+    def along_step(before: Point, point: Point, width: float) -> np.ndarray:
+        at = loss_at(None, held.factor, point, before, width)
+        return np.asarray(held.reduce(at.along_step))
 
     find = partial(
         find_by_passes,
@@ -294,19 +303,23 @@ def learn_by_passes(
         unit=unit,
         fit_intercept=fit_intercept,
     )
-    near = find(
-        sums_at(held.reduce, None, held.factor),
-        start=start,
-        tol=tol if held.all else max(tol, HELD_TOLERANCE),
-        max_passes=MAX_HELD_STEPS,
-    )
-    found = find(
-        sums_at(reduce, problem.features, 1.0),
-        start=near.point,
-        tol=tol,
-        width=near.width,
-        report=report,
-    )
+    if held.all:
+        found = find(pass_over_held, start=start, tol=tol, max_passes=MAX_HELD_STEPS, report=report)
+    elif held.n < len(grams.owner):  # fewer rows than features say too little about all rows
+        found = find(pass_over_all, start=start, tol=tol, report=report)
+    else:
+        enough = max(tol, HELD_TOLERANCE)
+        near = find(pass_over_held, start=start, tol=enough, max_passes=MAX_HELD_STEPS)
+        # Decision values at the minimum of the held rows are off by an amount of this order.
+        off = unit * float(np.sqrt(len(grams.owner) / held.n)) / 3.0
+        found = find(
+            pass_over_all,
+            start=near.point,
+            width=max(near.width, off),
+            along_step=along_step,
+            tol=tol,
+            report=report,
+        )
     return _as_learned(problem, found, rule, learner, summary, first, cost)
 
 
@@ -334,10 +347,10 @@ def _as_learned(
     )
     slopes = problem.root_scale[:, None] * point.u
     expansion = FeatureExpansion(problem.features, grams.shift, slopes)
-    linear, inner, total = balanced_sums(sums, learner.fit_intercept)
-    a = np.bincount(grams.owner, np.sum(inner**2, axis=1), minlength=grams.p)
+    found_dual = found.coefficients
     # |s_i| <= cost omega_i, so that s_i^2 / omega_i <= cost |s_i|.
-    dual = DualValue(linear, 0.0, a, cost * total)
+    a, q = found_dual.squares(grams.owner, grams.p), cost * found_dual.size
+    dual = DualValue(found_dual.loss, 0.0, a, q)
     return Learned(solution, rule, expansion, point.u, dual, sums.curvature, found.width)
 
 

@@ -7,10 +7,7 @@ rule. A pass at (u, b) adds up the loss, the products ``sum s_i z_i`` with the c
 ``s_i = -C_i l'``, and the curvature ``sum C_i l'' z_i z_i'``. From these
 
 * primal value: R(theta, u) plus the loss itself, not smoothed;
-* dual value: ``sum -C_i l*(-s_i / C_i) - R*(a)``, ``a_k = ||sum_i s_i z_ik||^2``. For an intercept
-  the coefficients must sum to zero: the larger side is multiplied by a factor below one, which
-  keeps them within their bounds. ``-l*`` is concave and zero at zero, so that the dual value of
-  that side falls by no more than the same factor;
+* dual value: the largest one of combinations of the coefficients of all passes (`dual`);
 * the next step: the minimum of the quadratic model over u, b and, for joint rules, theta.
 
 The best primal and the best dual value of all passes bound the optimum.
@@ -31,10 +28,13 @@ from ...grams.lowrank.sums import blocks, combined_weights
 from ...problem.losses import Logistic, Loss
 from ...problem.regularisers import Regulariser
 from ..certificate import Report, record, relative_to
+from .dual import DualPoint, PassedDuals
 from .smooth import smooth
 
 #: Fractions of a Newton step whose objectives are compared in one pass.
 STEPS = np.array([1.0, 0.7, 0.4, 0.2, 0.1, 0.05, 0.02, 0.0])
+#: Fractions of a Newton step that are compared on some rows before a pass.
+LENGTHS = np.logspace(-3, 0.3, 40)
 #: Kinks of the loss are smoothed over this width at first, in units of the decision values. Once
 #: the gap is at most EXPLAINED times the gap due to smoothing, the width shrinks by a factor in
 #: this range.
@@ -94,7 +94,7 @@ class LossSums:
     ----------
     loss : float
         The loss at the point.
-    rounding : float
+    smoothing : float
         The duality gap due to smoothed kinks, at the optimum of the smoothed loss.
     values : array of shape (len(STEPS),)
         The smoothed loss at the fractions STEPS of the last step.
@@ -107,7 +107,7 @@ class LossSums:
     """
 
     loss: float
-    rounding: float
+    smoothing: float
     values: np.ndarray
     up: np.ndarray
     down: np.ndarray
@@ -141,23 +141,45 @@ class LossOfChunk:
 
     def __call__(self, chunk: Any) -> LossSums:
         X, y, sample_weight = chunk
-        Y, factors = self.encode(y)
-        omega = combined_weights(sample_weight, factors)
-        C = self.cost * (np.ones(len(Y)) if omega is None else omega)
+        Y, C = self._targets_and_costs(y, sample_weight)
         cut = blocks(X.shape[0], len(self.shift))
         total = self._block(X[cut[0]], Y[cut[0]], C[cut[0]])
         for rows in cut[1:]:
             total = total + self._block(X[rows], Y[rows], C[rows])
         return total
 
-    def _block(self, X: Any, Y: np.ndarray, C: np.ndarray) -> LossSums:
+    def along_step(self, chunk: Any) -> np.ndarray:
+        """The smoothed loss at the fractions LENGTHS of the step, less its linear part.
+
+        A pass over all rows gives the linear part exactly. So some rows suffice to choose the
+        length of a step before the next pass over all of them.
+        """
+        X, y, sample_weight = chunk
+        Z, Y, C = self._features_of(X, *self._targets_and_costs(y, sample_weight))
+        start = Z[:, :-1] @ self.before.u + self.before.b
+        step = Z[:, :-1] @ self.point.u + self.point.b - start
+        s = smooth(self.loss, start, Y, C, self.width)[1]
+        values = [smooth(self.loss, start + t * step, Y, C, self.width)[0].sum() for t in LENGTHS]
+        return np.array(values) + LENGTHS * float(np.sum(s * step))
+
+    def _targets_and_costs(self, y: Any, sample_weight: Any) -> tuple[np.ndarray, np.ndarray]:
+        Y, factors = self.encode(y)
+        omega = combined_weights(sample_weight, factors)
+        return Y, self.cost * (np.ones(len(Y)) if omega is None else omega)
+
+    def _features_of(
+        self, X: Any, Y: np.ndarray, C: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Centred and normalised features and a one for the intercept, of rows that count."""
         Z = np.empty((X.shape[0], len(self.shift) + 1))
         Phi = X if self.features is None else self.features(X)
         Z[:, :-1] = (Phi - self.shift) * self.root_scale
         Z[:, -1] = 1.0
         counted = C > 0
-        if not np.all(counted):
-            Z, Y, C = Z[counted], Y[counted], C[counted]
+        return (Z, Y, C) if np.all(counted) else (Z[counted], Y[counted], C[counted])
+
+    def _block(self, X: Any, Y: np.ndarray, C: np.ndarray) -> LossSums:
+        Z, Y, C = self._features_of(X, Y, C)
         F = Z[:, :-1] @ self.point.u + self.point.b
         start = Z[:, :-1] @ self.before.u + self.before.b
         values = [
@@ -170,23 +192,39 @@ class LossOfChunk:
         for j, bend in enumerate(bends.T):
             used = np.flatnonzero(bend)
             curvature[j] = self.products(Z[used], np.ascontiguousarray(bend[used]))
+        value = float(self.loss.value(F, Y, C).sum())
+        dual_up, dual_down = self.loss.dual(up, Y, C), self.loss.dual(down, Y, C)
         return LossSums(
-            float(self.loss.value(F, Y, C).sum()),
-            0.5 * self.width * float(np.sum(np.abs(s) * (1.0 - np.abs(s) / C[:, None]))),
+            value,
+            value + float(np.sum(s * F) - dual_up.sum() - dual_down.sum()),
             np.array(values),
             Z[:, :-1].T @ up,
             Z[:, :-1].T @ down,
             up.sum(axis=0),
             down.sum(axis=0),
-            self.loss.dual(up, Y, C),
-            self.loss.dual(down, Y, C),
+            dual_up,
+            dual_down,
             curvature,
         )
 
 
 @dataclass(frozen=True)
 class FoundByPasses:
-    """Kernel weights and predictor, with the gap that the passes have proven."""
+    """Kernel weights and predictor, with the gap that the passes have proven.
+
+    Attributes
+    ----------
+    point : Point
+        The one with the smallest objective.
+    primal, dual : float
+        Its objective, and the largest dual value of all passes.
+    history : list of dict
+    sums : LossSums
+        Those of `point`, with smoothing `width`.
+    width : float
+    coefficients : DualPoint
+        Those with the largest dual value.
+    """
 
     point: Point
     primal: float
@@ -194,6 +232,7 @@ class FoundByPasses:
     history: list[dict[str, Any]]
     sums: LossSums
     width: float
+    coefficients: DualPoint
 
     @property
     def relative_gap(self) -> float:
@@ -211,6 +250,7 @@ def find_by_passes(
     tol: float,
     fit_intercept: bool,
     width: float | None = None,
+    along_step: Callable[[Point, Point, float], np.ndarray] | None = None,
     max_passes: int = MAX_PASSES,
     report: Report | None = None,
 ) -> FoundByPasses:
@@ -230,12 +270,18 @@ def find_by_passes(
         Relative duality gap to reach.
     width : float, optional
         The first smoothing width of kinks.
+    along_step : callable, optional
+        ``along_step(before, point, width)`` returns `LossOfChunk.along_step` on some rows, from
+        which the length of every step is chosen. Without it, all steps are tried in full.
     """
     before = point = start
     kept_width = True  # whether the last step minimised the model of the current smoothing width
     width = unit * FIRST_WIDTH if width is None else width
     best: Point | None = None
-    primal, dual, best_sums, best_width = np.inf, -np.inf, None, width
+    best_sums: LossSums | None = None
+    coefficients: DualPoint | None = None
+    duals = PassedDuals(fit_intercept)
+    primal, dual, best_width = np.inf, -np.inf, width
     history: list[dict[str, Any]] = []
     smooth_loss = isinstance(loss, Logistic)
     for _ in range(max_passes):
@@ -243,8 +289,10 @@ def find_by_passes(
         value = rule.primal(point.theta, forms(point, owner)) + sums.loss
         if value < primal:
             primal, best, best_sums, best_width = value, point, sums, width
-        own_dual = dual_value(sums, rule, point.theta, owner, fit_intercept)
-        dual = max(dual, own_dual)
+        for found in (duals.add(sums), duals.best(point.theta, owner)):
+            bound = found.value(rule, point.theta, owner)
+            if bound > dual:
+                dual, coefficients = bound, found
         gap = relative_to(primal, max(primal - dual, 0.0))
         entry = {
             "objective": primal,
@@ -257,21 +305,29 @@ def find_by_passes(
             break
         # Smoothed objective at fractions of the last step: shorten the step if it has risen.
         parts = [before.towards(point, part) for part in STEPS]
-        rounded = np.array([rule.primal(q.theta, forms(q, owner)) for q in parts]) + sums.values
-        gained = rounded[-1] - rounded[0] if point is not before else np.inf
+        smoothed = np.array([rule.primal(q.theta, forms(q, owner)) for q in parts]) + sums.values
+        gained = smoothed[-1] - smoothed[0] if point is not before else np.inf
         if gained < 0:
-            point = parts[int(np.argmin(rounded[:-1] if kept_width else rounded))]
+            point = parts[int(np.argmin(smoothed[:-1] if kept_width else smoothed))]
             kept_width = True
             continue
         kept_width = True
-        if not smooth_loss and value - own_dual <= EXPLAINED * sums.rounding:
-            # The remaining gap comes from smoothing and is proportional to its width.
-            aim = 0.5 * tol * abs(primal) / max(sums.rounding, 1e-300)
-            width *= float(np.clip(aim, *WIDTH_FACTORS))
-            kept_width = False
+        if not smooth_loss and value - dual <= EXPLAINED * sums.smoothing:
+            # The remaining gap comes from smoothing. It is proportional to the square of the width:
+            # fewer samples are near a kink, and each of them adds less.
+            aim = 0.5 * tol * abs(primal) / max(sums.smoothing, 1e-300)
+            width *= float(np.clip(np.sqrt(aim), *WIDTH_FACTORS))
+            kept_width = along_step is not None
         before, point = point, model_minimum(sums, rule, point, owner, fit_intercept)
-    assert best is not None and best_sums is not None
-    return FoundByPasses(best, primal, dual, history, best_sums, best_width)
+        if along_step is not None:
+            values = along_step(before, point, width)
+            slope = np.sum((sums.up + sums.down) * (point.u - before.u))
+            slope += np.sum((sums.total_up + sums.total_down) * (point.b - before.b))
+            parts = [before.towards(point, part) for part in LENGTHS]
+            expected = [rule.primal(q.theta, forms(q, owner)) for q in parts]
+            point = parts[int(np.argmin(expected + values - LENGTHS * slope))]
+    assert best is not None and best_sums is not None and coefficients is not None
+    return FoundByPasses(best, primal, dual, history, best_sums, best_width, coefficients)
 
 
 def by_kernel(values: np.ndarray, owner: np.ndarray, p: int) -> np.ndarray:
@@ -284,30 +340,6 @@ def forms(point: Point, owner: np.ndarray) -> np.ndarray:
     theta = point.theta
     squares = by_kernel(point.u**2, owner, len(theta))
     return np.divide(squares, theta**2, out=np.zeros_like(squares), where=theta > 0)
-
-
-def dual_value(
-    sums: LossSums, rule: Regulariser, theta: np.ndarray, owner: np.ndarray, fit_intercept: bool
-) -> float:
-    """A lower bound of the optimum from the coefficients of one pass."""
-    loss_dual, products, _ = balanced_sums(sums, fit_intercept)
-    return loss_dual - rule.dual(theta, by_kernel(products**2, owner, len(theta)))
-
-
-def balanced_sums(sums: LossSums, fit_intercept: bool) -> tuple[float, np.ndarray, float]:
-    """Dual value of the losses, products (D, t) and sum of absolute values of the coefficients.
-
-    With an intercept the larger side is scaled down, so that the coefficients sum to zero.
-    """
-    up, down = np.ones(len(sums.total_up)), np.ones(len(sums.total_up))
-    if fit_intercept:
-        positive, negative = sums.total_up, -sums.total_down
-        smaller = np.minimum(positive, negative)
-        up = np.divide(smaller, positive, out=np.zeros_like(up), where=positive > 0)
-        down = np.divide(smaller, negative, out=np.zeros_like(down), where=negative > 0)
-    loss_dual = float(up @ sums.dual_up + down @ sums.dual_down)
-    size = float(up @ sums.total_up - down @ sums.total_down)
-    return loss_dual, up * sums.up + down * sums.down, size
 
 
 def model_minimum(
