@@ -16,6 +16,7 @@ import multikernel as mk
 from multikernel.estimators import from_sums
 from multikernel.grams import engines
 from multikernel.grams.lowrank.products import weighted_products
+from multikernel.grams.memory import MemoryBudget
 from multikernel.rows import hold_out, open_rows, reduce_rows
 from multikernel.solvers.passes.newton import MAX_PASSES
 
@@ -343,6 +344,45 @@ def test_later_rows_have_the_same_columns_in_the_same_order(data):
     stream.partial_fit(open_rows(table, "y", columns=["a", "b", "c"]))
 
 
+@pytest.mark.parametrize("budget", ["1 MB", "20 MB"])
+def test_auto_fits_where_the_exact_fit_does_not(data, budget):
+    """The default bank and rule; the samples of the rule and the landmarks are fewer."""
+    X, y, labels = data
+    for model, target in (
+        (mk.MultiKernelRegressor(), y),
+        (mk.MultiKernelClassifier(loss="squared"), labels),
+    ):
+        model.set_params(approximation="auto", memory_budget=budget)
+        if MemoryBudget.of(budget).allows(2 * 8 * len(X) ** 2):
+            assert not hasattr(model.fit(X, target), "approximation_")
+            continue
+        with pytest.warns(UserWarning, match="an exact fit to .* more than the memory budget"):
+            model.fit(X, target)
+        room = np.sqrt(MemoryBudget.of(budget).bytes / 8)
+        assert model.approximation_.n_features < room < len(X)
+        assert model.score(X, target) > 0.8
+
+
+def test_sequences_in_memory_and_in_chunks_have_the_same_features(rng, tmp_path):
+    texts = ["".join(rng.choice(list("acgt"), 30)) for _ in range(200)]
+    y = np.array([text.count("ac") for text in texts], dtype=float)
+    rows = open_rows({"s": texts, "y": y}, "y", texts=["s"], chunk_rows=70)
+    for rule in ("alignf", "loo"):
+        model = mk.MultiKernelRegressor([mk.Spectrum(2), mk.Spectrum(3)], rule)
+        model.set_params(approximation=mk.Nystroem(rank=80))
+        expected = clone(model).fit(rows).predict(next(iter(rows)).X)
+        for X in (texts, np.array(texts, dtype=object), np.array(texts, dtype=object)[:, None]):
+            np.testing.assert_allclose(model.fit(X, y).predict(X)[:70], expected, atol=1e-8)
+        mk.save(model, tmp_path / "model.skops")
+        assert np.array_equal(
+            mk.load(tmp_path / "model.skops").predict(texts), model.predict(texts)
+        )
+    # Each of the 16 pairs of letters has a count: as many landmarks make the features exact.
+    exact = mk.MultiKernelRegressor([mk.Spectrum(2)], "uniform")
+    few = clone(exact).set_params(approximation=mk.Nystroem(rank=30)).fit(texts, y)
+    np.testing.assert_allclose(few.predict(texts), exact.fit(texts, y).predict(texts), atol=1e-6)
+
+
 def test_chunks_of_named_rows_are_predicted_without_a_warning(data, tmp_path):
     X, y, _ = (part[:200] for part in data)
     table = dict(zip("abcy", [*X.T, y], strict=True))
@@ -428,14 +468,14 @@ def test_steps_on_some_rows_save_passes_over_all_rows(data, loss, monkeypatch):
         return reduce_rows(rows, *parts, **options)
 
     monkeypatch.setattr(from_sums, "reduce_rows", counted)
-    for held in (len(X), len(X) // 2, 1):
+    for held in (len(X), len(X) - 100, 1):
         passes.append(0)
         monkeypatch.setattr(from_sums, "MAX_HELD_FEATURES", held * 123)  # features of a row
         model = classifier(loss=loss).fit(X, labels)
         assert model.duality_gap_ <= model.tol
         objectives.append(model.objective_)
     assert np.ptp(objectives) <= model.tol * max(objectives)
-    # Rows that are all held need no pass for steps. Half of them save passes where the loss has
+    # Rows that are all held need no pass for steps. Most of them save passes where the loss has
     # no kinks; with kinks that takes more rows than these.
     assert passes[0] == 2 and max(passes) < 2 + MAX_PASSES
     assert loss == "hinge" or passes[1] < passes[2]

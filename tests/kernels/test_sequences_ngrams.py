@@ -49,6 +49,21 @@ def test_features_are_the_counts(n, presence):
     assert V.nnz == X.nnz
 
 
+def test_few_kernels_with_a_weight_are_complete_grams():
+    options = {"unit": "letter", "top": None}
+    grams = per_ngram(2, **options).plan(TEXTS).grams(TEXTS, budget=MemoryBudget.of("1GB"))
+    grams = grams.corrected(True, "trace")
+    weights = np.zeros(grams.p)
+    weights[[5, 2]] = 1.0, 3.0
+    few, used = grams.nonzero(weights)
+    assert list(used) == [2, 5] and few.p == 2
+    np.testing.assert_array_equal(few.columns(TEXTS).toarray(), few.data.toarray())
+    V = np.arange(10.0)[:, None] ** 2
+    np.testing.assert_allclose(few.matvecs(V), grams.matvecs(V)[used], atol=1e-12)
+    again = few.take(np.arange(10)).corrected(True, "trace")
+    np.testing.assert_allclose(again.matvecs(V), grams.matvecs(V)[used], atol=1e-12)
+
+
 @pytest.mark.parametrize("weighting", ["align", "uniform", "alignf"])
 def test_same_model_as_from_columns(weighting):
     """Two ways to the same rank-one kernels."""

@@ -40,6 +40,8 @@ from ..weighting import Weighting
 from ..weighting.given import GivenWeights
 from .progress import ProgressLine
 
+#: Number of n x n matrices that an exact fit is assumed to hold in memory.
+EXACT_MATRICES = 2
 #: Maximum number of rows for weighting rules that read samples.
 MAX_RULE_ROWS = 3000
 #: Maximum number of rows whose leave-one-out values choose the ridge constant.
@@ -213,7 +215,7 @@ class SumLearner:
         known = stream.sample_weights
         if known is not None:
             size = known.growth(problem.sums.weight)
-            if rule.includes_ridge and problem.sums.n > min(MAX_RULE_ROWS, len(stream.survey.y)):
+            if rule.includes_ridge and problem.sums.n > len(self._rows_for_rule(stream.survey)):
                 # More samples justify larger weights: choose their size by leave-one-out again.
                 size = 1.0 / self._best_ridge(stream, problem, columns, np.ones(1), learner)
             rule = GivenWeights(np.array([size]), tuple(known.history))
@@ -268,12 +270,19 @@ class SumLearner:
         reduce = partial(self._reduce, rows, what="step", line=line)
         return HeldRows(len(y), reduce, problem.sums.weight / total, len(y) == problem.sums.n)
 
+    def _rows_for_rule(self, survey: RowSurvey) -> np.ndarray:
+        """Rows for a rule that reads samples: a random part for which memory has room."""
+        this: Any = self
+        budget = MemoryBudget.of(this.memory_budget)
+        room = int(np.sqrt(budget.bytes / (8 * EXACT_MATRICES)))
+        return survey.some(max(min(MAX_RULE_ROWS, room), 1))
+
     def _weights_from_sample(
         self, plan: Plan, survey: RowSurvey, columns: Any, rule: Weighting, learner: Any
     ) -> SampleWeights:
         """Kernel weights that a rule learns from the exact kernels on some of the rows."""
         this: Any = self
-        few = survey.some(MAX_RULE_ROWS)
+        few = self._rows_for_rule(survey)
         kind = "classification" if this._is_classification else "regression"
         Y, omega = self._targets_of(survey, columns, few)
         exact = build(

@@ -38,12 +38,10 @@ from ..rows.arrays import column_names
 from ..solvers.passes.errors import ApproximationCertificate
 from ..solvers.passes.exact import certify_with_kernels
 from ..solvers.passes.survey import RowSurvey, SurveyOfChunk
-from .from_sums import NEEDS_SQUARED, Stream, SumLearner
+from .from_sums import EXACT_MATRICES, NEEDS_SQUARED, Stream, SumLearner
 
 #: Size of the survey's sample: minimum of rows, rows per landmark, maximum of rows and of bytes.
 MIN_HELD_ROWS, ROWS_PER_LANDMARK, MAX_HELD_ROWS, MAX_HELD_BYTES = 3000, 20, 20_000, 2**28
-#: Number of n x n matrices that an exact fit is assumed to hold in memory.
-EXACT_MATRICES = 2
 #: Constraint of the parameter ``approximation``.
 APPROXIMATIONS = "no_validation"  # as_approximation checks it, with better messages
 

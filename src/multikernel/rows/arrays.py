@@ -1,4 +1,4 @@
-"""Rows of arrays, memory maps and sparse matrices."""
+"""Rows of arrays, memory maps, sparse matrices and tables with sequences."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from ..kernels.sequences.table import Table
 from ..tables.frame import DataError
 from .base import ChunkReader, Piece
 from .chunk import Place, check_numbers, check_target, check_weights
@@ -119,12 +120,16 @@ def _bytes(part: Any) -> int:
         return 0
     if sp.issparse(part):
         return int(12 * part.nnz // max(part.shape[0], 1)) + 4
+    if isinstance(part, Table):
+        first = [column[:100] for column in part.columns]
+        texts = sum(len(str(cell)) for column in first if column.dtype == object for cell in column)
+        return 8 * part.shape[1] + texts // max(min(len(part), 100), 1)
     return int(part.dtype.itemsize * (part.size // max(part.shape[0], 1)))
 
 
 @dataclass
 class ArrayReader(ChunkReader):
-    """X as float64 arrays (or CSR), targets as they are."""
+    """X as float64 arrays, CSR or tables with sequences; targets as they are."""
 
     columns: list[str]
     allow_missing: bool = False
@@ -133,7 +138,7 @@ class ArrayReader(ChunkReader):
         X, y, sample_weight = raw
         if sp.issparse(X):
             X = sp.csr_matrix(X, dtype=np.float64)
-        else:
+        elif not isinstance(X, Table):
             X = np.asarray(X)
             if X.ndim != 2:
                 raise DataError(f"{place.source} must be a matrix of rows; got shape {X.shape}.")
@@ -186,12 +191,12 @@ def as_parts(X: Any, y: Any, sample_weight: Any) -> tuple[Any, Any, Any]:
     """X as a matrix that can be sliced, targets and weights as arrays."""
     if sp.issparse(X):
         X = sp.csr_matrix(X)
-    elif not isinstance(X, np.ndarray):
+    elif not isinstance(X, (np.ndarray, Table)):
         X = np.asarray(X)
-    if X.ndim != 2:
+    if len(X.shape) != 2:
         raise DataError(
             f"X must be a matrix of shape (n_rows, n_columns); got shape {X.shape}."
-            + (" For a single column, use X.reshape(-1, 1)." if X.ndim == 1 else "")
+            + (" For a single column, use X.reshape(-1, 1)." if len(X.shape) == 1 else "")
         )
     others = [
         values if values is None or isinstance(values, np.ndarray) else np.asarray(values)

@@ -58,8 +58,8 @@ class Nystroem(Approximation):
     rank : int or None, default=None
         The number of landmarks for the kernels on the same columns; each of these kernels gets up
         to that many features. None aims at 2,000 features in all, or 4,000 for more than 50
-        columns. The rules "loo" and "best" use all landmarks (2,000 for None) for the sum of
-        kernels, which they learn from part of the rows.
+        columns. The rules "loo" and "best" use all landmarks (2,000 for None, fewer if memory is
+        short) for the sum of kernels, which they learn from part of the rows.
     random_state : int, default=0
         Seed of the choice of landmarks.
 

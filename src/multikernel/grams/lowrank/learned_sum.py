@@ -36,6 +36,9 @@ from .parts import inverse_root
 DEFAULT_RANK = 2000
 #: Maximum number of candidate samples per landmark.
 CANDIDATES_PER_LANDMARK = 5
+#: Number of rank x rank matrices that a fit is assumed to hold in memory: columns of the candidates
+#: and as many others. It limits the default rank.
+SQUARE_MATRICES = 2 * CANDIDATES_PER_LANDMARK
 #: Number of samples whose mean is the origin, for kernels that are evaluated pair by pair.
 ORIGIN_SAMPLES = 300
 #: Rounding error allowed in centred diagonal entries, in units of eps times the uncentred entry.
@@ -205,7 +208,7 @@ def make_learned_sum(
     kernels = [
         kernel for _, kernel in sorted(kernels_for_landmarks(plan), key=lambda pair: pair[0])
     ]
-    rank = approximation.find_rank(n_samples, DEFAULT_RANK)
+    rank = approximation.find_rank(n_samples, default_rank(budget))
     random = np.random.default_rng([approximation.random_state, 0])
     m, most = X.shape[0], CANDIDATES_PER_LANDMARK * rank
     candidates = np.arange(m)
@@ -235,6 +238,12 @@ def make_learned_sum(
     root = inverse_root(grams.combine(weights).dense())
     part = LearnedSumPart(kernels, weights, grams, root)
     return LearnedSum(FeatureMap([part], [np.zeros(1, dtype=np.intp)]), grams, weights, root)
+
+
+def default_rank(budget: MemoryBudget) -> int:
+    """The default number of landmarks: fewer where memory is short, but at least ten."""
+    room = int(np.sqrt(budget.bytes / (8 * SQUARE_MATRICES)))
+    return max(min(DEFAULT_RANK, room), 10)
 
 
 def with_one_more(found: PivotedCholesky) -> np.ndarray:

@@ -68,6 +68,10 @@ class Ngrams(Open):
     def __repr__(self) -> str:
         return f"Ngrams({self.spectrum!r}, {len(self)} of them)"
 
+    def __getitem__(self, index: np.ndarray) -> Ngrams:
+        """Some of the n-grams, in this order."""
+        return dataclasses.replace(self, grams=tuple(self.grams[k] for k in index.tolist()))
+
     @property
     def names(self) -> list[str]:
         """The names of the kernels: their n-grams."""

@@ -8,7 +8,9 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
+from ..._quiet import ignoring
 from ..._threads import one_blas_thread
 from ...grams.lowrank.features import FeatureMap
 from ...grams.lowrank.products import Products
@@ -46,6 +48,9 @@ from .smooth import smooth
 EXTENSIVE = ("trace", "trace-first", "frobenius")
 #: Limit on steps on rows held in memory, and the relative gap at which steps on a sample end.
 MAX_HELD_STEPS, HELD_TOLERANCE = 200, 0.01
+#: Fewer held rows than this times the number of features say too little about all rows: passes
+#: begin without steps on them.
+MIN_ROWS_PER_FEATURE = 3
 #: Maps every chunk and combines the results: a pass over all rows.
 Reduce = Callable[[Callable[[Any], Any]], Any]
 
@@ -260,7 +265,8 @@ def learn_by_passes(
     cost = float(learner.costs(Target(np.zeros((1, 1)), learner.kind))[0])
     gram = grams.combine(theta)
     fit_intercept = learner.fit_intercept
-    begin = Ridge(1.0 / cost, fit_intercept=fit_intercept).fit(gram, target)
+    with ignoring(ConvergenceWarning):  # a start need not be accurate
+        begin = Ridge(1.0 / cost, fit_intercept=fit_intercept).fit(gram, target)
     slopes = theta[grams.owner][:, None] * (grams.U.T @ begin.coef)
     start = Point(slopes, begin.intercept, theta)
     unit = 1.0
@@ -305,7 +311,7 @@ def learn_by_passes(
     )
     if held.all:
         found = find(pass_over_held, start=start, tol=tol, max_passes=MAX_HELD_STEPS, report=report)
-    elif held.n < len(grams.owner):  # fewer rows than features say too little about all rows
+    elif held.n < MIN_ROWS_PER_FEATURE * len(grams.owner):
         found = find(pass_over_all, start=start, tol=tol, report=report)
     else:
         enough = max(tol, HELD_TOLERANCE)

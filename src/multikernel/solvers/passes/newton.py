@@ -307,20 +307,19 @@ def find_by_passes(
         parts = [before.towards(point, part) for part in STEPS]
         smoothed = np.array([rule.primal(q.theta, forms(q, owner)) for q in parts]) + sums.values
         gained = smoothed[-1] - smoothed[0] if point is not before else np.inf
-        if gained < 0:
-            point = parts[int(np.argmin(smoothed[:-1] if kept_width else smoothed))]
-            kept_width = True
+        if gained < 0 and kept_width:
+            point = parts[int(np.argmin(smoothed[:-1]))]
             continue
-        kept_width = True
+        kept_width, width_of_sums = True, width
         if not smooth_loss and value - dual <= EXPLAINED * sums.smoothing:
             # The remaining gap comes from smoothing. It is proportional to the square of the width:
             # fewer samples are near a kink, and each of them adds less.
             aim = 0.5 * tol * abs(primal) / max(sums.smoothing, 1e-300)
             width *= float(np.clip(np.sqrt(aim), *WIDTH_FACTORS))
-            kept_width = along_step is not None
+            kept_width = False
         before, point = point, model_minimum(sums, rule, point, owner, fit_intercept)
         if along_step is not None:
-            values = along_step(before, point, width)
+            values = along_step(before, point, width_of_sums)
             slope = np.sum((sums.up + sums.down) * (point.u - before.u))
             slope += np.sum((sums.total_up + sums.total_down) * (point.b - before.b))
             parts = [before.towards(point, part) for part in LENGTHS]
