@@ -246,8 +246,9 @@ class SumLearner:
             )
         machine = learned.solution.machine
         if machine.gap > tol:
+            what = "steps on rows held in memory" if held.all else "passes over the rows"
             warnings.warn(
-                f"{machine.n_iter} passes over the rows ended with a relative duality gap of "
+                f"{machine.n_iter} {what} ended with a relative duality gap of "
                 f"{machine.gap:.2g}, above tol={tol:g}. Lower C (or raise alpha), raise tol, or "
                 "use loss='squared', which needs one pass.",
                 ConvergenceWarning,

@@ -26,10 +26,10 @@ from scipy.optimize import LinearConstraint, minimize
 from ...problem.regularisers import Regulariser
 
 #: Number of passes whose coefficients are combined, the latest ones.
-MAX_COMBINED = 20
+MAX_COMBINED = 8
 #: Limit on steps and relative precision of the quadratic programs, which need not be solved
 #: exactly: every combination gives a bound.
-MAX_STEPS, PRECISION = 200, 1e-10
+MAX_STEPS, PRECISION = 50, 1e-6
 
 
 class SignedSums(Protocol):
@@ -87,9 +87,10 @@ class PassedDuals:
         """Keep the coefficients of a pass; returns them alone, multiplied to sum to zero."""
         kept = (sums.up, sums.down, sums.total_up, sums.total_down, sums.dual_up, sums.dual_down)
         self._passes = [*self._passes[1 - MAX_COMBINED :], kept]
-        alone = np.zeros((len(sums.total_up), 2 * len(self._passes)))
-        alone[:, [len(self._passes) - 1, -1]] = 1.0
-        return self._combination([self._feasible(j, row) for j, row in enumerate(alone)])
+        alone = np.zeros(2 * len(self._passes))
+        alone[[len(self._passes) - 1, -1]] = 1.0
+        outputs = range(self._n_outputs)
+        return self._combination([self._feasible(self._of_output(j)[1], alone) for j in outputs])
 
     def best(self, theta: np.ndarray, owner: np.ndarray) -> DualPoint:
         """The combination with the largest dual value for fixed kernel weights."""
@@ -113,7 +114,7 @@ class PassedDuals:
         G = (products * theta) @ products.T
         start = np.zeros(2 * m)
         start[[m - 1, -1]] = 1.0
-        start = self._feasible(j, start)
+        start = self._feasible(totals, start)
         unit, largest = float(np.max(np.abs(duals))), float(np.max(np.abs(totals)))
         if unit == 0.0 or largest == 0.0:
             return start
@@ -131,11 +132,11 @@ class PassedDuals:
             constraints=limits,
             options={"maxiter": MAX_STEPS, "ftol": PRECISION},
         )
-        return self._feasible(j, found.x) if np.all(np.isfinite(found.x)) else start
+        return self._feasible(totals, found.x) if np.all(np.isfinite(found.x)) else start
 
-    def _feasible(self, j: int, x: np.ndarray) -> np.ndarray:
+    def _feasible(self, totals: np.ndarray, x: np.ndarray) -> np.ndarray:
         """Multipliers of both sides, shortened until they satisfy all constraints."""
-        totals, m = self._of_output(j)[1], len(self._passes)
+        m = len(self._passes)
         x = np.maximum(x, 0.0)
         sides = [x[:m] / max(x[:m].sum(), 1.0), x[m:] / max(x[m:].sum(), 1.0)]
         if self.fit_intercept:

@@ -159,7 +159,7 @@ class Learned:
         Second derivative of the loss in the slopes and (last) the intercept; None for the squared
         loss, where it follows from the sums.
     width : float
-        Smoothing width of kinks of the loss, at which `a`, `q` and curvatures were computed.
+        Smoothing width of kinks of the loss at which curvatures were computed.
     """
 
     solution: Solution

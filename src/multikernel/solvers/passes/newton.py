@@ -33,8 +33,8 @@ from .smooth import smooth
 
 #: Fractions of a Newton step whose objectives are compared in one pass.
 STEPS = np.array([1.0, 0.7, 0.4, 0.2, 0.1, 0.05, 0.02, 0.0])
-#: Fractions of a Newton step that are compared on some rows before a pass.
-LENGTHS = np.logspace(-3, 0.3, 40)
+#: Lengths of a step, in units of a Newton step, that are compared on some rows before a pass.
+LENGTHS = np.sort(np.append(np.logspace(-3, 0.3, 40), 1.0))
 #: Kinks of the loss are smoothed over this width at first, in units of the decision values. Once
 #: the gap is at most EXPLAINED times the gap due to smoothing, the width shrinks by a factor in
 #: this range.
@@ -42,8 +42,11 @@ FIRST_WIDTH, EXPLAINED, WIDTH_FACTORS = 1.0, 3.0, (0.2, 0.5)
 #: Limit on alternations of u and theta for one quadratic model, and the relative change of theta at
 #: which they end.
 MAX_ALTERNATIONS, THETA_PRECISION = 40, 1e-5
-#: Ridge on the change of the intercept, relative to the sum of absolute coefficients: without it,
-#: the step is undetermined where the loss has no curvature.
+#: Weights of a joint rule begin at no less than this fraction of the largest one: alternations
+#: multiply weights.
+MIN_START = 1e-3
+#: Ridge on the change of the intercept, relative to the sum of absolute coefficients over the unit
+#: of decision values: without it, the step is undetermined where the loss has no curvature.
 INTERCEPT_RIDGE = 1e-4
 #: Limit on passes over the rows.
 MAX_PASSES = 20
@@ -84,6 +87,17 @@ class Point:
             self.b + part * (other.b - self.b),
             self.theta + part * (other.theta - self.theta),
         )
+
+    def step(self, other: Point, length: float, owner: np.ndarray) -> Point:
+        """The same for lengths above one, where the weights are those of the other point.
+
+        Beyond it they might be negative.
+        """
+        far = self.towards(other, length)
+        if length < 1.0:
+            return far
+        used = (other.theta > 0)[owner][:, None]
+        return Point(np.where(used, far.u, 0.0), far.b, other.theta)
 
 
 @dataclass
@@ -317,12 +331,12 @@ def find_by_passes(
             aim = 0.5 * tol * abs(primal) / max(sums.smoothing, 1e-300)
             width *= float(np.clip(np.sqrt(aim), *WIDTH_FACTORS))
             kept_width = False
-        before, point = point, model_minimum(sums, rule, point, owner, fit_intercept)
+        before, point = point, model_minimum(sums, rule, point, owner, fit_intercept, unit)
         if along_step is not None:
             values = along_step(before, point, width_of_sums)
             slope = np.sum((sums.up + sums.down) * (point.u - before.u))
             slope += np.sum((sums.total_up + sums.total_down) * (point.b - before.b))
-            parts = [before.towards(point, part) for part in LENGTHS]
+            parts = [before.step(point, part, owner) for part in LENGTHS.tolist()]
             expected = [rule.primal(q.theta, forms(q, owner)) for q in parts]
             point = parts[int(np.argmin(expected + values - LENGTHS * slope))]
     assert best is not None and best_sums is not None and coefficients is not None
@@ -342,7 +356,12 @@ def forms(point: Point, owner: np.ndarray) -> np.ndarray:
 
 
 def model_minimum(
-    sums: LossSums, rule: Regulariser, point: Point, owner: np.ndarray, fit_intercept: bool
+    sums: LossSums,
+    rule: Regulariser,
+    point: Point,
+    owner: np.ndarray,
+    fit_intercept: bool,
+    unit: float,
 ) -> Point:
     """The minimum of the quadratic model of the loss plus the regulariser."""
     D, t = point.u.shape
@@ -352,14 +371,16 @@ def model_minimum(
     for j in range(t):
         H = sums.curvature[j, :size, :size].copy()
         if fit_intercept:
-            H[-1, -1] += INTERCEPT_RIDGE * (sums.total_up[j] - sums.total_down[j])
+            H[-1, -1] += INTERCEPT_RIDGE / unit * (sums.total_up[j] - sums.total_down[j])
             if H[-1, -1] <= 0.0:  # all coefficients are zero: keep the intercept
                 H[-1, -1] = 1.0
         here = np.append(point.u[:, j], point.b[j])[:size]
         slope = np.append(sums.up[:, j] + sums.down[:, j], sums.total_up[j] + sums.total_down[j])
         rights.append(slope[:size] + H @ here)
         curvatures.append(H)
-    theta, moved = point.theta, point
+    theta, moved, kept = point.theta, point, None
+    if not isinstance(rule, FixedWeights):  # smaller weights would grow too slowly
+        theta = np.where(rule.start() > 0, np.maximum(theta, MIN_START * theta.max()), 0.0)
     for _ in range(MAX_ALTERNATIONS):
         used = np.flatnonzero(theta[owner] > 0)
         root = np.sqrt(theta[owner[used]])
@@ -370,7 +391,11 @@ def model_minimum(
             if fit_intercept:
                 b[j] = solved[-1]
         moved = Point(u, b, theta)
-        new = rule.update(theta, forms(moved, owner))
+        # As in alternation: rules with mixing respond to an average of the predictors.
+        each = theta[owner][:, None]
+        inner = np.divide(u, each, out=np.zeros_like(u), where=each > 0)
+        kept = inner if kept is None else rule.mixing * kept + (1.0 - rule.mixing) * inner
+        new = rule.update(theta, by_kernel(kept**2, owner, len(theta)))
         change = float(np.max(np.abs(new - theta))) / max(float(np.max(theta)), 1e-300)
         if change <= THETA_PRECISION:
             break

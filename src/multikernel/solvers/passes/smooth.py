@@ -1,10 +1,11 @@
 """Losses with piecewise second derivatives, for Newton steps in passes over rows.
 
 Kinks of the hinge and the epsilon-insensitive loss are smoothed over a width h: ``max(0, x)``
-becomes ``(x + sqrt(x^2 + h^2)) / 2``, whose derivative rises from 0 to 1. So the coefficients
-``s = -C l'`` are always within the bounds of the dual problem of the loss itself, and every iterate
-gives a dual value. Curvature fades out slowly on both sides of a kink: samples that a step moves
-into its neighbourhood are in the model of the step already.
+becomes nearly ``(x + sqrt(x^2 + h^2)) / 2``, whose derivative rises from 0 to 1. So the
+coefficients ``s = -C l'`` are always within the bounds of the dual problem of the loss itself, and
+every iterate gives a dual value. Curvature fades out slowly on both sides of a kink: samples that a
+step moves into its neighbourhood are in the model of the step already. It ends at REACH h, and the
+slope is 0 or 1 from there on: with a slope but no curvature, steps would have no limit.
 """
 
 from __future__ import annotations
@@ -13,9 +14,12 @@ import numpy as np
 
 from ...problem.losses import EpsilonInsensitive, Hinge, Logistic, Loss
 
-#: Second derivatives below this, in units of one over the width, count as zero, so that only
-#: samples near a kink enter the products of a pass. The largest is a half.
-MIN_BEND = 0.001
+#: Distance from a kink beyond which the loss is not smoothed, in units of the width. Samples beyond
+#: it are in no product of a pass.
+REACH = 200.0
+#: The slope of ``(x + sqrt(x^2 + 1)) / 2`` at -REACH, and its rise from there to REACH.
+FIRST_SLOPE = 0.5 - 0.5 * REACH / float(np.hypot(REACH, 1.0))
+RISE = 1.0 - 2.0 * FIRST_SLOPE
 
 
 def has_smooth_form(loss: Loss) -> bool:
@@ -51,7 +55,17 @@ def smooth(
 
 
 def _smooth_positive_part(x: np.ndarray, h: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """``(x + sqrt(x^2 + h^2)) / 2``, its derivative, and its second derivative near the kink."""
-    root = np.hypot(x, h)
-    bend = 0.5 * (h / root) ** 2 / root
-    return 0.5 * (x + root), 0.5 * (1.0 + x / root), np.where(bend * h > MIN_BEND, bend, 0.0)
+    """``max(0, x)``, smoothed for ``|x| < REACH h``, with its first and second derivative.
+
+    The slope is that of ``(x + sqrt(x^2 + h^2)) / 2``, stretched from its values at both ends of
+    the interval to 0 and 1.
+    """
+    root, reach = np.hypot(x, h), REACH * h
+    inside = np.abs(x) < reach
+    value = 0.5 * (x + root) - 0.5 * (np.hypot(reach, h) - reach) - FIRST_SLOPE * (x + reach)
+    slope, bend = 0.5 * (1.0 + x / root) - FIRST_SLOPE, 0.5 * (h / root) ** 2 / root
+    return (
+        np.where(inside, value / RISE, np.maximum(x, 0.0)),
+        np.where(inside, np.clip(slope / RISE, 0.0, 1.0), x > 0),
+        np.where(inside, bend / RISE, 0.0),
+    )
