@@ -7,7 +7,7 @@ rule. A pass at (u, b) adds up the loss, the products ``sum s_i z_i`` with the c
 ``s_i = -C_i l'``, and the curvature ``sum C_i l'' z_i z_i'``. From these
 
 * primal value: R(theta, u) plus the loss itself, not smoothed;
-* dual value: the largest one of combinations of the coefficients of all passes (`dual`);
+* dual value: the largest one of combinations of the coefficients of the last passes (`dual`);
 * the next step: the minimum of the quadratic model over u, b and, for joint rules, theta.
 
 The best primal and the best dual value of all passes bound the optimum.
