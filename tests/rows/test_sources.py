@@ -350,6 +350,22 @@ def test_dask_partitions_of_numbers_and_of_texts_are_refused(name):
         open_rows(frame, "kind", task="auto")
 
 
+@pytest.mark.parametrize("first", [True, False])
+def test_a_block_without_entries_may_belong_to_a_column_of_texts(first):
+    numbers = np.arange(10.0)
+    full = pd.DataFrame({"x": numbers, "c": ["a", "b"] * 5, "y": numbers})
+    gaps = full.assign(c=np.full(10, np.nan))
+    parts = [dask.delayed(part) for part in ([gaps, full] if first else [full, gaps])]
+    frame = dd.from_delayed(parts, meta=full.iloc[:0], verify_meta=False)
+    rows = open_rows(frame, "y", impute="median")
+    assert rows.columns == ["x", "c=a", "c=b"]
+    X = np.vstack([chunk.X for chunk in rows])
+    filled = X[:10] if first else X[10:]
+    assert np.array_equal(filled, np.column_stack([numbers, np.ones(10), np.zeros(10)]))
+    with pytest.raises(DataError, match=r"'c' is missing in row 0 of block"):
+        list(open_rows(frame, "y"))
+
+
 def test_dask_blocks_that_change_are_noticed():
     state = np.random.default_rng(0)
     source = da.from_array(np.zeros((100, 2)), chunks=(25, 2)).map_blocks(

@@ -133,7 +133,7 @@ class Look:
         text = is_text(values)
         first = _first_text(values, place) if text else None
         seen = Seen(
-            not text,
+            not text and bool(len(there)),  # a chunk of gaps is of either kind
             text and bool(len(there)),
             first,
             int(absent.sum()),
