@@ -298,6 +298,15 @@ def test_a_target_of_texts_needs_no_task(suffix, rng, tmp_path):
     assert np.concatenate([chunk.y for chunk in rows]).tolist() == source["kind"]
 
 
+def test_infinite_numbers_are_no_category():
+    columns = {"x": np.arange(90.0), "k": np.resize([1.0, np.inf, np.nan], 90), "y": np.arange(90)}
+    with pytest.raises(DataError, match="'k' is infinite in row 1 of the table"):
+        open_rows(columns, "y", categorical=["k"], impute="median")
+    rows = open_rows(columns, "y", texts=["k"], impute="median")
+    with pytest.raises(DataError, match="'k' is infinite in row 1 of the table"):
+        list(rows)
+
+
 def test_bad_files_name_the_file(tmp_path):
     with gzip.open(tmp_path / "a.csv.gz", "wt") as file:
         file.write("a,y\n" + "1,2\n" * 30 + "1\n")

@@ -14,7 +14,7 @@ from ..tables.frame import DataError, Frame, is_text, missing
 from ..tables.targets import TargetFacts
 from .base import ChunkReader, Rows
 from .chunk import Chunk, Place
-from .frames import find_column
+from .frames import find_column, refuse_infinite
 from .reduction import reduce_rows
 
 #: Maximum number of distinct values of a target that are counted.
@@ -141,6 +141,8 @@ class Look:
         )
         if name in self.levels or (text and len(there)):
             if name != self.target:
+                if not text:
+                    refuse_infinite(values, name, place)
                 there = as_words(there)
             found, counts = np.unique(there.astype(str) if text else there, return_counts=True)
             levels = dict(zip(found.tolist(), counts.tolist(), strict=True))
