@@ -343,3 +343,14 @@ def test_dates_are_read_as_in_training(written, later, day):
     order = "month" if written[0] == "1" else "day"
     with pytest.raises(DataError, match=f"'day' must hold dates: '{wrong}' .* the {order} first"):
         encoder(Frame.of({"day": [wrong]}))
+
+
+def test_new_dates_in_another_notation_than_in_training():
+    encoder = TableEncoder.fit(Frame.of({"day": ["2019-02-28"] * 3}), dates=True)
+    new = Frame.of({"day": ["2019-03-02", "2/28/2019", None, "1/2/2019"]})
+    expected = [[17957], [17955], [np.nan], [17898]]
+    np.testing.assert_array_equal(encoder(new, allow_missing=True), expected)
+    with pytest.raises(DataError, match=r"not clear whether the day or .* first in '1/2/2019'"):
+        encoder(Frame.of({"day": ["2019-03-02", "1/2/2019"]}))
+    with pytest.raises(DataError, match="'28/2/2019' is not a date with the month first"):
+        encoder(Frame.of({"day": ["2019-03-02", "28/2/2019", "2/28/2019"]}))

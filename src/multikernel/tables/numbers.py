@@ -89,22 +89,21 @@ def looks_like_dates(values: np.ndarray) -> bool:
 
 
 def day_order(values: np.ndarray) -> str:
-    """What comes first in dates such as 28.2.2019: "day" or "month"; empty for 2019-02-28.
+    """What comes first in dates such as 28.2.2019: "day" or "month"; empty if all are 2019-02-28.
 
     Raises ValueError if day and month cannot be told apart.
     """
     present = [value for value in values if value is not None]
-    if not present or not _DAYS.fullmatch(present[0]):
+    parts = [found for value in present if (found := _DAYS.fullmatch(value))]
+    if not parts:
         return ""
-    parts = [_DAYS.fullmatch(value) for value in present]
-    firsts = [int(m[1]) for m in parts if m]
-    seconds = [int(m[3]) for m in parts if m]
-    with_points = all(m is not None and m[2] == "." for m in parts)
+    firsts, seconds = [int(m[1]) for m in parts], [int(m[3]) for m in parts]
+    with_points = all(m[2] == "." for m in parts)
     if max(seconds) > 12:
         return "month"
     if max(firsts) <= 12 and not with_points:
         raise ValueError(
-            f"It is not clear whether the day or the month comes first in {present[0]!r}. "
+            f"It is not clear whether the day or the month comes first in {parts[0][0]!r}. "
             "Write dates as 2019-02-28."
         )
     return "day"
