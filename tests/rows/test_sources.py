@@ -484,6 +484,19 @@ def test_missing_values_are_filled_from_the_rows_to_fit(suffix, rng, tmp_path):
     assert new.reader.encoder == rest.reader.encoder and len(some) == 100
 
 
+@pytest.mark.parametrize("size", [99, 100, 101])
+@pytest.mark.parametrize("impute", [None, "median"])
+def test_all_rows_can_be_held_out(size, impute, rng):
+    columns = {"a": rng.random(100), "c": np.resize(["p", "q"], 100), "y": rng.random(100)}
+    rows = open_rows(columns, "y", impute=impute, chunk_rows=30)
+    rest, test = hold_out(rows, size)
+    assert len(test) == min(size, 100) and sum(map(len, rest)) == max(100 - size, 0)
+    assert test.X.shape == (len(test), 3)
+    if size >= 100 and impute:
+        fills = [column.fill for column in rest.reader.encoder.columns]
+        assert fills == [np.median(columns["a"]), "p"]
+
+
 def test_sizes_of_samples_are_positive_whole_numbers(numbers):
     rows = open_rows(numbers[0])
     for draw in (sample_rows, hold_out):
