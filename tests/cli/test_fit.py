@@ -445,3 +445,18 @@ def test_a_report_on_other_rows_judges_their_predictions(n, tmp_path):
     assert "not the samples that the model was fitted to" in text
     succeed("report", model, train, "-o", page, "--force")
     assert "held out" in page.read_text(encoding="utf-8")
+
+
+def test_the_order_of_day_and_month_does_not_depend_on_the_sample(tmp_path):
+    days = [f"{1 + i % 12:02d}/{1 + i % 7:02d}/2019" for i in range(59)] + ["01/25/2019"]
+    columns = make_columns(60)
+    data = write_csv(
+        tmp_path / "a.csv", {"day": days, "size": columns["size"], "y": columns["price"]}
+    )
+    for seed in range(3):  # the only row that shows the order is seldom drawn
+        model = tmp_path / f"{seed}.skops"
+        said = succeed("fit", data, "-y", "y", "--dates", "--sample", 20, "--alpha", 1,
+                       "-k", "Linear()", "--seed", seed, "-o", model)  # fmt: skip
+        assert "20 of 60 rows are used" in said.stderr
+        (column,) = (c for c in mk.load(model).encoder.columns if c.name == "day")
+        assert (column.kind, column.levels) == ("date", ("month",))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,8 @@ class TableProblem:
     views : list of View
     categorical : tuple of str
     impute : str or None
-    dates : bool
+    dates : bool or mapping
+        Whether to read columns of dates; a mapping says where "day" or "month" comes first.
     groups : array of shape (n,) or None
         Rows of the same group stay in one fold.
     rows : array of shape (n,) or None
@@ -55,7 +55,7 @@ class TableProblem:
     views: list[View]
     categorical: tuple[str, ...]
     impute: str | None
-    dates: bool = False
+    dates: bool | Mapping[str, str] = False
     groups: np.ndarray | None = None
     rows: np.ndarray | None = None
     notes: tuple[str, ...] = ()
@@ -82,13 +82,8 @@ class TableProblem:
             categorical=self.categorical,
             texts=self.texts,
             impute=self.impute,
-            dates=self._day_orders if self.dates else False,
+            dates=self.dates,
         )
-
-    @cached_property
-    def _day_orders(self) -> dict[str, str]:
-        # Of all rows: those of a fold may not show whether the day or the month comes first.
-        return day_orders(self.frame)
 
     def bank(self, encoder: TableEncoder, X: Any) -> Any:
         """The kernels on encoded rows; None for the default bank on all columns."""
@@ -128,6 +123,8 @@ def load_problem(
     if needs_target or target is not None or frame.sparse is not None:
         frame, rows, said = without_unlabelled(frame, target, rows)
         notes += said
+    # Of all rows: those of a sample or a fold may not show whether day or month comes first.
+    orders = day_orders(frame) if dates else False
     if sample is not None and sample < len(frame):
         chosen = draw_rows(frame, target, task, sample, seed)
         notes.append(f"{sample:,} of {len(frame):,} rows are used, chosen at random (--sample).")
@@ -142,10 +139,10 @@ def load_problem(
     chosen_views, frame, said = choose_views(frame, tuple(kernels or ("default",)), views)
     notes += said
     problem = TableProblem(
-        frame, found, chosen_views, tuple(categorical or ()), impute, dates, members
+        frame, found, chosen_views, tuple(categorical or ()), impute, orders, members
     )
     wrong = examine(
-        frame, categorical=problem.categorical, texts=problem.texts, impute=impute, dates=dates
+        frame, categorical=problem.categorical, texts=problem.texts, impute=impute, dates=orders
     )
     if wrong:
         _describe(out, data, problem, notes)
