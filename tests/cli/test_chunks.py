@@ -206,6 +206,7 @@ def test_class_weights_reach_the_fit(folder, tmp_path):
         ("--scoring", "roc_auc"),
         ("--groups", "size"),
         ("--folds", "7"),
+        ("--folds", "5"),
         ("--dates",),
         ("--encoding", "latin1"),
         ("--sample", "100"),
