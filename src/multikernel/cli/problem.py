@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -112,10 +112,10 @@ def load_problem(
 ) -> TableProblem:
     """Read the data, describe them, and report all problems with them at once."""
     with out.progress(f"Reading {data.name}"):
-        frame = read_frame(data, format=format, encoding=encoding)
-    notes = list(frame.remarks)
+        frame = read_frame(data, format=format, encoding=encoding, codes=categorical or ())
     given = len(frame)
     frame = frame.without(drop or ())
+    notes = frame.notes
     if drop:
         notes.append(f"Left out as requested: {_some(list(dict.fromkeys(drop)))}.")
     rows = np.arange(given)
@@ -136,7 +136,9 @@ def load_problem(
     if groups is not None:
         members = group_numbers(frame.require(groups, "column of groups"))
         frame = frame.without([groups])
-    chosen_views, frame, said = choose_views(frame, tuple(kernels or ("default",)), views)
+    chosen_views, frame, said = choose_views(
+        frame, tuple(kernels or ("default",)), views, categorical or ()
+    )
     notes += said
     problem = TableProblem(
         frame, found, chosen_views, tuple(categorical or ()), impute, orders, members
@@ -285,7 +287,8 @@ def open_new_rows(
 
     paths = find_files(data, format)
     if file_format(paths[0], format) in ("libsvm", "excel") or encoding is not None:
-        frame = read_frame(data, format=format, encoding=encoding)  # these are read as a whole
+        # these are read as a whole
+        frame = read_frame(data, format=format, encoding=encoding, texts=texts_of(model))
         table = as_table_model(model, frame, target)
         return table, [(table.features(frame), frame.columns.get(table.target))], len(frame)
     table = model
@@ -293,6 +296,11 @@ def open_new_rows(
         table = as_table_model(model, first_frame(paths[0], format), target)
     rows = open_rows(paths, table.target or None, encoder=table.encoder, format=format)
     return table, ((chunk.X, chunk.y) for chunk in rows), rows.n_rows
+
+
+def texts_of(model: Any) -> Collection[str]:
+    """The columns of new data that a model reads as texts even if they look like numbers."""
+    return model.encoder.as_written if isinstance(model, TableModel) else ()
 
 
 def as_table_model(model: Any, frame: Frame, target: str | None) -> TableModel:

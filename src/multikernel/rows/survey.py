@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..tables.complaints import MAX_LEVELS
+from ..tables.complaints import MAX_LEVELS, are_number_codes
 from ..tables.encoding import Column, TableEncoder, as_words, describe_category
 from ..tables.frame import DataError, Frame, is_text, missing
 from ..tables.targets import TargetFacts
@@ -206,8 +206,9 @@ def _describe(
     if not seen.texts and not categorical:
         return Column(name, "number")
     levels = {str(level): seen.levels[level] for level in sorted(seen.levels, key=str)}
+    words = seen.texts and not are_number_codes(levels, categorical)
     try:
-        column = describe_category(name, levels, survey.n_rows, seen.texts, impute)
+        column = describe_category(name, levels, survey.n_rows, words, impute)
     except DataError as error:
         if seen.texts and seen.numbers and seen.first_text is not None:
             raise mixed_kinds(name, seen) from None

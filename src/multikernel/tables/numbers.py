@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 
@@ -74,6 +74,29 @@ def leading_zeros(cells: Sequence[str]) -> str:
                 "--categorical"
             )
     return ""
+
+
+def is_plain_number(word: str) -> bool:
+    """Whether a text is what a category is called whose values are numbers: 7 or 2.5, not 07."""
+    try:
+        value = float(word)
+    except ValueError:
+        return False
+    return word == (str(int(value)) if value.is_integer() else str(value))
+
+
+def are_codes(cells: Collection[str]) -> bool:
+    """Whether some entry of a categorical column is lost if it is read as a number: 07, 1.10, AB.
+
+    Numbers of data frames may be written with one more digit, 7.0, and still mean 7.
+    """
+    return not all(
+        is_plain_number(cell)
+        or is_plain_number(cell.removesuffix(".0"))
+        or cell.lower() in MISSING
+        or cell.lower().lstrip("+-") in ("inf", "infinity")  # refused later, as in other columns
+        for cell in set(cells)
+    )
 
 
 def _table(convert: dict[str, str]) -> dict[int, str]:
