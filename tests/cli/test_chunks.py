@@ -180,9 +180,30 @@ def test_codes_and_columns_that_give_the_target_away_are_named(options, rng, tmp
     assert "'code' gives 'kind' away" in said["notes"][1] and "--drop code" in said["notes"][1]
     assert "leading zeros" in (tmp_path / page).read_text()
     said = answer(*fit, "-y", "code", "--categorical", "zip", "--drop", "x")
-    assert "'kind' gives 'code' away" in said["notes"][1] and "random rows" in said["notes"][1]
+    assert len(said["notes"]) == 1  # codes of a category keep their zeros
+    assert "'kind' gives 'code' away" in said["notes"][0] and "random rows" in said["notes"][0]
+    encoder = mk.load(tmp_path / "m.skops").encoder
+    assert [name for name in encoder.names if "zip" in name] == ["zip=0042", "zip=1234"]
     said = succeed(*fit, "-y", "km", "--drop", "x")
     assert "Note: 'm' gives 'km' away" in said.stderr and "'code' gives" not in said.stderr
+
+
+def test_codes_in_one_chunk_are_codes_in_all(tmp_path, monkeypatch):
+    monkeypatch.setattr(chunks, "CHUNK_ROWS", 40)
+    codes = ["1", "2"] * 60 + ["01", "NA", "1"] * 20
+    data, model = tmp_path / "a.csv", tmp_path / "m.skops"
+    data.write_text("z,y\n" + "".join(f"{z},{i % 7}.5\n" for i, z in enumerate(codes)))
+    answer("fit", data, "--chunks", "-y", "y", "--categorical", "z", "--impute", "median", *BANK,
+           *RANK, "-o", model)  # fmt: skip
+    table = mk.load(model)
+    assert table.encoder.names == ["z=01", "z=1", "z=2"]
+    rows = open_rows(data, "y", categorical=["z"], impute="median", chunk_rows=40)
+    assert rows.columns == table.encoder.names
+    whole = read_frame(data, codes=["z"])
+    assert np.array_equal(np.vstack([chunk.X for chunk in rows]), table.encoder(whole))
+    # Other texts of the same numbers are no codes.
+    data.write_text("z,y\n" + "".join(f"{float(z)},{i}.5\n" for i, z in enumerate("1122" * 30)))
+    assert open_rows(data, "y", categorical=["z"], chunk_rows=40).columns == ["z=1", "z=2"]
 
 
 def test_class_weights_reach_the_fit(folder, tmp_path):
@@ -206,6 +227,7 @@ def test_class_weights_reach_the_fit(folder, tmp_path):
         ("--scoring", "roc_auc"),
         ("--groups", "size"),
         ("--folds", "7"),
+        ("--folds", "5"),
         ("--dates",),
         ("--encoding", "latin1"),
         ("--sample", "100"),

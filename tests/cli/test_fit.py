@@ -445,3 +445,50 @@ def test_a_report_on_other_rows_judges_their_predictions(n, tmp_path):
     assert "not the samples that the model was fitted to" in text
     succeed("report", model, train, "-o", page, "--force")
     assert "held out" in page.read_text(encoding="utf-8")
+
+
+def test_codes_of_a_category_keep_their_texts(tmp_path):
+    z, kind = np.resize(["01", "1", "02", "1.10"], 80), np.resize(["a", "b", "c", "c"], 80)
+    columns = {"z": z.tolist(), "more": ["007"] * 80, "size": np.resize(np.arange(7), 80).tolist()}
+    data = write_csv(tmp_path / "a.csv", {**columns, "kind": kind.tolist()})
+    model, page = tmp_path / "m.skops", tmp_path / "m.html"
+    fit = ("fit", data, "-y", "kind", "--C", 1, "-k", "Linear()", "-o", model, "--force")
+    assert "'z', 'more' have leading zeros" in succeed(*fit).stderr
+    said = succeed(*fit, "--drop", "more", "--categorical", "z").stderr
+    assert "zeros" not in said
+    encoder = mk.load(model).encoder
+    assert encoder.names == ["size", "z=01", "z=02", "z=1", "z=1.10"]
+    # Whoever reads data for the model reads them in the same way, even if they look like numbers.
+    new = write_csv(tmp_path / "new.csv", {name: v[:2] * 40 for name, v in columns.items()})
+    expected = ["a", "b"] * 40
+    for options in ((), ("--encoding", "utf-8")):
+        done = succeed("predict", model, new, *options, "--json")
+        assert json.loads(done.stdout)["columns"]["prediction"] == expected
+        assert "did not occur" not in done.stderr
+    assert mk.load(model).predict(new).tolist() == mk.load(model).predict(str(new)).tolist()
+    assert mk.load(model).predict(new).tolist() == expected
+    for command in (("explain", model, new), ("report", model, data, "-o", page),
+                    ("certificate", model, data)):  # fmt: skip
+        assert "did not occur" not in succeed(*command).stderr
+    word = np.resize(["aab", "aba", "bb"], 80).tolist()
+    more = write_csv(tmp_path / "words.csv", {"z": z.tolist(), "word": word, "kind": kind.tolist()})
+    said = succeed("bank", more, "-y", "kind", "-k", "Spectrum(k=2)", "-k", "Linear()",
+                   "--categorical", "z")  # fmt: skip
+    assert "Spectrum" in said.stdout  # reads the words, since the codes are categories
+    kept = ("--drop", "more", "--categorical", "z")
+    assert "zeros" not in succeed("bank", data, "-y", "kind", "-k", "Linear()", *kept).stderr
+
+
+def test_the_order_of_day_and_month_does_not_depend_on_the_sample(tmp_path):
+    days = [f"{1 + i % 12:02d}/{1 + i % 7:02d}/2019" for i in range(59)] + ["01/25/2019"]
+    columns = make_columns(60)
+    data = write_csv(
+        tmp_path / "a.csv", {"day": days, "size": columns["size"], "y": columns["price"]}
+    )
+    for seed in range(3):  # the only row that shows the order is seldom drawn
+        model = tmp_path / f"{seed}.skops"
+        said = succeed("fit", data, "-y", "y", "--dates", "--sample", 20, "--alpha", 1,
+                       "-k", "Linear()", "--seed", seed, "-o", model)  # fmt: skip
+        assert "20 of 60 rows are used" in said.stderr
+        (column,) = (c for c in mk.load(model).encoder.columns if c.name == "day")
+        assert (column.kind, column.levels) == ("date", ("month",))

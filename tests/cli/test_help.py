@@ -26,6 +26,12 @@ def test_help_has_an_example_and_the_common_options(name):
     assert "--json" in text and "--quiet" in text
 
 
+@pytest.mark.parametrize("name", ["fit", "compare"])
+def test_the_number_of_folds_is_told(name):
+    text = " ".join(re.sub("[│|]", " ", succeed(name, "--help").stdout).split())
+    assert re.search(r"--folds .*?Number of cross-validation folds\. \[default: 5\]", text)
+
+
 def test_wrong_usage_has_its_own_exit_code():
     assert call("fit").exit_code == 2
     assert call("no-such-command").exit_code == 2

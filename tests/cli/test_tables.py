@@ -17,6 +17,7 @@ from multikernel.tables import (
     write_columns,
 )
 from multikernel.tables.complaints import tells_target
+from multikernel.tables.frame import is_text
 from multikernel.tables.numbers import leading_zeros
 from multikernel.tables.text import OPENERS
 from tests.cli.helpers import write_csv
@@ -329,6 +330,45 @@ def test_leading_zeros_are_noticed():
     assert leading_zeros(["12", "007"]).startswith("leading zeros: '007' is read as 7;")
 
 
+def test_categories_are_codes_or_numbers(tmp_path):
+    columns = {"a": ["1", "01"], "b": ["1.1", "1.10"], "c": ["3.0", "NA"], "d": ["1e3", "5"],
+               "e": ["12345678901234567", "12345678901234568"], "f": ["2", "2.5"],
+               "g": ["inf", "1"], "h": ["1,5", "2,5"]}  # fmt: skip
+    path = write_csv(tmp_path / "a.csv", columns)
+    found = read_frame(path, codes=columns).columns
+    assert [name for name in columns if is_text(found[name])] == ["a", "b", "d", "e", "h"]
+    assert all(found[name].tolist() == columns[name] for name in "abdeh")
+    assert not any(is_text(values) for values in read_frame(path).columns.values())
+    texts = read_frame(path, texts=["c"]).columns["c"]
+    assert texts.tolist() == ["3.0", None]
+
+
+def test_codes_of_a_category_may_all_differ(tmp_path):
+    for n, fits in ((60, True), (201, False)):
+        codes = [f"{i:05d}" for i in range(n)]
+        path = write_csv(tmp_path / "a.csv", {"zip": codes, "y": range(n)})
+        frame = read_frame(path, codes=["zip"]).without(["y"])
+        if fits:
+            encoder = TableEncoder.fit(frame, categorical=["zip"])
+            assert encoder.columns[0].levels == tuple(codes)
+            assert open_rows(path, "y", categorical=["zip"]).reader.encoder == encoder
+            continue
+        with pytest.raises(DataError, match="'zip' looks like an identifier: 201 distinct"):
+            TableEncoder.fit(frame, categorical=["zip"])
+        with pytest.raises(DataError, match="'zip' holds more than 200 distinct text values"):
+            open_rows(path, "y", categorical=["zip"])
+    with pytest.raises(DataError, match="'zip' looks like an identifier: 60 distinct"):
+        TableEncoder.fit(Frame.of({"zip": [f"{i:05d}" for i in range(60)]}))
+
+
+def test_notes_are_about_the_columns_that_are_left(tmp_path):
+    path = write_csv(tmp_path / "a.csv", {"a": ["01", "1"], "b": ["1,5", "2"], "c": ["02", "2"]})
+    frame = read_frame(path)
+    assert len(frame.notes) == 2 and frame.notes[0].startswith("'a', 'c' have leading zeros ('01'")
+    (note,) = frame.without(["a", "b"]).take(np.array([0])).notes
+    assert note.startswith("'c' has leading zeros ('02' is read as 2;")
+
+
 @pytest.mark.parametrize(
     ("written", "later", "day"),
     [("25/12/2019", "02/03/2019", 17957), ("12/25/2019", "02/03/2019", 17930),
@@ -343,3 +383,14 @@ def test_dates_are_read_as_in_training(written, later, day):
     order = "month" if written[0] == "1" else "day"
     with pytest.raises(DataError, match=f"'day' must hold dates: '{wrong}' .* the {order} first"):
         encoder(Frame.of({"day": [wrong]}))
+
+
+def test_new_dates_in_another_notation_than_in_training():
+    encoder = TableEncoder.fit(Frame.of({"day": ["2019-02-28"] * 3}), dates=True)
+    new = Frame.of({"day": ["2019-03-02", "2/28/2019", None, "1/2/2019"]})
+    expected = [[17957], [17955], [np.nan], [17898]]
+    np.testing.assert_array_equal(encoder(new, allow_missing=True), expected)
+    with pytest.raises(DataError, match=r"not clear whether the day or .* first in '1/2/2019'"):
+        encoder(Frame.of({"day": ["2019-03-02", "1/2/2019"]}))
+    with pytest.raises(DataError, match="'28/2/2019' is not a date with the month first"):
+        encoder(Frame.of({"day": ["2019-03-02", "28/2/2019", "2/28/2019"]}))

@@ -150,6 +150,22 @@ def test_r2_of_held_out_rows_is_that_of_all_of_them(n, rng):
     assert found.measured[0].score == pytest.approx(r2_score(y, outputs))
 
 
+@pytest.mark.parametrize("value", [0.0, 0.1, -3e9])
+def test_a_constant_target_of_held_out_rows_has_no_r2(value, rng):
+    y = np.full(100, value)
+    outputs = y + 0.5 + 0.1 * rng.normal(size=100)
+    found = assess_held_out(Given(outputs), None, y)
+    (one,) = found.measured
+    assert one.name == "negative mean squared error" and one.baseline == pytest.approx(0)
+    assert one.score == pytest.approx(-np.mean((outputs - y) ** 2))
+    assert np.isfinite([one.standard_error, one.gain_error, one.p_value]).all()
+    assert found.headline.startswith("Negative mean squared error -0.2")
+    assert "target is constant in these rows, so R² cannot be computed" in found.headline
+    assert found.verdict == "unclear" and found.remarks == []
+    same = assess_held_out(Given(y), None, y)  # even if all predictions are right
+    assert same.verdict == "unclear" and same.measured[0].standard_error == 0
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "options", [{}, {"classes": 3}, {"n": 200, "rare": 10}], ids=["two", "three", "rare"]

@@ -298,6 +298,15 @@ def test_a_target_of_texts_needs_no_task(suffix, rng, tmp_path):
     assert np.concatenate([chunk.y for chunk in rows]).tolist() == source["kind"]
 
 
+def test_infinite_numbers_are_no_category():
+    columns = {"x": np.arange(90.0), "k": np.resize([1.0, np.inf, np.nan], 90), "y": np.arange(90)}
+    with pytest.raises(DataError, match="'k' is infinite in row 1 of the table"):
+        open_rows(columns, "y", categorical=["k"], impute="median")
+    rows = open_rows(columns, "y", texts=["k"], impute="median")
+    with pytest.raises(DataError, match="'k' is infinite in row 1 of the table"):
+        list(rows)
+
+
 def test_bad_files_name_the_file(tmp_path):
     with gzip.open(tmp_path / "a.csv.gz", "wt") as file:
         file.write("a,y\n" + "1,2\n" * 30 + "1\n")
@@ -348,6 +357,22 @@ def test_dask_partitions_of_numbers_and_of_texts_are_refused(name):
     message = f"Column '{name}' holds numbers in some chunks and text in others; the first text is "
     with pytest.raises(DataError, match=message + "'p' in row 0 of block 1"):
         open_rows(frame, "kind", task="auto")
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_block_without_entries_may_belong_to_a_column_of_texts(first):
+    numbers = np.arange(10.0)
+    full = pd.DataFrame({"x": numbers, "c": ["a", "b"] * 5, "y": numbers})
+    gaps = full.assign(c=np.full(10, np.nan))
+    parts = [dask.delayed(part) for part in ([gaps, full] if first else [full, gaps])]
+    frame = dd.from_delayed(parts, meta=full.iloc[:0], verify_meta=False)
+    rows = open_rows(frame, "y", impute="median")
+    assert rows.columns == ["x", "c=a", "c=b"]
+    X = np.vstack([chunk.X for chunk in rows])
+    filled = X[:10] if first else X[10:]
+    assert np.array_equal(filled, np.column_stack([numbers, np.ones(10), np.zeros(10)]))
+    with pytest.raises(DataError, match=r"'c' is missing in row 0 of block"):
+        list(open_rows(frame, "y"))
 
 
 def test_dask_blocks_that_change_are_noticed():
@@ -457,6 +482,19 @@ def test_missing_values_are_filled_from_the_rows_to_fit(suffix, rng, tmp_path):
     # A fitted model has learned its fills already.
     new, some = hold_out(open_rows(path, "y", encoder=rest.reader.encoder), 100)
     assert new.reader.encoder == rest.reader.encoder and len(some) == 100
+
+
+@pytest.mark.parametrize("size", [99, 100, 101])
+@pytest.mark.parametrize("impute", [None, "median"])
+def test_all_rows_can_be_held_out(size, impute, rng):
+    columns = {"a": rng.random(100), "c": np.resize(["p", "q"], 100), "y": rng.random(100)}
+    rows = open_rows(columns, "y", impute=impute, chunk_rows=30)
+    rest, test = hold_out(rows, size)
+    assert len(test) == min(size, 100) and sum(map(len, rest)) == max(100 - size, 0)
+    assert test.X.shape == (len(test), 3)
+    if size >= 100 and impute:
+        fills = [column.fill for column in rest.reader.encoder.columns]
+        assert fills == [np.median(columns["a"]), "p"]
 
 
 def test_sizes_of_samples_are_positive_whole_numbers(numbers):

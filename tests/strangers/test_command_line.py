@@ -185,6 +185,11 @@ CONTACTS = {
         f"fit {{data}} --target kind {QUICK}",
         ["'zip' has leading zeros ('01000' is read as 1000; for codes, use --categorical)"],
     ),
+    "codes as categories": Contact(
+        with_column("zip", [f"{1000 + 37 * i:05d}" for i in range(N)]),
+        f"fit {{data}} --target kind --categorical zip {QUICK}",
+        ["Accuracy 0.", "3 columns to learn from"],
+    ),
     "the target in other words": Contact(
         with_column("grp", [{"ape": "x", "bee": "z", "cat": "y"}[k] for k in BASE["kind"]]),
         f"fit {{data}} --target kind {QUICK}",

@@ -43,12 +43,12 @@ def certificate(
     from ..report.about import IMPUTED
     from ..report.findings import find_certificate
     from ..tables import find_target, read_frame
-    from .problem import as_table_model, load_model, without_unlabelled
+    from .problem import as_table_model, load_model, texts_of, without_unlabelled
 
     say = Out(quiet, as_json)
     with say.progress(f"Reading {model.name} and {data.name}"):
         loaded = load_model(model)
-        frame = read_frame(data, format=format, encoding=encoding)
+        frame = read_frame(data, format=format, encoding=encoding, texts=texts_of(loaded))
         table = as_table_model(loaded, frame, target)
     y = None
     if not hasattr(table.estimator, "offset_"):

@@ -166,7 +166,7 @@ def load_chunks(
     Another pass draws the rows to hold out, and the rows from which widths are chosen.
     """
     files = find_files(data, format)
-    head = first_frame(files[0], format)
+    head = first_frame(files[0], format, codes=categorical or ())
     if target is None:
         raise DataError(
             "Name the column to predict with --target. The columns are "
@@ -207,7 +207,7 @@ def load_chunks(
         if bank is not None and X is not None:
             bank = bank.adapt(X)  # take widths and scales from the sample
     classifies = rows.task == "classification"
-    notes = (*head.remarks, *telling_columns(sample, encoder, target, classifies))
+    notes = (*head.without(drop or ()).notes, *telling_columns(sample, encoder, target, classifies))
     _describe(out, data, rows, target, len(files))
     for note in notes:
         out.note(f"Note: {note}")

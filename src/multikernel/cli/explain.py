@@ -39,13 +39,13 @@ def explain(
     multikernel explain wine.skops new-wines.csv --rows 5 --out shares.csv
     """
     from ..tables import read_frame, write_columns
-    from .problem import as_table_model, load_model
+    from .problem import as_table_model, load_model, texts_of
 
     say = Out(quiet, as_json)
     check_places(tables=out, force=force)
     with say.progress(f"Reading {model.name} and {data.name}"):
         loaded = load_model(model)
-        frame = read_frame(data, format=format, encoding=encoding)
+        frame = read_frame(data, format=format, encoding=encoding, texts=texts_of(loaded))
         table = as_table_model(loaded, frame, target)
     with say.progress(f"Explaining {len(frame)} rows"):
         shares = Shares.of(table.estimator, table.features(frame))

@@ -65,7 +65,15 @@ def fit(
     categorical: o.Categorical = None,
     dates: o.Dates = False,
     drop: o.Drop = None,
-    folds: o.Folds = FOLDS,
+    folds: Annotated[
+        int | None,  # None if it is not given, which --chunks has to know
+        typer.Option(
+            "--folds",
+            min=2,
+            help=f"Number of cross-validation folds. \\[default: {FOLDS}]",
+            show_default=False,
+        ),
+    ] = None,
     groups: o.Groups = None,
     sample: o.Sample = None,
     format: o.Format = None,
@@ -119,7 +127,7 @@ def fit(
                 "--device": device is not None,
                 "--scoring": scoring is not None,
                 "--groups": groups is not None,
-                "--folds": folds != FOLDS,
+                "--folds": folds is not None,
                 "--dates": dates,
                 "--encoding": encoding is not None,
                 "--sample": sample is not None,
@@ -158,6 +166,7 @@ def fit(
     ):
         if value is not None:
             raise ValueError(f"{name} needs --chunks.")
+    folds = FOLDS if folds is None else folds
     problem = load_problem(
         say,
         data,

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +40,8 @@ class TableProblem:
     views : list of View
     categorical : tuple of str
     impute : str or None
-    dates : bool
+    dates : bool or mapping
+        Whether to read columns of dates; a mapping says where "day" or "month" comes first.
     groups : array of shape (n,) or None
         Rows of the same group stay in one fold.
     rows : array of shape (n,) or None
@@ -55,7 +55,7 @@ class TableProblem:
     views: list[View]
     categorical: tuple[str, ...]
     impute: str | None
-    dates: bool = False
+    dates: bool | Mapping[str, str] = False
     groups: np.ndarray | None = None
     rows: np.ndarray | None = None
     notes: tuple[str, ...] = ()
@@ -82,13 +82,8 @@ class TableProblem:
             categorical=self.categorical,
             texts=self.texts,
             impute=self.impute,
-            dates=self._day_orders if self.dates else False,
+            dates=self.dates,
         )
-
-    @cached_property
-    def _day_orders(self) -> dict[str, str]:
-        # Of all rows: those of a fold may not show whether the day or the month comes first.
-        return day_orders(self.frame)
 
     def bank(self, encoder: TableEncoder, X: Any) -> Any:
         """The kernels on encoded rows; None for the default bank on all columns."""
@@ -117,10 +112,10 @@ def load_problem(
 ) -> TableProblem:
     """Read the data, describe them, and report all problems with them at once."""
     with out.progress(f"Reading {data.name}"):
-        frame = read_frame(data, format=format, encoding=encoding)
-    notes = list(frame.remarks)
+        frame = read_frame(data, format=format, encoding=encoding, codes=categorical or ())
     given = len(frame)
     frame = frame.without(drop or ())
+    notes = frame.notes
     if drop:
         notes.append(f"Left out as requested: {_some(list(dict.fromkeys(drop)))}.")
     rows = np.arange(given)
@@ -128,6 +123,8 @@ def load_problem(
     if needs_target or target is not None or frame.sparse is not None:
         frame, rows, said = without_unlabelled(frame, target, rows)
         notes += said
+    # Of all rows: those of a sample or a fold may not show whether day or month comes first.
+    orders = day_orders(frame) if dates else False
     if sample is not None and sample < len(frame):
         chosen = draw_rows(frame, target, task, sample, seed)
         notes.append(f"{sample:,} of {len(frame):,} rows are used, chosen at random (--sample).")
@@ -139,13 +136,15 @@ def load_problem(
     if groups is not None:
         members = group_numbers(frame.require(groups, "column of groups"))
         frame = frame.without([groups])
-    chosen_views, frame, said = choose_views(frame, tuple(kernels or ("default",)), views)
+    chosen_views, frame, said = choose_views(
+        frame, tuple(kernels or ("default",)), views, categorical or ()
+    )
     notes += said
     problem = TableProblem(
-        frame, found, chosen_views, tuple(categorical or ()), impute, dates, members
+        frame, found, chosen_views, tuple(categorical or ()), impute, orders, members
     )
     wrong = examine(
-        frame, categorical=problem.categorical, texts=problem.texts, impute=impute, dates=dates
+        frame, categorical=problem.categorical, texts=problem.texts, impute=impute, dates=orders
     )
     if wrong:
         _describe(out, data, problem, notes)
@@ -288,7 +287,8 @@ def open_new_rows(
 
     paths = find_files(data, format)
     if file_format(paths[0], format) in ("libsvm", "excel") or encoding is not None:
-        frame = read_frame(data, format=format, encoding=encoding)  # these are read as a whole
+        # these are read as a whole
+        frame = read_frame(data, format=format, encoding=encoding, texts=texts_of(model))
         table = as_table_model(model, frame, target)
         return table, [(table.features(frame), frame.columns.get(table.target))], len(frame)
     table = model
@@ -296,6 +296,11 @@ def open_new_rows(
         table = as_table_model(model, first_frame(paths[0], format), target)
     rows = open_rows(paths, table.target or None, encoder=table.encoder, format=format)
     return table, ((chunk.X, chunk.y) for chunk in rows), rows.n_rows
+
+
+def texts_of(model: Any) -> Collection[str]:
+    """The columns of new data that a model reads as texts even if they look like numbers."""
+    return model.encoder.as_written if isinstance(model, TableModel) else ()
 
 
 def as_table_model(model: Any, frame: Frame, target: str | None) -> TableModel:

@@ -43,14 +43,14 @@ def report(
     import numpy as np
 
     from ..tables import find_target, read_frame
-    from .problem import as_table_model, load_model, without_unlabelled
+    from .problem import as_table_model, load_model, texts_of, without_unlabelled
 
     say = Out(quiet, as_json)
     out = out or model.with_suffix(".html")
     check_places(out, force=force)
     with say.progress(f"Reading {model.name} and {data.name}"):
         loaded = load_model(model)
-        frame = read_frame(data, format=format, encoding=encoding)
+        frame = read_frame(data, format=format, encoding=encoding, texts=texts_of(loaded))
         table = as_table_model(loaded, frame, target)
     y, rows = None, np.arange(len(frame))
     notes: list[str] = []

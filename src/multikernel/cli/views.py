@@ -17,7 +17,7 @@ A views file is TOML, one table per view::
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -62,7 +62,10 @@ class View:
 
 
 def choose_views(
-    frame: Frame, kernels: tuple[str, ...], path: Path | None
+    frame: Frame,
+    kernels: tuple[str, ...],
+    path: Path | None,
+    categorical: Collection[str] = (),
 ) -> tuple[list[View], Frame, list[str]]:
     """The views of a problem, the frame with the columns that they use, and notes for the user.
 
@@ -84,7 +87,7 @@ def choose_views(
     on_text = tuple(kernel for kernel in kernels if reads_text(kernel))
     if not on_text:
         return [View("", None, kernels)], frame, []
-    column = find_text_column(frame, on_text[0])
+    column = find_text_column(frame, on_text[0], categorical)
     on_others = tuple(kernel for kernel in kernels if kernel not in on_text)
     others = [name for name in frame.names if name != column]
     view = View(column, (column,), on_text)
@@ -99,9 +102,10 @@ def choose_views(
     return [view], frame.without(others), said
 
 
-def find_text_column(frame: Frame, kernel: str) -> str:
+def find_text_column(frame: Frame, kernel: str, categorical: Collection[str] = ()) -> str:
     """The only text column, or the only one that is not categorical."""
     texts = [name for name, values in frame.columns.items() if is_text(values)]
+    texts = [name for name in texts if name not in categorical] or texts
     longer = [name for name in texts if is_no_category(frame.columns[name])]
     for found in (texts, longer):
         if len(found) == 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -95,6 +95,8 @@ class Assessment:
     n_samples : int
     class_weights_may_help : bool
         Whether one of the classes never predicted is rare, and no class weights were used.
+    constant_target : bool
+        Whether all held-out targets are the same number, which says nothing about the model.
     """
 
     measured: tuple[Measured, ...]
@@ -104,6 +106,7 @@ class Assessment:
     n_splits: int
     n_samples: int
     class_weights_may_help: bool = False
+    constant_target: bool = False
 
     @property
     def headline(self) -> str:
@@ -114,6 +117,11 @@ class Assessment:
 
     @property
     def meaning(self) -> str:
+        if self.constant_target:
+            return (
+                "the target is constant in these rows, so R² cannot be computed and the model "
+                "cannot be judged."
+            )
         if self.verdict == "nothing" and self.n_samples < FEW_SAMPLES:
             return f"no sign of learning, but {self.n_samples} samples may be too few to show it."
         if self.verdict == "nothing":
@@ -209,30 +217,46 @@ def assess_held_out(estimator: Any, X: Any, y: Any) -> Assessment | None:
 
     The rows are divided into parts, each of which is scored separately. The baseline of a part
     predicts the mean or the most frequent class of the other parts. R² of every part is relative
-    to the variance of all rows, because that of a few rows varies too much.
+    to the variance of all rows, because that of a few rows varies too much. If the target is
+    constant, there is no R², and the mean squared error takes its place.
     """
     y = np.asarray(y)
     if len(y) < FEW_SAMPLES:
         return None
     classes = getattr(estimator, "classes_", None)
     splits = _parts(y, classes is not None)
+    name = scoring_name(None, classes is not None)
     if classes is None:
         outputs = np.asarray(estimator.predict(X))
-        spread = float(np.var(y)) or 1.0
-        scores = np.array([1 - np.mean((y[i] - outputs[i]) ** 2) / spread for _, i in splits])
-        constant = [1 - np.mean((y[i] - y[train].mean()) ** 2) / spread for train, i in splits]
+        perfect, spread = 1.0, _spread(y)
+        if is_constant(y):
+            name, perfect = scoring_name("neg_mean_squared_error", False), 0.0
+        scores = np.array([perfect - np.mean((y[i] - outputs[i]) ** 2) / spread for _, i in splits])
+        constant = [
+            perfect - np.mean((y[i] - y[train].mean()) ** 2) / spread for train, i in splits
+        ]
     else:
         outputs = np.asarray(estimator.decision_function(X))
         right = classes[class_index(outputs)] == y
         scores = np.array([right[test].mean() for _, test in splits])
         constant = [np.mean(y[test] == most_frequent(y[train])) for train, test in splits]
     least = _least_variances(y, outputs, classes, splits)
-    name = scoring_name(None, classes is not None)
     first = _measure(name, scores, np.array(constant), 0.0, *least)
     if classes is None:
-        return _assess_numbers(first, y, splits)
+        found = _assess_numbers(first, y, splits)
+        return replace(found, verdict="unclear", constant_target=True) if is_constant(y) else found
     weighted = getattr(estimator, "class_weight", None) is not None
     return _assess_classes(first, y, outputs, np.asarray(classes), splits, 0.0, weighted)
+
+
+def is_constant(y: np.ndarray) -> bool:
+    """Whether all targets are the same number."""
+    return bool(y.min() == y.max())
+
+
+def _spread(y: np.ndarray) -> float:
+    """The variance that errors are relative to; 1 if the target is constant."""
+    return 1.0 if is_constant(y) else max(float(np.var(y)), 1e-300)
 
 
 def _parts(y: np.ndarray, classification: bool) -> Splits:
@@ -349,7 +373,7 @@ def _least_variances(
     the squared error divided by the variance of y. The gain is the difference from the baseline.
     """
     values, gains = [], []
-    spread = max(float(np.var(y)), 1e-300) if classes is None else 1.0
+    spread = _spread(y) if classes is None else 1.0
     for train, test in splits:
         if classes is not None:
             same = y[test] == most_frequent(y[train])

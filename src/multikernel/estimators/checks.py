@@ -65,12 +65,13 @@ def refuse_text(X: Any) -> None:
         )
     if isinstance(X, (list, tuple)) and len(X) > 0 and all(isinstance(row, str) for row in X):
         raise ValueError(
-            f"X must be numeric, but its samples are strings, such as {X[0]!r}. {ENCODE}"
+            f"X must be numeric, but its samples are strings, such as {str(X[0])!r}. {ENCODE}"
         )
     if isinstance(X, np.ndarray) and X.dtype.kind in "USO" and X.ndim == 2:
         for j in range(X.shape[1]):
             if any(isinstance(v, str) for v in X[:, j]) and not _all_numbers(X[:, j]):
-                text = next((v for v in X[:, j] if not _all_numbers([v])), X[0, j])
+                text = next((v for v in X[:, j].tolist() if not _all_numbers([v])), X[0, j])
+                text = str(text) if isinstance(text, str) else text  # without np.str_(...)
                 raise ValueError(
                     f"X must be numeric, but column {j} is not: it holds {text!r}. {ENCODE}"
                 )

@@ -41,18 +41,19 @@ class ArrowPiece(Piece):
 
 @dataclass
 class TextPiece(Piece):
-    """A CSV or TSV file; ``texts`` are the columns to read as texts in every chunk."""
+    """A CSV or TSV file; ``texts`` and ``codes`` are those of :func:`text_frames`."""
 
     path: Path
     kind: str
     texts: Collection[str] = ()
+    codes: Collection[str] = ()
 
     def __post_init__(self) -> None:
         self.file = self.label = self.path.name
 
     def read(self, chunk_rows: int) -> Iterator[Frame]:
         with named(self.path):
-            yield from text_frames(self.path, self.kind, chunk_rows, self.texts)
+            yield from text_frames(self.path, self.kind, chunk_rows, self.texts, codes=self.codes)
 
 
 class named:
@@ -120,11 +121,15 @@ def find_files(source: Any, format: str | None = None) -> list[Path]:
     raise FileNotFoundError(f"There is no data file or folder {str(path)!r}.")
 
 
-def first_frame(path: Path, format: str | None = None, n_rows: int = 1000) -> Frame:
-    """The first rows of a file, with all columns."""
+def first_frame(
+    path: Path, format: str | None = None, n_rows: int = 1000, codes: Collection[str] = ()
+) -> Frame:
+    """The first rows of a file, with all columns; ``codes`` are those of :func:`text_frames`."""
     table = open_files([path], (), format)
     with named(path):
         for piece in table.pieces:
+            if isinstance(piece, TextPiece):
+                piece.codes = codes
             for frame in piece.read(n_rows):
                 return Frame.of(frame)
     raise DataError(f"{path.name} holds no rows.")

@@ -93,6 +93,7 @@ class FrameReader(ChunkReader):
             values = find_column(frame, column.name, place)
             if column.kind == "number":
                 values = as_numbers(values, column.name, place)
+            if column.kind == "number" or not (self.predicts or is_text(values)):
                 refuse_infinite(values, column.name, place)
             if column.fill is None and not (column.kind == "number" and self.allow_missing):
                 refuse_gaps(values, column.name, place, self.predicts)

@@ -115,6 +115,9 @@ def _needs_survey(
 
 def _survey(rows: Rows, used: list[str], target: str | None, wishes: Wishes) -> Survey:
     """Survey all columns; if chunks of text files disagree on a kind, the column is text."""
+    for piece in rows.pieces:
+        if isinstance(piece, TextPiece):
+            piece.codes = frozenset(wishes.categorical)
     levels = {*wishes.categorical, *([target] if wishes.task is not None and target else [])}
     _set_texts(rows, wishes.texts)
     survey = survey_rows(rows, used, levels, target, n_jobs=wishes.n_jobs)
@@ -196,21 +199,8 @@ def _open_encoded(
     reader = FrameReader(encoder, target, weight, None, wishes.allow_missing, predicts=True)
     size = chunk_rows or default_rows(len(table.names))
     rows = Rows(table.pieces, reader, size, client)
-    _set_texts(rows, {column.name for column in encoder.columns if _born_as_text(column)})
+    _set_texts(rows, encoder.as_written)
     return rows
-
-
-def _born_as_text(column: Column) -> bool:
-    """Whether to read a column as texts even if they look like numbers, such as ``"007"``."""
-    return column.kind == "text" or not all(_is_plain_number(level) for level in column.levels)
-
-
-def _is_plain_number(level: str) -> bool:
-    try:
-        value = float(level)
-    except ValueError:
-        return False
-    return level == (str(int(value)) if value.is_integer() else str(value))
 
 
 def _listed(names: list[str]) -> str:

@@ -52,7 +52,8 @@ def open_rows(
     columns, drop : names, optional
         For tables and files: the columns to learn from, or those to leave out.
     categorical, texts : names
-        Numeric columns to treat as categories; text columns for sequence kernels.
+        Numeric columns to treat as categories; text columns for sequence kernels. In CSV files,
+        codes such as 01 or 1.10 stay categories of their own, other than 1 and 1.1.
     impute : {"median"} or None
         Fill missing numbers with the median (of 100,000 random rows if there are more), missing
         categories with the most frequent one. With None, missing values are an error.

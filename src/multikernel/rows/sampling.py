@@ -127,7 +127,8 @@ def hold_out(
     -------
     rest : Rows
         The same rows without the drawn ones, which are skipped on reading. With ``impute=``,
-        medians and most frequent categories are now those of these rows.
+        medians and most frequent categories are now those of these rows; if none are left, they
+        stay those of all rows.
     held_out : Chunk
 
     Examples
@@ -154,22 +155,25 @@ def split_rows(
 ) -> tuple[Rows, Chunk, Chunk]:
     """The rest and the held-out rows of :func:`hold_out`, and ``more`` random rows of the rest.
 
-    If missing values are filled in, what fills them is found anew in the rest: held-out rows must
-    not have a part in the model.
+    If missing values are filled in, what fills them is found anew in the rest, unless it is empty:
+    held-out rows must not have a part in the model.
     """
     size = check_size(size)
     options: dict[str, Any] = {"client": client, "n_jobs": n_jobs}
 
-    def split(rows: Rows) -> tuple[Rows, Chunk, Chunk]:
-        drawn = draw_rows(rows, size + more, seed, report=report, **options)
+    def split(rows: Rows) -> tuple[Rows, Chunk, Chunk, bool]:
+        drawn = draw_rows(rows, size + max(more, 1), seed, report=report, **options)
         order = np.argsort(drawn.draws, kind="stable")
-        held, sample = (drawn.take(np.sort(part)) for part in (order[:size], order[size:]))
-        return rest_of(rows, held, seed), held.chunk, sample.chunk
+        parts = order[:size], order[size : size + more]
+        held, sample = (drawn.take(np.sort(part)) for part in parts)
+        return rest_of(rows, held, seed), held.chunk, sample.chunk, len(order) > size
 
-    found = split(rows)
-    reader = rows.reader.fitted_to(found[0], **options)
+    rest, held, sample, some_left = split(rows)
+    reader = rows.reader.fitted_to(rest, **options) if some_left else rows.reader
     # Another reader gives other values, so marks of earlier passes do not count.
-    return found if reader is rows.reader else split(replace(rows, reader=reader, seen={}))
+    if reader is not rows.reader:
+        rest, held, sample, _ = split(replace(rows, reader=reader, seen={}))
+    return rest, held, sample
 
 
 def draw_rows(rows: Rows, size: int, seed: int, **options: Any) -> Drawn:

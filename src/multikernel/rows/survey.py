@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..tables.complaints import MAX_LEVELS
+from ..tables.complaints import MAX_LEVELS, are_number_codes
 from ..tables.encoding import Column, TableEncoder, as_words, describe_category
 from ..tables.frame import DataError, Frame, is_text, missing
 from ..tables.targets import TargetFacts
 from .base import ChunkReader, Rows
 from .chunk import Chunk, Place
-from .frames import find_column
+from .frames import find_column, refuse_infinite
 from .reduction import reduce_rows
 
 #: Maximum number of distinct values of a target that are counted.
@@ -133,7 +133,7 @@ class Look:
         text = is_text(values)
         first = _first_text(values, place) if text else None
         seen = Seen(
-            not text,
+            not text and bool(len(there)),  # a chunk of gaps is of either kind
             text and bool(len(there)),
             first,
             int(absent.sum()),
@@ -141,6 +141,8 @@ class Look:
         )
         if name in self.levels or (text and len(there)):
             if name != self.target:
+                if not text:
+                    refuse_infinite(values, name, place)
                 there = as_words(there)
             found, counts = np.unique(there.astype(str) if text else there, return_counts=True)
             levels = dict(zip(found.tolist(), counts.tolist(), strict=True))
@@ -204,8 +206,9 @@ def _describe(
     if not seen.texts and not categorical:
         return Column(name, "number")
     levels = {str(level): seen.levels[level] for level in sorted(seen.levels, key=str)}
+    words = seen.texts and not are_number_codes(levels, categorical)
     try:
-        column = describe_category(name, levels, survey.n_rows, seen.texts, impute)
+        column = describe_category(name, levels, survey.n_rows, words, impute)
     except DataError as error:
         if seen.texts and seen.numbers and seen.first_text is not None:
             raise mixed_kinds(name, seen) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -125,6 +125,14 @@ def is_no_category(values: np.ndarray) -> bool:
     return levels > MAX_LEVELS or levels > max(len(values) / 2, 2)
 
 
+def are_number_codes(words: Iterable[str], categorical: bool) -> bool:
+    """Whether words are codes such as 01234 in a column that was said to be categorical.
+
+    As for other numbers, only the number of levels counts then, not how often each occurs.
+    """
+    return categorical and all(map(is_number, words))
+
+
 def _drop(name: str) -> tuple[str, ...]:
     return "--drop", name
 
@@ -152,6 +160,8 @@ def _about_texts(
         )
     levels = len(set(words))
     many = is_no_category(values)
+    if many and are_number_codes(words, categorical):
+        many = levels > MAX_LEVELS
     if many or (not categorical and levels > MAX_NUMBER_LEVELS):
         strange = [word for word in words if not is_number(word)]
         if 0 < len(strange) <= 0.1 * len(words):

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from .complaints import MAX_LEVELS, UnusableData, examine, order_of
+from .complaints import MAX_LEVELS, UnusableData, are_number_codes, examine, order_of
 from .frame import DataError, Frame, as_texts, is_text, missing
-from .numbers import as_days, day_order, looks_like_dates
+from .numbers import as_days, day_order, is_plain_number, looks_like_dates
 
 WHEN_FITTING = "Fill them with --impute median, leave columns out with --drop, or repair the data."
 WHEN_FITTED = (
@@ -46,6 +46,11 @@ class Column:
     @property
     def width(self) -> int:
         return len(self.levels) if self.kind == "category" else 1
+
+    @property
+    def as_written(self) -> bool:
+        """Whether to read the column as texts even if they look like numbers, such as "007"."""
+        return self.kind in ("date", "text") or not all(map(is_plain_number, self.levels))
 
 
 @dataclass(frozen=True)
@@ -134,6 +139,11 @@ class TableEncoder:
             else:
                 out.append(column.name)
         return out
+
+    @property
+    def as_written(self) -> frozenset[str]:
+        """The columns to read as texts from files that hold nothing but text."""
+        return frozenset(column.name for column in self.columns if column.as_written)
 
     @property
     def has_texts(self) -> bool:
@@ -260,7 +270,8 @@ def _describe(
     words = [word for word in as_words(values) if word is not None]
     levels, counts = np.unique(words, return_counts=True)
     found = dict(zip(map(str, levels.tolist()), counts.tolist(), strict=True))
-    return describe_category(name, found, len(values), is_text(values), impute)
+    text = is_text(values) and not are_number_codes(found, categorical)
+    return describe_category(name, found, len(values), text, impute)
 
 
 def day_orders(frame: Frame) -> dict[str, str]:

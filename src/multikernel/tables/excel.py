@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Collection
+from dataclasses import replace
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,11 @@ from .text import check_header, frame_of_cells
 ERRORS = {"#N/A", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!"}
 
 
-def read_excel(path: Path) -> Frame:
-    """Read the first non-empty sheet of a workbook; its first row names the columns."""
+def read_excel(path: Path, texts: Collection[str] = (), codes: Collection[str] = ()) -> Frame:
+    """Read the first non-empty sheet of a workbook; its first row names the columns.
+
+    ``texts`` and ``codes`` are those of :func:`text_frames`.
+    """
     if path.suffix.lower() == ".xls":
         raise DataError("it is a workbook from Excel 2003 or older. Save it as .xlsx or CSV UTF-8.")
     try:
@@ -45,11 +50,11 @@ def read_excel(path: Path) -> Frame:
             f"row {wide} has entries beyond the {width} columns that row {first} names."
         )
     cells = [[row[j] if j < len(row) else "" for row in rows] for j in range(width)]
-    frame = frame_of_cells(names, cells, ",")
+    frame = frame_of_cells(names, cells, ",", texts, codes)
     if len(filled) > 1:
         others = ", ".join(map(repr, filled[1:5]))
         said = f"The sheet {filled[0]!r} was read; the workbook also contains {others}."
-        frame = Frame(frame.columns, remarks=(said, *frame.remarks))
+        frame = replace(frame, remarks=(said,))
     return frame
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -33,7 +33,9 @@ class Frame:
     views : dict of str to tuple of str
         Columns that came together, such as one array of an NPZ file.
     remarks : tuple of str
-        How ambiguous entries were read, one sentence each.
+        What to know about the file, one sentence each.
+    written : dict of str to str
+        How ambiguous entries of some columns were written and read: ``what: example``.
     """
 
     columns: dict[str, np.ndarray]
@@ -41,20 +43,24 @@ class Frame:
     first_index: int = 1
     views: dict[str, tuple[str, ...]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    written: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in self.columns:
             refuse_control_characters("a name of a column", name)
 
     @classmethod
-    def of(cls, data: Any) -> Frame:
-        """From a frame, the path of a file, a DataFrame, or a mapping of columns."""
+    def of(cls, data: Any, texts: Collection[str] = ()) -> Frame:
+        """From a frame, the path of a file, a DataFrame, or a mapping of columns.
+
+        ``texts`` are columns of a CSV file to read as texts even if they look like numbers.
+        """
         if isinstance(data, Frame):
             return data
         if isinstance(data, (str,)) or hasattr(data, "__fspath__"):
             from .reading import read_frame
 
-            return read_frame(data)
+            return read_frame(data, texts=texts)
         if hasattr(data, "columns") and hasattr(data, "iloc"):
             data = {str(name): data[name].to_numpy() for name in data.columns}
         if not isinstance(data, Mapping):
@@ -72,6 +78,20 @@ class Frame:
     @property
     def names(self) -> list[str]:
         return list(self.columns)
+
+    @property
+    def notes(self) -> list[str]:
+        """The remarks, and sentences on how ambiguous entries of the columns were read."""
+        how: dict[str, list[tuple[str, str]]] = {}
+        for name, text in self.written.items():
+            if name in self.columns:
+                what, _, example = text.partition(": ")
+                how.setdefault(what, []).append((name, example))
+        return [*self.remarks] + [
+            f"{_listed([name for name, _ in found])} {'has' if len(found) == 1 else 'have'} {what} "
+            f"({found[0][1]})."
+            for what, found in how.items()
+        ]
 
     def take(self, rows: np.ndarray) -> Frame:
         """Some of the rows."""
@@ -103,6 +123,11 @@ class Frame:
         hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
         opening = message.format(what=what, name=name)
         raise DataError(f"{opening}{hint} The columns are {shown}.")
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:4]))
+    return shown + (f" and {len(names) - 4} more columns" if len(names) > 4 else "")
 
 
 def is_text(values: np.ndarray) -> bool:

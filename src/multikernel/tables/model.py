@@ -34,7 +34,7 @@ class TableModel:
 
     def features(self, data: Any) -> Any:
         """X of a frame, a file, a DataFrame or a mapping of columns."""
-        return self.encoder(Frame.of(data))
+        return self.encoder(Frame.of(data, self.encoder.as_written))
 
     def predict(self, data: Any) -> np.ndarray:
         """Predictions for all rows, shape (n,)."""

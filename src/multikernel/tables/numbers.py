@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 
@@ -76,6 +76,29 @@ def leading_zeros(cells: Sequence[str]) -> str:
     return ""
 
 
+def is_plain_number(word: str) -> bool:
+    """Whether a text is what a category is called whose values are numbers: 7 or 2.5, not 07."""
+    try:
+        value = float(word)
+    except ValueError:
+        return False
+    return word == (str(int(value)) if value.is_integer() else str(value))
+
+
+def are_codes(cells: Collection[str]) -> bool:
+    """Whether some entry of a categorical column is lost if it is read as a number: 07, 1.10, AB.
+
+    Numbers of data frames may be written with one more digit, 7.0, and still mean 7.
+    """
+    return not all(
+        is_plain_number(cell)
+        or is_plain_number(cell.removesuffix(".0"))
+        or cell.lower() in MISSING
+        or cell.lower().lstrip("+-") in ("inf", "infinity")  # refused later, as in other columns
+        for cell in set(cells)
+    )
+
+
 def _table(convert: dict[str, str]) -> dict[int, str]:
     return {ord(mark): text for mark, text in convert.items()}
 
@@ -89,22 +112,21 @@ def looks_like_dates(values: np.ndarray) -> bool:
 
 
 def day_order(values: np.ndarray) -> str:
-    """What comes first in dates such as 28.2.2019: "day" or "month"; empty for 2019-02-28.
+    """What comes first in dates such as 28.2.2019: "day" or "month"; empty if all are 2019-02-28.
 
     Raises ValueError if day and month cannot be told apart.
     """
     present = [value for value in values if value is not None]
-    if not present or not _DAYS.fullmatch(present[0]):
+    parts = [found for value in present if (found := _DAYS.fullmatch(value))]
+    if not parts:
         return ""
-    parts = [_DAYS.fullmatch(value) for value in present]
-    firsts = [int(m[1]) for m in parts if m]
-    seconds = [int(m[3]) for m in parts if m]
-    with_points = all(m is not None and m[2] == "." for m in parts)
+    firsts, seconds = [int(m[1]) for m in parts], [int(m[3]) for m in parts]
+    with_points = all(m[2] == "." for m in parts)
     if max(seconds) > 12:
         return "month"
     if max(firsts) <= 12 and not with_points:
         raise ValueError(
-            f"It is not clear whether the day or the month comes first in {present[0]!r}. "
+            f"It is not clear whether the day or the month comes first in {parts[0][0]!r}. "
             "Write dates as 2019-02-28."
         )
     return "day"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import lzma
 import zipfile
 import zlib
+from collections.abc import Collection
 from os import PathLike
 from pathlib import Path
 
@@ -55,7 +56,12 @@ def file_format(path: Path, given: str | None = None) -> str:
 
 
 def read_frame(
-    path: str | PathLike[str], *, format: str | None = None, encoding: str | None = None
+    path: str | PathLike[str],
+    *,
+    format: str | None = None,
+    encoding: str | None = None,
+    texts: Collection[str] = (),
+    codes: Collection[str] = (),
 ) -> Frame:
     """Read a data file.
 
@@ -66,6 +72,11 @@ def read_frame(
         None uses the suffix of the file name.
     encoding : str or None
         Of text files; None for UTF-8, or the encoding of the byte order mark if there is one.
+    texts : names
+        Columns of text files and workbooks to read as texts even if all entries are numbers.
+    codes : names
+        Columns of text files and workbooks to read as texts if some entry is a code that is not
+        the same number: 01234, 1.10.
 
     Returns
     -------
@@ -78,9 +89,9 @@ def read_frame(
         raise DataError(f"{path} is a folder; name a data file.")
     kind = file_format(path, format)
     readers = {
-        "csv": lambda: next(text_frames(path, "csv", encoding=encoding)),
-        "tsv": lambda: next(text_frames(path, "tsv", encoding=encoding)),
-        "excel": lambda: read_excel(path),
+        "csv": lambda: next(text_frames(path, "csv", None, texts, encoding, codes)),
+        "tsv": lambda: next(text_frames(path, "tsv", None, texts, encoding, codes)),
+        "excel": lambda: read_excel(path, texts, codes),
         "parquet": lambda: read_arrow(path, "parquet"),
         "arrow": lambda: read_arrow(path, "arrow"),
         "npz": lambda: _read_npz(path),

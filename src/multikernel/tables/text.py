@@ -17,7 +17,7 @@ import numpy as np
 import psutil
 
 from .frame import DataError, Frame, as_texts
-from .numbers import MISSING, as_numbers, is_number, leading_zeros
+from .numbers import MISSING, are_codes, as_numbers, is_number, leading_zeros
 
 OPENERS: dict[str, Callable[..., IO[Any]]] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 
@@ -41,6 +41,7 @@ def text_frames(
     n_rows: int | None = None,
     texts: Collection[str] = (),
     encoding: str | None = None,
+    codes: Collection[str] = (),
 ) -> Iterator[Frame]:
     """The rows of a file, ``n_rows`` at a time (the last part may be shorter), or all at once.
 
@@ -54,6 +55,8 @@ def text_frames(
         Columns to read as texts even if all entries of a part are numbers.
     encoding : str or None
         None for UTF-8, or the encoding of the byte order mark if the file has one.
+    codes : names
+        Columns to read as texts if some entry of a part is a code such as 01234.
     """
     opener = OPENERS.get(path.suffix.lower(), open)
     try:
@@ -67,7 +70,7 @@ def text_frames(
             delimiter = find_delimiter(first) if kind == "csv" else "\t"
             file.seek(0)
             reader = csv.reader(_lines(file), delimiter=delimiter)
-            yield from _frames(reader, n_rows, texts, delimiter)
+            yield from _frames(reader, n_rows, texts, codes, delimiter)
     except LookupError:
         raise DataError(
             f"--encoding {encoding} is not known. Try utf-8, utf-16, latin1 or cp1252."
@@ -137,7 +140,11 @@ def read_header(path: Path, kind: str) -> list[str]:
 
 
 def _frames(
-    reader: Any, n_rows: int | None, texts: Collection[str], delimiter: str
+    reader: Any,
+    n_rows: int | None,
+    texts: Collection[str],
+    codes: Collection[str],
+    delimiter: str,
 ) -> Iterator[Frame]:
     rows: Iterator[Any] = ((reader.line_num, row) for row in reader if row)
     header = next(rows, None)
@@ -155,7 +162,7 @@ def _frames(
                 )
         found = True
         cells = zip(*(row for _, row in part), strict=True)
-        yield frame_of_cells(names, cells, delimiter, texts)
+        yield frame_of_cells(names, cells, delimiter, texts, codes)
         if n_rows is None:
             return
     if not found:
@@ -184,29 +191,27 @@ def check_header(header: Sequence[str]) -> None:
 
 
 def frame_of_cells(
-    header: Sequence[str], cells: Any, delimiter: str, texts: Collection[str] = ()
+    header: Sequence[str],
+    cells: Any,
+    delimiter: str,
+    texts: Collection[str] = (),
+    codes: Collection[str] = (),
 ) -> Frame:
-    """Columns of numbers if all entries that are not missing are numbers, else of texts."""
+    """Columns of numbers if all entries that are not missing are numbers, else of texts.
+
+    ``texts`` are always texts, and ``codes`` if something would be lost otherwise (`are_codes`).
+    """
     columns: dict[str, Any] = {}
-    how: dict[str, list[tuple[str, str]]] = {}
+    how: dict[str, str] = {}
     for name, column in zip(header, cells, strict=True):
         stripped = [cell.strip() for cell in column]
-        values, written = (None, "") if name in texts else as_numbers(stripped, delimiter)
+        kept = name in texts or (name in codes and are_codes(stripped))
+        values, written = (None, "") if kept else as_numbers(stripped, delimiter)
         if values is not None and not written:
             written = leading_zeros(stripped)
         if values is None:
             values = as_texts([None if cell.lower() in MISSING else cell for cell in stripped])
         columns[name] = values
         if written:
-            how.setdefault(written.partition(":")[0], []).append((name, written.partition(": ")[2]))
-    remarks = tuple(
-        f"{_listed([name for name, _ in found])} {'has' if len(found) == 1 else 'have'} {what} "
-        f"({found[0][1]})."
-        for what, found in how.items()
-    )
-    return Frame(columns, remarks=remarks)
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:4]))
-    return shown + (f" and {len(names) - 4} more columns" if len(names) > 4 else "")
+            how[name] = written
+    return Frame(columns, written=how)
