@@ -114,6 +114,7 @@ def check_promises(seed, folder):
     if not said:
         check_single_precision(model, X, y, weights, fitted)
         check_order(model, X, y, weights, fitted, whole, seed)
+        check_features(model, X, y, weights, fitted, seed)
     for one in said:
         warnings.warn(str(one.message), one.category, stacklevel=1)
 
@@ -187,6 +188,26 @@ def check_order(model, X, y, weights, fitted, whole, seed):
     if np.isfinite(one + other):
         allowed = slack + rest + 1e-6 * abs(one)
         assert abs(one - other) <= allowed, f"order: objective {other:.9g}, {one:.9g} before"
+
+
+def check_features(model, X, y, weights, fitted, seed):
+    """All samples as landmarks give the same optimum; with fewer of them the gap is proven, too."""
+    learns = isinstance(model, (mk.MultiKernelClassifier, mk.MultiKernelRegressor))
+    if not learns or model.normalize == "spherical":
+        return
+    n = len(X) if weights is None else int(np.count_nonzero(weights))
+    rank = n if seed % 2 else 1 + seed // 2 % n
+    short = clone(model).set_params(approximation=mk.Nystroem(rank=rank))
+    short, said = fit(short, X, y, weights)
+    assert short is not None, "refused with features only"
+    assert not [w for w in said if issubclass(w.category, RuntimeWarning)], said[0].message
+    assert np.isfinite(values(short, X).astype(float)).all(), "values of features are not finite"
+    assert short.duality_gap_ <= max(model.tol, 1e-3) or said, "features: a gap without a warning"
+    if rank == n and not said and str(model.weighting) in EXACT | CONVEX:
+        (one, slack), (other, rest) = objective(fitted), objective(short)
+        # Landmarks leave out what is below their precision.
+        allowed = slack + rest + 2e-3 * abs(one)
+        assert abs(one - other) <= allowed, f"features: objective {other:.9g}, {one:.9g} exactly"
 
 
 @given(st.integers(0, 2**32 - 1))
