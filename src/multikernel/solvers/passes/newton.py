@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from ..._threads import one_blas_thread
 from ...grams.lowrank.features import FeatureMap
 from ...grams.lowrank.products import Products
 from ...grams.lowrank.sums import blocks, combined_weights
@@ -303,7 +304,9 @@ def find_by_passes(
         value = rule.primal(point.theta, forms(point, owner)) + sums.loss
         if value < primal:
             primal, best, best_sums, best_width = value, point, sums, width
-        for found in (duals.add(sums), duals.best(point.theta, owner)):
+        with one_blas_thread(len(owner)):
+            combined = duals.add(sums), duals.best(point.theta, owner)
+        for found in combined:
             bound = found.value(rule, point.theta, owner)
             if bound > dual:
                 dual, coefficients = bound, found
@@ -331,7 +334,8 @@ def find_by_passes(
             aim = 0.5 * tol * abs(primal) / max(sums.smoothing, 1e-300)
             width *= float(np.clip(np.sqrt(aim), *WIDTH_FACTORS))
             kept_width = False
-        before, point = point, model_minimum(sums, rule, point, owner, fit_intercept, unit)
+        with one_blas_thread(len(owner)):
+            before, point = point, model_minimum(sums, rule, point, owner, fit_intercept, unit)
         if along_step is not None:
             values = along_step(before, point, width_of_sums)
             slope = np.sum((sums.up + sums.down) * (point.u - before.u))
