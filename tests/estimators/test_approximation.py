@@ -13,10 +13,11 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 import multikernel as mk
-from multikernel.estimators import from_sums
+from multikernel.estimators import from_sums, probabilities
 from multikernel.grams import engines
 from multikernel.grams.lowrank.products import weighted_products
 from multikernel.grams.memory import MemoryBudget
+from multikernel.learners.calibration import calibrate
 from multikernel.rows import hold_out, open_rows, reduce_rows
 from multikernel.solvers.passes.newton import MAX_PASSES
 
@@ -207,6 +208,75 @@ def test_constant_by_leave_one_out(data):
     slow = mk.MultiKernelRegressor(bank, weighting="alignf", alpha="loo").fit(Phi, y)
     assert found.objective_ == pytest.approx(slow.objective_, rel=0.05)
     assert np.allclose(found.predict(X), slow.predict(Phi), atol=0.05)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize("loss", ["squared", "logistic", "hinge"])
+def test_left_out_values_of_features_are_those_of_kernels(
+    monkeypatch, loss, fit_intercept, weighted
+):
+    """With all samples as landmarks, and labels that are noise: nothing shows the own label."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.permutation(np.repeat([0, 1], 20))
+    omega = rng.integers(1, 4, 40).astype(float) if weighted else np.ones(40)
+    seen = []
+
+    def keep(method, held, *rest, **options):
+        seen.append(held[:, 0])
+        return calibrate(method, held, *rest, **options)
+
+    monkeypatch.setattr(from_sums, "calibrate", keep)
+    monkeypatch.setattr(probabilities, "calibrate", keep)
+    for way in (mk.Nystroem(rank=40), None):
+        model = mk.MultiKernelClassifier(
+            mk.Gaussian(20.0),
+            weighting="uniform",
+            loss=loss,
+            C=10.0,
+            fit_intercept=fit_intercept,
+            calibration="sigmoid",
+            approximation=way,
+        ).fit(X, y, omega)
+    found, exact = seen
+    inside = model.decision_function(X)
+    # The span rule and one Newton step with a smoothed kink differ where multipliers move.
+    part = {
+        "squared": 1e-9,
+        "logistic": 0.01 if weighted else 1e-3,
+        "hinge": 0.15 if weighted else 0.01,
+    }[loss]
+    assert np.abs(found - exact).mean() < part * np.abs(inside - exact).mean()
+
+
+def test_features_without_curvature_keep_the_intercept(monkeypatch):
+    """All multipliers at their bounds: steps in the intercept were of the order 1e9."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 3)), rng.permutation(np.repeat([0, 1], 20))
+    seen = []
+
+    def keep(method, held, *rest, **options):
+        seen.append(held)
+        return calibrate(method, held, *rest, **options)
+
+    monkeypatch.setattr(from_sums, "calibrate", keep)
+    mk.MultiKernelClassifier(
+        mk.Gaussian(20.0), weighting="uniform", C=0.3, approximation=mk.Nystroem(rank=40)
+    ).fit(X, y)
+    assert np.abs(seen[0]).max() < 1.0
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+def test_the_constant_by_leave_one_out_of_noise_is_large(fit_intercept):
+    """Without an intercept, the mean of the others must not show the target."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 5))
+    y = np.repeat([-1.0, 1.0], 50)  # such targets have the mean zero
+    options = {"alpha": "loo", "weighting": "uniform", "fit_intercept": fit_intercept}
+    bank = mk.Gaussian(20.0)
+    exact = mk.MultiKernelRegressor(bank, **options).fit(X, y)
+    found = mk.MultiKernelRegressor(bank, approximation=mk.Nystroem(rank=100), **options).fit(X, y)
+    assert np.allclose(found.predict(X), exact.predict(X), atol=0.01)
 
 
 def test_sample_weights_are_repetitions(data):

@@ -94,6 +94,67 @@ def test_ridge_without_an_intercept_is_exact_on_a_kernel_centred_without_the_sam
     np.testing.assert_allclose(found, exact, atol=1e-10)
 
 
+def centred(K, weights):
+    to_mean = np.eye(len(K)) - weights / weights.sum()
+    return to_mean @ K @ to_mean.T
+
+
+def centred_values(learner, K, target):
+    """Values of all samples without them, by training again, and inside the sample."""
+    n = len(K)
+    omega = np.ones(n) if target.sample_weight is None else target.sample_weight
+    gram = Solvable(centred(K, omega))
+    machine = learner.fit(gram, target)
+    found = learner.left_out(gram, target, machine, np.arange(n))[:, 0]
+    again = [without(learner, centred(K, omega - np.eye(n)[i]), target, i) for i in range(n)]
+    return found, np.array(again), (gram.matvec(machine.coef) + machine.intercept)[:, 0]
+
+
+def noise(n, weights, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.permutation(np.repeat([-1.0, 1.0], n // 2))
+    omega = rng.integers(1, 4, n).astype(float) if weights else None
+    K = gaussian(rng.normal(size=(n, 3)), 20.0)
+    return K, Target(y[:, None], "classification", omega)
+
+
+@pytest.mark.parametrize("C", [0.3, 10.0])
+@pytest.mark.parametrize("weights", [True, False])
+def test_logistic_without_an_intercept_is_centred_without_the_sample(weights, C):
+    for K, target in (problem(40, weights=weights), noise(40, weights)):
+        found, exact, inside = centred_values(LogisticRegression(C, fit_intercept=False), K, target)
+        assert np.abs(found - exact).max() < 0.2 * np.abs(inside - exact).max()
+        assert np.abs(found - exact).mean() < 0.06 * np.abs(inside - exact).mean()
+
+
+@pytest.mark.parametrize("C", [0.3, 1.0, 10.0])
+@pytest.mark.parametrize("weights", [True, False])
+def test_span_rule_without_an_intercept_is_centred_without_the_sample(weights, C):
+    K, target = noise(40, weights)
+    found, exact, inside = centred_values(SVM(C, fit_intercept=False), K, target)
+    if weights:  # of copies that share a multiplier, the others take over what is left out
+        assert np.abs(found - exact).mean() < 0.25 * np.abs(inside - exact).mean()
+        return
+    # The values depend on the labels only as those of training again do.
+    y = target.Y[:, 0]
+    assert np.abs(found - exact).max() < 0.06
+    assert abs(np.mean(y * (found - exact))) < 0.002
+    K, target = problem(40)
+    found, exact, inside = centred_values(SVM(C, fit_intercept=False), K, target)
+    assert np.corrcoef(found, exact)[0, 1] > 0.8
+
+
+def test_span_rule_without_free_support_vectors_does_not_show_the_label():
+    y = np.repeat([-1.0, 1.0], 20)
+    target = Target(y[:, None], "classification")
+    gram = Solvable(centred(np.eye(40), np.ones(40)))
+    for fit_intercept in (True, False):
+        learner = SVM(0.3, fit_intercept=fit_intercept)
+        machine = learner.fit(gram, target)
+        found = learner.left_out(gram, target, machine, np.arange(40))[:, 0]
+        np.testing.assert_allclose(found, machine.intercept[0], atol=1e-12)
+
+
 def test_parzen_is_exact_but_for_the_size():
     for weights in (False, True):
         K, target = problem(30, weights=weights)

@@ -379,12 +379,13 @@ class SumLearner:
         Y, costs = stream.columns(survey.y[few])
         # A row of weight omega represents omega copies, one of which is left out.
         factors = np.minimum(survey.omega[few], 1.0) * (1.0 if costs is None else costs)
+        combined = combined_weights(survey.weights_of(few), costs)
         own = len(stream.learned) > 1
         each = zip(stream.learned, stream.learners, strict=True)
         held = np.concatenate(
             [
                 values_of_rows_without_them(
-                    problem, one, learner, survey.X[few], Y[:, [j]] if own else Y, factors
+                    problem, one, learner, survey.X[few], Y[:, [j]] if own else Y, factors, combined
                 )
                 for j, (one, learner) in enumerate(each)
             ],

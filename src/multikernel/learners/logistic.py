@@ -21,8 +21,14 @@ from ..problem import Machine, Target
 from ..problem.losses import Logistic
 from .base import require_offers
 from .certify import certified
-from .leave_one_out import best_cost, fixed_cost
-from .left_out import copy_share, solves_fast, values_without_all, values_without_each
+from .leave_one_out import best_cost, fixed_cost, is_centred
+from .left_out import (
+    copy_share,
+    solves_fast,
+    values_of_centred,
+    values_without_all,
+    values_without_each,
+)
 from .ridge import solve_directly
 
 
@@ -107,10 +113,17 @@ class LogisticRegression(BaseEstimator):  # type: ignore[misc]
         values = gram.matvec(machine.coef) if machine.values is None else machine.values
         values = values + machine.intercept
         share = copy_share(target)
+        centred = not self.fit_intercept and is_centred(gram, target)
+        omega = np.ones(gram.n) if target.sample_weight is None else target.sample_weight
         columns = []
         for j in range(values.shape[1]):
             r = expit(-target.Y[:, j] * values[:, j])
             curvature = np.maximum(C * r * (1.0 - r), 1e-12 * C)
+            if centred:
+                coef = machine.coef[:, j]
+                own = values_of_centred(gram, values[:, j], coef, curvature, share, omega, rows)
+                columns.append(own[:, None])
+                continue
             columns.append(
                 values_without_each(
                     gram,

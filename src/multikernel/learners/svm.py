@@ -20,7 +20,7 @@ from ..problem import Machine, Target
 from ..problem.losses import Hinge
 from .base import require_offers
 from .certify import certified
-from .leave_one_out import best_cost, fixed_cost
+from .leave_one_out import best_cost, fixed_cost, is_centred
 from .left_out import copies_of, span_rule
 from .source import Solved, Source
 
@@ -146,6 +146,7 @@ class SVM(BaseEstimator):  # type: ignore[misc]
         omega = np.ones(gram.n) if target.sample_weight is None else target.sample_weight
         values = gram.matvec(machine.coef) if machine.values is None else machine.values
         values = values + machine.intercept
+        centred = is_centred(gram, target)
         columns = [
             span_rule(
                 gram,
@@ -157,7 +158,11 @@ class SVM(BaseEstimator):  # type: ignore[misc]
                 rows,
                 copies_of(gram, y),
                 fit_intercept=self.fit_intercept,
+                centred=centred,
+                intercept=float(b),
             )
-            for f, s, y in zip(values.T, machine.coef.T, target.Y.T, strict=True)
+            for f, s, y, b in zip(
+                values.T, machine.coef.T, target.Y.T, machine.intercept, strict=True
+            )
         ]
         return np.column_stack(columns)

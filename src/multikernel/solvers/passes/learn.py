@@ -19,6 +19,7 @@ from ...grams.lowrank.sums import FeatureSums
 from ...grams.memory import MemoryBudget
 from ...grams.protocol import Expansion, Grams
 from ...learners.base import Learner
+from ...learners.leave_one_out import is_centred
 from ...learners.ridge import Ridge
 from ...problem import Machine, Solution, Target
 from ...problem.regularisers import Regulariser
@@ -33,7 +34,7 @@ from ..joint.learn import (
     refuse_constant_kernels,
 )
 from .errors import DualValue
-from .held_rows import best_ridge_of_rows, values_without
+from .held_rows import best_ridge_of_rows, centred_values_without, values_without
 from .newton import (
     FixedWeights,
     FoundByPasses,
@@ -51,6 +52,8 @@ MAX_HELD_STEPS, HELD_TOLERANCE = 200, 0.01
 #: Fewer held rows than this times the number of features say too little about all rows: passes
 #: begin without steps on them.
 MIN_ROWS_PER_FEATURE = 3
+#: Curvatures below this part of the largest possible ones do not determine an intercept.
+NO_CURVATURE = 1e-12
 #: Maps every chunk and combines the results: a pass over all rows.
 Reduce = Callable[[Callable[[Any], Any]], Any]
 
@@ -367,11 +370,20 @@ def values_of_rows_without_them(
     X: Any,
     Y: np.ndarray,
     factors: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
 ) -> np.ndarray:
     """Leave-one-out decision values of some rows, by one Newton step, shape (m, t).
 
-    ``factors`` of shape (m,) are the parts of the weights of the rows that are left out, times the
-    factors of their classes; by default they are one.
+    Without an intercept, values for centred features are those of features that are centred without
+    the row.
+
+    Parameters
+    ----------
+    factors : array of shape (m,), optional
+        The parts of the weights of the rows that are left out, times the factors of their classes;
+        by default they are one.
+    weights : array of shape (m,), optional
+        The weights of the rows, times these factors; by default they are one.
     """
     theta = learned.solution.kernel_weights
     used = np.flatnonzero(theta[problem.grams.owner] > 0)
@@ -393,15 +405,34 @@ def values_of_rows_without_them(
         U = np.column_stack([problem.grams.U, np.ones(problem.grams.n)])
         same = U.T @ ((cost * problem.grams.omega)[:, None] * U)
         curvatures = np.broadcast_to(same, (values.shape[1], *same.shape))
-    for j in range(values.shape[1]):
+    centred = is_centred(problem.grams.combine(theta), problem.target)
+    parts = np.ones(len(Y)) if factors is None else factors
+    shares = np.ones(len(Y)) if weights is None else weights
+    every = s * (shares / parts)[:, None]
+    gradients = np.zeros((W.shape[1], values.shape[1]))
+    if isinstance(learner, Ridge):
+        left = problem.target.Y - problem.grams.U @ learned.slopes
+        totals = cost * (problem.grams.omega @ left)
+    else:
+        totals = every.sum(axis=0) * (problem.sums.weight / shares.sum())
+        if len(Y) == problem.sums.n:
+            gradients = -W.T @ every
+            gradients[:-1] += learned.slopes[used] / root[:, None]
+    for j, b in enumerate(learned.solution.machine.intercept):
         A = curvatures[j][np.ix_(index, index)] * np.outer(scale, scale)
         A[np.arange(len(used)), np.arange(len(used))] += 1.0
-        if not learner.fit_intercept:
-            A, own = A[:-1, :-1], W[:, :-1]
-        else:
+        # Where all curvatures are zero, nothing says how the intercept would change.
+        free = learner.fit_intercept and A[-1, -1] > NO_CURVATURE * cost * problem.sums.weight
+        at = s[:, j], bends[:, j], gradients[:, j]
+        if centred and not free:
+            total = float(totals[j]), problem.sums.weight
+            out[:, j] = b + centred_values_without(W, A, values[:, j] - b, *at, parts, total)
+        elif free:
             A[-1, -1] += 1e-10 * max(A[-1, -1], 1.0)
-            own = W
-        out[:, j] = values_without(own, A, values[:, j], s[:, j], bends[:, j])
+            out[:, j] = values_without(W, A, values[:, j], *at)
+        else:
+            part = A[:-1, :-1]
+            out[:, j] = values_without(W[:, :-1], part, values[:, j], *at[:2], at[2][:-1])
     return out
 
 
