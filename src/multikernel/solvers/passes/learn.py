@@ -52,8 +52,6 @@ MAX_HELD_STEPS, HELD_TOLERANCE = 200, 0.01
 #: Fewer held rows than this times the number of features say too little about all rows: passes
 #: begin without steps on them.
 MIN_ROWS_PER_FEATURE = 3
-#: Curvatures below this part of the largest possible ones do not determine an intercept.
-NO_CURVATURE = 1e-12
 #: Maps every chunk and combines the results: a pass over all rows.
 Reduce = Callable[[Callable[[Any], Any]], Any]
 
@@ -405,6 +403,7 @@ def values_of_rows_without_them(
         U = np.column_stack([problem.grams.U, np.ones(problem.grams.n)])
         same = U.T @ ((cost * problem.grams.omega)[:, None] * U)
         curvatures = np.broadcast_to(same, (values.shape[1], *same.shape))
+    unit = 1.0 if learner.kind == "classification" else float(Y.std())
     centred = is_centred(problem.grams.combine(theta), problem.target)
     parts = np.ones(len(Y)) if factors is None else factors
     shares = np.ones(len(Y)) if weights is None else weights
@@ -421,8 +420,9 @@ def values_of_rows_without_them(
     for j, b in enumerate(learned.solution.machine.intercept):
         A = curvatures[j][np.ix_(index, index)] * np.outer(scale, scale)
         A[np.arange(len(used)), np.arange(len(used))] += 1.0
-        # Where all curvatures are zero, nothing says how the intercept would change.
-        free = learner.fit_intercept and A[-1, -1] > NO_CURVATURE * cost * problem.sums.weight
+        # Where curvatures are so small that one row would move the intercept by more than a unit,
+        # they do not say how it would change.
+        free = learner.fit_intercept and A[-1, -1] * unit > cost
         at = s[:, j], bends[:, j], gradients[:, j]
         if centred and not free:
             total = float(totals[j]), problem.sums.weight
