@@ -146,7 +146,7 @@ def values_of_centred(
     values, coef, costs : arrays of shape (n,)
         Values of the predictor on the sample, its coefficients, and curvatures of the loss.
     share, omega : arrays of shape (n,)
-        Sample weights, and the parts of them that are left out.
+        The parts of the sample weights that are left out, and the sample weights.
     """
     columns = np.zeros((gram.n, len(rows) + 1))
     columns[rows, np.arange(len(rows))] = 1.0

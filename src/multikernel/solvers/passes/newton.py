@@ -90,7 +90,7 @@ class Point:
         )
 
     def step(self, other: Point, length: float, owner: np.ndarray) -> Point:
-        """The same for lengths above one, where the weights are those of the other point.
+        """The point at this multiple of the segment; kernel weights stop at the other point.
 
         Beyond it they might be negative.
         """
