@@ -253,6 +253,12 @@ class BlockGrams(Grams):
         """Rows and columns of ``sum_k kernel_weights_k K_k``, raw, a copy."""
         return self.raw_rows(kernel_weights, index)[:, index]
 
+    def raw_between(
+        self, kernel_weights: np.ndarray, rows: np.ndarray, columns: np.ndarray
+    ) -> np.ndarray:
+        """Entries of ``sum_k kernel_weights_k K_k``, raw, shape (len(rows), len(columns))."""
+        return self.raw_rows(kernel_weights, rows)[:, columns]
+
     def raw_combined_matvec(self, kernel_weights: np.ndarray, V: np.ndarray) -> np.ndarray:
         parts = self.map(
             lambda rows: np.tensordot(kernel_weights, self.raw_block(rows), axes=1) @ V
@@ -277,6 +283,13 @@ class BlockGrams(Grams):
 
     def _omega(self) -> np.ndarray:
         return np.ones(self.n) if self.sample_weight is None else self.sample_weight
+
+    def has_weights(self, sample_weight: np.ndarray | None) -> bool:
+        """Whether these are the sample weights of the grams."""
+        own = self.sample_weight
+        if own is None or sample_weight is None:
+            return own is sample_weight
+        return np.array_equal(own, sample_weight)
 
     def statistics(self, products: bool = False) -> RawStatistics:
         """Raw statistics; computed at the first call, and again only if products are missing."""
@@ -651,6 +664,14 @@ class BlockCombined(MatrixGram):
         K -= self.row_mean[index] - self.grand_mean
         return K
 
+    def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+        if self._matrix is not None or self.spherical or not len(rows):
+            return super().entries(rows, columns)
+        K = self.grams.raw_between(self.raw_weights, rows, columns)
+        K -= self.row_mean[rows, None]
+        K -= self.row_mean[columns] - self.grand_mean
+        return K
+
     def _dense(self) -> np.ndarray:
         grams = self.grams
         if self._raw is not None:
@@ -688,6 +709,10 @@ class BlockCombined(MatrixGram):
 
     def diagonal(self) -> np.ndarray:
         return self.kernel_weights @ self.grams.diagonals()
+
+    def known_centred(self, sample_weight: np.ndarray | None) -> bool:
+        grams = self.grams
+        return grams.center and not self.spherical and grams.has_weights(sample_weight)
 
     def centred_norm(self, sample_weight: np.ndarray | None) -> float:
         known = self.grams._statistics

@@ -184,10 +184,18 @@ class PassCache:
         new.facts = self.facts
         return new if self.small else self._share_points(new)
 
-    def on(self, Z: Array) -> PassCache:
-        """A cache of the same kernels on some of the points, with the levels of all points."""
+    def on(self, Z: Array, w: NDArray[np.float64] | None = None) -> PassCache:
+        """A cache of the same kernels on some of the points, with the levels of all points.
+
+        With w, the combination with these weights is reduced once for all such caches.
+        """
         new = PassCache(replace(self.family, Z=Z))
         new.plan, new.levels, new.facts = self.plan, self.levels, self.facts
+        if w is not None:
+            reduced, coefficients = self.combination(w)
+            some = PassCache(replace(reduced.family, Z=Z))
+            some.plan = reduced.plan
+            new._last_combination = (np.array(w, dtype=np.float64), some, coefficients)
         return new
 
     def of_no_kernels(self) -> PassCache:

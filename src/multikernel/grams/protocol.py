@@ -167,6 +167,13 @@ class CombinedGram(ABC):
         """``K[i, i]``, shape (n,)."""
         return np.asarray(np.sum(self.features() ** 2, axis=1))
 
+    def known_centred(self, sample_weight: np.ndarray | None) -> bool:
+        """Whether the way K is computed makes its rows sum to zero under these sample weights.
+
+        False if that is not known without computing the sums.
+        """
+        return False
+
     def rows(self, index: slice | np.ndarray) -> np.ndarray:
         """Rows of K, in any order, shape (len(index), n)."""
         chosen = as_positions(index, self.n)
@@ -345,6 +352,9 @@ class ScaledGram(CombinedGram):
 
     def entries(self, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
         return self.factor * self.gram.entries(rows, columns)
+
+    def known_centred(self, sample_weight: np.ndarray | None) -> bool:
+        return self.gram.known_centred(sample_weight)
 
     def centred_norm(self, sample_weight: np.ndarray | None) -> float:
         return self.factor * self.gram.centred_norm(sample_weight)

@@ -299,11 +299,20 @@ class SharedGrams(BlockGrams):
     def raw_among(self, kernel_weights: np.ndarray, index: np.ndarray) -> np.ndarray:
         if self.passes.small:
             return self.raw_combine(kernel_weights)[np.ix_(index, index)]
-        return _loops.combine(self._only(index), kernel_weights, self.n_jobs, np.float64)
+        some = self._only(index, kernel_weights)
+        return _loops.combine(some, kernel_weights, self.n_jobs, np.float64)
 
-    def _only(self, index: np.ndarray) -> PassCache:
-        """The kernels on some of the points."""
-        return self.passes.on(np.ascontiguousarray(self.Z[index]))
+    def raw_between(
+        self, kernel_weights: np.ndarray, rows: np.ndarray, columns: np.ndarray
+    ) -> np.ndarray:
+        if self.passes.small:
+            return self.raw_combine(kernel_weights)[np.ix_(rows, columns)]
+        some, Z = self._only(columns, kernel_weights), np.ascontiguousarray(self.Z[rows])
+        return _loops.cross_combine(some, Z, kernel_weights, self.n_jobs, np.float64)
+
+    def _only(self, index: np.ndarray, kernel_weights: np.ndarray | None = None) -> PassCache:
+        """The kernels, or their combination with these weights, on some of the points."""
+        return self.passes.on(np.ascontiguousarray(self.Z[index]), kernel_weights)
 
     def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
         return _loops.matvecs(self.passes, V, self.n_jobs)
@@ -329,11 +338,7 @@ class SharedGrams(BlockGrams):
     ) -> tuple[np.ndarray, float] | None:
         """Row sums and sum of squares of a combination, if earlier polynomial sums give them."""
         known, levels = self._statistics, self.passes.levels
-        same = omega is self.sample_weight or (
-            omega is not None
-            and self.sample_weight is not None
-            and np.array_equal(omega, self.sample_weight)
-        )
+        same = self.has_weights(omega)
         if known is not None and known.totals is not None and levels is not None and same:
             kernel_sums = known.row_sums @ self._omega()
             square = levels.square(kernel_weights, known.totals, kernel_sums)

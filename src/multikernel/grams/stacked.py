@@ -225,6 +225,9 @@ class StackedCombined(MatrixGram):
     def diagonal(self) -> np.ndarray:
         return sum((part.diagonal() for part in self.parts), start=np.zeros(self.n))
 
+    def known_centred(self, sample_weight: np.ndarray | None) -> bool:
+        return all(part.known_centred(sample_weight) for part in self.parts)
+
 
 class StackedExpansion(Expansion):
     """The sum of the parts' functions.

@@ -50,6 +50,9 @@ BOUND_TOLERANCE = 1e-8
 JITTERS = (1e-10, 1e-7, 1e-4)
 #: Samples are copies if their squared distance is below this fraction of the largest K(x, x).
 COPY_DISTANCE = 1e-9
+#: Columns of the kernel matrix in which copies are looked for first, and the largest number of
+#: samples that are alike in these columns and compared with each other.
+PROBED_COLUMNS, MAX_ALIKE = 64, 500
 #: What is left of the curvature without a sample, at least: closer to zero, rounding would decide.
 MIN_REST = 1e-10
 #: Smaller parts of a squared distance from a span than this are rounding errors.
@@ -489,19 +492,36 @@ def copies_of(gram: CombinedGram, labels: np.ndarray) -> np.ndarray:
     n = gram.n
     if "dense" not in gram.offers:
         return np.arange(n)
-    probe = np.random.default_rng(0).normal(size=n)
+    rng = np.random.default_rng(0)
+    probe = rng.normal(size=n)
     diagonal = gram.diagonal()
-    key = gram.matvec(probe)
-    order = np.lexsort((key, labels))
+    limit = COPY_DISTANCE * float(np.abs(diagonal).max())
+    # Most samples have no copies at all, and products with a few columns show it.
+    few = np.sort(rng.permutation(n)[:PROBED_COLUMNS])
+    order, near = _neighbours(gram.partial_matvec(few, probe[few]), labels)
+    alike = np.unique([order[:-1][near], order[1:][near]])
+    if len(alike) <= MAX_ALIKE:
+        own, label = diagonal[alike], labels[alike]
+        distances = own[:, None] + own - 2.0 * gram.submatrix(alike)
+        copies = (distances <= limit) & (label[:, None] == label)
+        if np.count_nonzero(copies) <= len(alike):
+            return np.arange(n)
+    order, near = _neighbours(gram.matvec(probe), labels)
     before, after = order[:-1], order[1:]
-    near = np.abs(key[after] - key[before]) <= 1e-9 * max(float(np.abs(key).max()), 1e-300)
-    near &= labels[after] == labels[before]
     pairs = np.flatnonzero(near)
     i, j = before[pairs], after[pairs]
     involved, place = np.unique(np.concatenate([i, j]), return_inverse=True)
     among = gram.submatrix(involved)
     distance = diagonal[i] + diagonal[j] - 2.0 * among[place[: len(i)], place[len(i) :]]
-    near[pairs] = distance <= COPY_DISTANCE * float(np.abs(diagonal).max())
+    near[pairs] = distance <= limit
     group = np.empty(n, dtype=np.intp)
     group[order] = np.concatenate([[0], np.cumsum(~near)])
     return group
+
+
+def _neighbours(key: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The order of samples by label and key, and which ones have nearly the key of the next one."""
+    order = np.lexsort((key, labels))
+    before, after = order[:-1], order[1:]
+    near = np.abs(key[after] - key[before]) <= 1e-9 * max(float(np.abs(key).max()), 1e-300)
+    return order, near & (labels[after] == labels[before])

@@ -131,7 +131,8 @@ class DeviceCombined(BlockCombined):
         if self._tensor is not None:
             return self._tensor[:, j]
         own = None if shifts is None else (shifts[0], shifts[1][j])
-        return passes.to(index).combine(self.raw_weights, passes.points, shifts=own)
+        columns = passes.to(index, self.raw_weights)
+        return columns.combine(self.raw_weights, passes.points, shifts=own)
 
     def _rows(self, index: np.ndarray) -> np.ndarray:
         if self._tensor is None:
@@ -157,7 +158,8 @@ class DeviceCombined(BlockCombined):
         if self._tensor is not None:
             return self._tensor[i[:, None], j]
         own = None if shifts is None else (shifts[0][i], shifts[1][j])
-        return passes.to(columns).combine(self.raw_weights, passes.points.take(i), shifts=own)
+        among = passes.to(columns, self.raw_weights)
+        return among.combine(self.raw_weights, passes.points.take(i), shifts=own)
 
     def partial_matvec(self, index: np.ndarray, V: np.ndarray) -> np.ndarray:
         if self.spherical or not len(index):
@@ -169,7 +171,8 @@ class DeviceCombined(BlockCombined):
             # A product with one vector is several times as fast as with a matrix of one column.
             out = (rows.T @ W[:, 0])[:, None] if W.shape[1] == 1 else rows.T @ W
         else:
-            out = passes.to(index).combined_products(self.raw_weights, passes.points, W)
+            columns = passes.to(index, self.raw_weights)
+            out = columns.combined_products(self.raw_weights, passes.points, W)
             shifts = self._shifts()
             if shifts is not None:
                 out -= shifts[0][:, None] * W.sum(dim=0)

@@ -133,6 +133,9 @@ def find_device(name: str) -> Device:
 def device_budget(device: Device, budget: Any) -> MemoryBudget:
     """The memory of the device that a fit may use: the given budget, or most of the free memory."""
     if budget is None and device.on_gpu:
-        free, _ = device.torch.cuda.mem_get_info(device.name)
-        return MemoryBudget(int(FREE_SHARE * free))
+        cuda = device.torch.cuda
+        free, _ = cuda.mem_get_info(device.name)
+        # torch keeps the memory of arrays that no longer exist for the next ones.
+        kept = cuda.memory_reserved(device.name) - cuda.memory_allocated(device.name)
+        return MemoryBudget(int(FREE_SHARE * (free + kept)))
     return MemoryBudget.of(budget)

@@ -52,7 +52,7 @@ class DeviceGrams(BlockGrams):
         return host(self.passes.combine(kernel_weights, self.passes.points))
 
     def raw_among(self, kernel_weights: np.ndarray, index: np.ndarray) -> np.ndarray:
-        some = self.passes.on(index)
+        some = self.passes.on(index, kernel_weights)
         return host(some.combine(kernel_weights, some.points))
 
     def raw_matvecs(self, V: np.ndarray) -> np.ndarray:

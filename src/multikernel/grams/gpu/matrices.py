@@ -75,11 +75,11 @@ class MatrixPasses:
             out[k] = self.device.put(self.read(k, everyone, everyone), dtype)
         return out
 
-    def on(self, index: np.ndarray) -> MatrixPasses:
-        """The same kernels on some of the samples."""
+    def on(self, index: np.ndarray, w: np.ndarray | None = None) -> MatrixPasses:
+        """The same kernels on some of the samples; w is ignored, since nothing is tabulated."""
         return _OnSome(self, np.asarray(index))
 
-    def to(self, index: np.ndarray) -> MatrixPasses:
+    def to(self, index: np.ndarray, w: np.ndarray | None = None) -> MatrixPasses:
         """The same kernels between all samples and some of them, which are the columns."""
         return _ToSome(self, np.asarray(index))
 

@@ -120,22 +120,25 @@ class DevicePasses:
         """The same kernels, of which those in the mask are shifted."""
         return self._with(replace(self.family, shifted=shifted))
 
-    def on(self, index: np.ndarray) -> DevicePasses:
-        """The same kernels on some of the points, with the levels of all points."""
+    def on(self, index: np.ndarray, w: np.ndarray | None = None) -> DevicePasses:
+        """The same kernels on some of the points, with the levels of all points.
+
+        With w, the combination with these weights is reduced once for all such passes.
+        """
         Z = np.ascontiguousarray(self.family.Z[index])
         points = self.points.take(self.device.index(index))
         new = DevicePasses(self.device, replace(self.family, Z=Z), self.budget, points)
         new.facts, new.levels = self.facts, self.levels
-        if self._last is not None:  # blocks of one combination are computed many times
-            w, reduced, coefficients = self._last
+        if w is not None:
+            reduced, coefficients = self.combination(w)
             some = DevicePasses(self.device, replace(reduced.family, Z=Z), self.budget, points)
             some.facts, some.series, some.tables = self.facts, reduced.series, reduced.tables
-            new._last = (w, some, coefficients)
+            new._last = (np.array(w, dtype=np.float64), some, coefficients)
         return new
 
-    def to(self, index: np.ndarray) -> DevicePasses:
+    def to(self, index: np.ndarray, w: np.ndarray | None = None) -> DevicePasses:
         """The same kernels with some of the points as columns; any samples may be rows."""
-        return self.on(index)
+        return self.on(index, w)
 
     def new_points(self, Z: Any) -> DevicePoints:
         return DevicePoints(self.device, Z, self.family.offsets)
