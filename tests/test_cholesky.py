@@ -30,6 +30,9 @@ def test_factor_solve_and_inverse(rng, blocks, n, order):
     assert np.all(L[np.triu_indices(n, 1)] == 99.0)  # polishing reads it if the factor fails
     for B in (rng.normal(size=n), rng.normal(size=(n, 3))):
         np.testing.assert_allclose(A @ _cholesky.solve(L, B), B, rtol=1e-11, atol=1e-11)
+    M = L.copy(order="K")
+    _cholesky.invert_factor(M)
+    np.testing.assert_allclose(np.tril(M) @ np.tril(L), np.eye(n), rtol=1e-11, atol=1e-12)
     _cholesky.invert(L)
     np.testing.assert_allclose(np.tril(L), np.tril(np.linalg.inv(A)), rtol=1e-11, atol=1e-13)
 

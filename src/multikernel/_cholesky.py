@@ -83,8 +83,22 @@ def invert(L: np.ndarray) -> None:
         if potri(F, lower=lower, overwrite_c=1)[1]:
             raise LinAlgError("The matrix is singular.")
         return
-    blocks = [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
-    # First the inverse of L, row by row of blocks ...
+    # First the inverse M of L, then M'M; rows of M above a block are then no longer needed.
+    invert_factor(L)
+    for row in _blocks(n):
+        L[row, : row.stop] = L[row.start :, row].T @ L[row.start :, : row.stop]
+
+
+def invert_factor(L: np.ndarray) -> None:
+    """Replace the lower triangle L of `factor` by that of its own inverse ``L^-1``."""
+    n = len(L)
+    if n <= MAX_ROWS:
+        (trtri,) = get_lapack_funcs(("trtri",), (L,))
+        F, lower = _by_columns(L)
+        if trtri(F, lower=lower, overwrite_c=1)[1]:
+            raise LinAlgError("The matrix is singular.")
+        return
+    blocks = _blocks(n)
     for row in blocks:
         corner = L[row, row].copy()
         for column in blocks[: row.start // BLOCK]:
@@ -93,9 +107,10 @@ def invert(L: np.ndarray) -> None:
             L[row, column] = -solve_triangular(corner, known, lower=True, check_finite=False)
         one = np.eye(len(corner), dtype=L.dtype)
         L[row, row] = solve_triangular(corner, one, lower=True, check_finite=False)
-    # ... then M'M for this inverse M; the rows of M above are no longer needed.
-    for row in blocks:
-        L[row, : row.stop] = L[row.start :, row].T @ L[row.start :, : row.stop]
+
+
+def _blocks(n: int) -> list[slice]:
+    return [slice(start, min(start + BLOCK, n)) for start in range(0, n, BLOCK)]
 
 
 def add_product(out: np.ndarray, half: np.ndarray, sign: float = 1.0) -> None:

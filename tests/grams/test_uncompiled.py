@@ -28,12 +28,20 @@ PARAMETERS = [
 
 
 @pytest.fixture(params=[np.float64, np.float32])
-def caches(request, rng):
+def dtype(request):
+    return request.param
+
+
+@pytest.fixture(params=["kept", "recomputed"])
+def caches(request, dtype, rng, monkeypatch):
     """The same family, compiled and not; equal samples among the points."""
+    if request.param == "recomputed":
+        monkeypatch.setattr(_uncompiled, "MAX_KEPT_VALUES", 0)
+    monkeypatch.setattr(_uncompiled, "PANEL_VALUES", 5000)
     Z = np.abs(rng.normal(size=(70, 5)))
     Z[7] = Z[3]
     family = KernelFamily(
-        Z.astype(request.param),
+        Z.astype(dtype),
         np.array([0, 3, 5]),
         np.array([0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1]),
         np.array(KINDS),
@@ -94,6 +102,24 @@ def test_blocks_and_combinations(caches, rng):
     assert np.array_equal(K, K.T)
 
 
+def test_values_that_are_kept_have_the_bits_of_those_that_are_not(rng, monkeypatch, dtype):
+    Z = rng.normal(size=(40, 3)).astype(dtype)
+    kinds, parameters = np.array(KINDS[:4]), np.array(PARAMETERS[:4], dtype=np.float64)
+    family = KernelFamily(np.abs(Z), np.array([0, 3]), np.zeros(4, int), kinds, parameters)
+    w, V = np.array([0.3, 0.0, 1.0, 2.0]), rng.normal(size=(40, 2))
+    found = []
+    for limit in (_uncompiled.MAX_KEPT_VALUES, 0):
+        monkeypatch.setattr(_uncompiled, "MAX_KEPT_VALUES", limit)
+        cache = PassCache(family, small=True)
+        assert (cache.values is None) == (limit == 0)
+        found.append((
+            _loops.block(cache, slice(3, 9)), _loops.combine(cache, w), _loops.matvecs(cache, V),
+            _loops.diagonals(cache), _loops.statistics(cache, V, None, True).products,
+        ))  # fmt: skip
+    for one, other in zip(*found, strict=True):
+        assert np.array_equal(one, other)
+
+
 def test_near_points_keep_their_digits_in_many_columns(rng, monkeypatch):
     monkeypatch.setattr(_uncompiled, "MAX_DIFFERENCES", 0)
     U = rng.normal(size=(40, 200)) + 1e4
@@ -104,11 +130,12 @@ def test_near_points_keep_their_digits_in_many_columns(rng, monkeypatch):
 
 
 def test_sizes_and_the_budget_decide(rng):
-    assert _uncompiled.is_small(2000, 16, 1e12, True)
+    assert _uncompiled.is_small(2000, 33, 1e12, True)
     assert not _uncompiled.is_small(2001, 1, 1e12, True)
-    assert not _uncompiled.is_small(2000, 17, 1e12, True)
+    assert not _uncompiled.is_small(2000, 34, 1e12, True)
     assert not _uncompiled.is_small(2000, 13, 1e12, False)
     assert not _uncompiled.is_small(500, 13, 1e6, True)
+    assert not _uncompiled.is_small(2000, 33, 32.0 * _uncompiled.MAX_KEPT_VALUES - 1, True)
 
 
 @pytest.mark.parametrize("rule", ["alignf", "loo", "lp"])

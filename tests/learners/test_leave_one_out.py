@@ -6,8 +6,15 @@ import numpy as np
 import pytest
 
 import multikernel as mk
+from multikernel.grams import engines
 from multikernel.grams.memory import MemoryBudget
-from multikernel.learners.leave_one_out import LeaveOneOutProblem, best_ridge, leave_one_out
+from multikernel.learners.leave_one_out import (
+    LeaveOneOutProblem,
+    best_ridge,
+    is_centred,
+    leave_one_out,
+    leave_one_out_errors,
+)
 from multikernel.learners.ridge import Ridge
 from multikernel.problem import Target
 
@@ -43,7 +50,10 @@ def test_residuals_are_those_of_refits(intercept, weighted, alpha):
     copies = rng.integers(1, 4, N).astype(float) if weighted else None
     class_weight = rng.uniform(0.5, 2.0, N) if weighted else None
     target = Target(Y, "regression", copies, class_weight)
-    fit = leave_one_out(K, LeaveOneOutProblem.of(target, intercept, alpha))
+    setting = LeaveOneOutProblem.of(target, intercept, alpha)
+    fit, errors = leave_one_out(K, setting), leave_one_out_errors(K, setting)
+    for name in ("coef", "residuals", "error"):
+        np.testing.assert_allclose(getattr(errors, name), getattr(fit, name), rtol=1e-10, atol=1e-9)
     costs = target.loss_weights / alpha
     for i in range(N):
         left, keep = costs.copy(), np.ones(N, dtype=bool)
@@ -172,6 +182,31 @@ def test_without_an_intercept_the_kernel_is_centred_without_the_sample(rng, alph
         centred = to_mean @ K @ to_mean.T
         s, _ = solve(centred[np.ix_(keep, keep)], Y[keep], left[keep] / ridge, False)
         np.testing.assert_allclose(machine.left_out[i], centred[i, keep] @ s, rtol=0, atol=1e-9)
+
+
+def test_centring_is_known_or_seen_in_a_few_rows(rng, monkeypatch):
+    """Only a kernel that might be centred, but is not known to be, is multiplied by a vector."""
+    X, omega = rng.normal(size=(60, 3)), rng.uniform(0.5, 2.0, 60)
+    target = Target(X[:, :1], "regression", omega)
+    bank, products = mk.KernelBank([mk.Gaussian(0.3), mk.Laplacian(0.2)]), []
+
+    def combined(grams, center):
+        gram = grams.corrected(center, "multiplicative").combine(np.ones(grams.p))
+        matvec = gram.matvec
+        monkeypatch.setattr(gram, "matvec", lambda v: products.append(1) or matvec(v))
+        return gram
+
+    def built(weights):
+        return engines.build(bank.plan(X), X, sample_weight=weights)
+
+    assert is_centred(combined(built(omega), True), target) and not products
+    assert not is_centred(combined(built(omega), False), target) and not products
+    assert not is_centred(combined(built(None), True), target)
+    U = X - omega @ X / omega.sum()
+    ids, given = mk.sample_ids(60), mk.precomputed([U @ U.T])
+    matrices = engines.build(given.plan(ids), ids, sample_weight=omega)
+    products.clear()
+    assert is_centred(combined(matrices, False), target) and products
 
 
 def test_joint_weightings_and_svr_refuse_alpha_by_leave_one_out():

@@ -7,6 +7,7 @@ import pytest
 from sklearn.datasets import make_classification
 
 from multikernel.grams.matrix import GivenMatrix
+from multikernel.learners import left_out
 from multikernel.learners.left_out import (
     PartOfGram,
     chosen_samples,
@@ -268,6 +269,24 @@ def test_copies_are_found_by_label(rng):
     same = group[:, None] == group
     expected = (rows[:, None] == rows) & (labels[:, None] == labels)
     np.testing.assert_array_equal(same, expected)
+
+
+@pytest.mark.parametrize("narrow", [1.0, 1e6])
+@pytest.mark.parametrize("limit", [0, 5, 500])
+def test_copies_are_found_in_a_few_columns(rng, monkeypatch, narrow, limit):
+    """The whole matrix is multiplied only if the probed columns do not settle the question."""
+    monkeypatch.setattr(left_out, "PROBED_COLUMNS", 7)
+    monkeypatch.setattr(left_out, "MAX_ALIKE", limit)
+    X, products = rng.normal(size=(60, 3)), []
+    for rows in (np.arange(60), np.r_[np.arange(50), 3, 3, np.arange(8)]):
+        labels = np.where(rows % 3 == 0, 1.0, -1.0)
+        gram = GivenMatrix(gaussian(narrow * X[rows]))
+        matvec = gram.matvec
+        monkeypatch.setattr(gram, "matvec", lambda v, of=matvec: products.append(1) or of(v))
+        group = copies_of(gram, labels)
+        np.testing.assert_array_equal(group[:, None] == group, rows[:, None] == rows)
+        if len(np.unique(rows)) == 60 and limit == 500:
+            assert not products
 
 
 def test_machines_without_free_support_vectors_or_with_equal_samples_are_no_trouble():

@@ -9,7 +9,7 @@ import multikernel as mk
 from multikernel.grams.matrix import GivenMatrix
 from multikernel.grams.memory import MemoryBudget
 from multikernel.learners import source
-from multikernel.learners._plain_steps import MAX_STEPS
+from multikernel.learners._plain_steps import MAX_STEPS_OF_FEW
 from multikernel.learners.oneclass import OneClassSVM
 from multikernel.learners.smo import solve
 from multikernel.learners.source import Source
@@ -80,6 +80,8 @@ def test_steps_in_numpy_count_towards_the_limit(monkeypatch):
         return solve(*args, **options)
 
     monkeypatch.setattr(source, "solve", limited)
-    assert read.solve(minus, y, C, max_iter=MAX_STEPS + 100).steps == MAX_STEPS + 100
+    assert read.solve(minus, y, C, max_iter=MAX_STEPS_OF_FEW + 100).steps == MAX_STEPS_OF_FEW + 100
     assert limits == [100]
-    assert read.solve(minus, y, C).steps > MAX_STEPS  # and those of the interior-point method
+    assert (
+        read.solve(minus, y, C).steps > MAX_STEPS_OF_FEW
+    )  # and those of the interior-point method

@@ -266,7 +266,7 @@ def block(cache: PassCache, rows: slice, n_threads: int | None = None) -> Array:
     if step != 1:
         raise ValueError(f"rows must be a slice with step 1, got step {step}.")
     if cache.small:
-        return cache.values[:, start:stop].astype(cache.family.dtype)
+        return _uncompiled.block(cache, slice(start, max(start, stop)))
     return _fill(cache, cache.packed, start, max(start, stop), n_threads)
 
 

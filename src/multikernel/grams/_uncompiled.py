@@ -2,7 +2,8 @@
 
 Compiling the loops takes some twenty seconds of processor time, once for each installation. A
 fit on a few hundred points takes far less than that: its kernel matrices are computed once, and
-every pass is a product with them.
+every pass is a product with them. For up to `SMALL_SAMPLES` points, where the matrices take
+too much memory, passes compute them again from the distances, a few rows at a time.
 
 The choice depends on sizes, the kind of fit and the memory budget (`is_small`), never on whether
 compiled code is available: with the same budget, the same data give the same bits on every machine
@@ -41,9 +42,11 @@ if TYPE_CHECKING:
 Array = NDArray[Any]
 Floats = NDArray[np.float64]
 
-#: Maximum number of kernel values for which all matrices of a small sample are computed at once:
-#: for fits with few passes, and for fits with many, for which compiling pays off sooner.
-MAX_VALUES, MAX_VALUES_OF_MANY_PASSES = 1 << 26, 1 << 23
+#: Maximum number of kernel values of a small sample: for fits with few passes, and for fits with
+#: many, for which compiling pays off sooner.
+MAX_VALUES, MAX_VALUES_OF_MANY_PASSES = 1 << 27, 1 << 23
+#: Maximum number of kernel values that are kept from one pass to the next.
+MAX_KEPT_VALUES = 1 << 26
 #: Maximum number of given kernel values for which NumPy performs the passes.
 MAX_GIVEN_VALUES = 1 << 24
 #: Maximum number of kernel values between new samples and a model's that NumPy evaluates.
@@ -52,15 +55,16 @@ MAX_NEW_VALUES = 1 << 25
 MAX_DIFFERENCES = 1 << 28
 #: Squared distances below this fraction of the squared norms are computed from differences.
 CANCELLATION = 1e-2
-#: Rows per panel.
-PANEL_ROWS = 128
+#: Rows per panel, and kernel values per panel: these should stay in the processor cache.
+PANEL_ROWS, PANEL_VALUES = 128, 1 << 19
 
 
 def is_small(n_samples: int, n_kernels: int, room: float, few_passes: bool) -> bool:
-    """Whether all kernel matrices are computed at once; ``room`` is the memory budget in bytes."""
+    """Whether NumPy performs the passes; ``room`` is the memory budget in bytes."""
     values = n_kernels * n_samples**2
     limit = MAX_VALUES if few_passes else MAX_VALUES_OF_MANY_PASSES
-    return n_samples <= SMALL_SAMPLES and values <= limit and 32.0 * values <= room
+    kept = min(values, MAX_KEPT_VALUES)
+    return n_samples <= SMALL_SAMPLES and values <= limit and 32.0 * kept <= room
 
 
 def is_small_given(n_samples: int, n_kernels: int) -> bool:
@@ -76,28 +80,39 @@ def is_small_prediction(n_new: int, n_anchors: int, n_kernels: int) -> bool:
 # -- values of kernels ----------------------------------------------------------------------------
 
 
-def evaluate(
-    family: KernelFamily, kernels: Any, left: Array, right: Array, out: Floats | None = None
-) -> Iterator[Floats]:
+def evaluate(family: KernelFamily, kernels: Any, left: Array, right: Array) -> Iterator[Floats]:
     """The given kernels, one after the other, between two sets of points, (m, n) each.
 
-    Each matrix is the next one of ``out`` (p, m, n), or a new array; the caller may change it.
+    Each matrix is a new array, which the caller may change.
     """
-    shifted = family.is_shifted
     known: dict[tuple[int, str], Floats] = {}
-    for at, k in enumerate(kernels):
-        group, kind = int(family.group[k]), int(family.kind[k])
-        statistic = _STATISTICS[kind]
-        if (group, statistic) not in known:
-            columns = slice(int(family.offsets[group]), int(family.offsets[group + 1]))
-            U = np.asarray(left[:, columns], dtype=np.float64)
-            V = U if right is left else np.asarray(right[:, columns], dtype=np.float64)
-            known[group, statistic] = _pairs(statistic, U, V)
-        gamma, coef0, degree = family.params[k]
-        x = known[group, statistic]
-        into = np.empty_like(x) if out is None else out[at]
-        _scalar_function(kind, x, float(gamma), float(coef0), int(degree), bool(shifted[k]), into)
+    for k in kernels:
+        key = _statistic_of(family, k)
+        if key not in known:
+            known[key] = _pairs_of(family, key, left, right)
+        x = known[key]
+        into = np.empty_like(x)
+        _apply_function(family, k, x, into)
         yield into
+
+
+def _statistic_of(family: KernelFamily, k: int) -> tuple[int, str]:
+    """The group of columns and the statistic of their pairs that kernel k is a function of."""
+    return int(family.group[k]), _STATISTICS[int(family.kind[k])]
+
+
+def _pairs_of(family: KernelFamily, key: tuple[int, str], left: Array, right: Array) -> Floats:
+    group, statistic = key
+    columns = slice(int(family.offsets[group]), int(family.offsets[group + 1]))
+    U = np.asarray(left[:, columns], dtype=np.float64)
+    V = U if right is left else np.asarray(right[:, columns], dtype=np.float64)
+    return _pairs(statistic, U, V)
+
+
+def _apply_function(family: KernelFamily, k: int, x: Floats, out: Floats) -> None:
+    gamma, coef0, degree = family.params[k]
+    kind, shifted = int(family.kind[k]), bool(family.is_shifted[k])
+    _scalar_function(kind, x, float(gamma), float(coef0), int(degree), shifted, out)
 
 
 _STATISTICS = {
@@ -184,13 +199,60 @@ def _squares_by_products(U: Floats, V: Floats) -> Floats:
     return out
 
 
-def values_of(family: KernelFamily) -> Floats:
-    """All kernel matrices of a family, (p, n, n), rounded to its precision and held as float64."""
-    out = np.empty((family.p, family.n, family.n))
-    for K in evaluate(family, range(family.p), family.Z, family.Z, out):
-        if family.dtype != np.float64:
-            K[:] = K.astype(family.dtype)
+def pairs_of(family: KernelFamily) -> dict[tuple[int, str], Floats]:
+    """The statistics of all pairs of points that the kernels of a family are functions of."""
+    keys = dict.fromkeys(_statistic_of(family, k) for k in range(family.p))
+    return {key: _pairs_of(family, key, family.Z, family.Z) for key in keys}
+
+
+def values_of(family: KernelFamily) -> Array | None:
+    """All kernel matrices of a family, (p, n, n), in its type; None if that is too much to keep."""
+    if family.p * family.n**2 > MAX_KEPT_VALUES:
+        return None
+    pairs = pairs_of(family)
+    out = np.empty((family.p, family.n, family.n), dtype=family.dtype)
+    for rows in _panels(family.n, family.n):
+        for k in range(family.p):
+            x = pairs[_statistic_of(family, k)][rows]
+            into = out[k, rows] if out.dtype == np.float64 else np.empty_like(x)
+            _apply_function(family, k, x, into)
+            out[k, rows] = into
     return out
+
+
+def _each_panel(cache: PassCache, kernels: NDArray[np.intp]) -> Iterator[tuple[slice, Floats]]:
+    """Some rows after the other of these kernels: (rows, values of shape (len(kernels), r, n)).
+
+    The values have the precision of the family and the type float64. They are overwritten by those
+    of the next rows; the caller may change them, too.
+    """
+    family, K = cache.family, cache.values
+    panels = _panels(family.n, max(len(kernels), 1) * family.n)
+    if K is not None:
+        for rows in panels:
+            some = K[:, rows] if len(kernels) == family.p else K[kernels, rows]
+            yield rows, some.astype(np.float64)
+        return
+    out = np.empty((len(kernels), panels[0].stop, family.n))
+    for rows in panels:
+        panel = out[:, : rows.stop - rows.start]
+        for place, k in enumerate(kernels.tolist()):
+            x = cache.pairs[_statistic_of(family, k)][rows]
+            _apply_function(family, k, x, panel[place])
+        yield rows, _rounded(panel, family)
+
+
+def _rounded(values: Floats, family: KernelFamily) -> Floats:
+    """The same values, rounded in place to the precision of the family."""
+    if family.dtype != np.float64:
+        values[:] = values.astype(family.dtype)
+    return values
+
+
+def _panels(n: int, width: int) -> list[slice]:
+    """Slices of ``range(n)`` for panels of this width."""
+    height = max(1, min(PANEL_ROWS, PANEL_VALUES // max(width, 1)))
+    return [slice(i, min(i + height, n)) for i in range(0, n, height)]
 
 
 # -- passes ---------------------------------------------------------------------------------------
@@ -209,8 +271,8 @@ def statistics(
     With means, entries are centred first; see `_loops.statistics` and
     `_loops.centred_statistics`.
     """
-    K = cache.values
-    p, n = K.shape[:2]
+    family = cache.family
+    p, n = family.p, family.n
     omega = np.ones(n) if weights is None else weights
     row_sums = np.zeros((p, n))
     found = np.zeros((p, p)) if products else np.zeros(p)
@@ -218,18 +280,16 @@ def statistics(
     a = None if Y is None else np.zeros(p)
     root = np.sqrt(omega)
     with one_blas_thread():
-        for start in range(0, n, PANEL_ROWS):
-            rows = slice(start, start + PANEL_ROWS)
-            panel = K[:, rows]
+        for rows, panel in _each_panel(cache, np.arange(p)):
             if row_means is not None and grand_means is not None:
-                panel = panel - row_means[:, rows, None]
+                panel -= row_means[:, rows, None]
                 panel -= row_means[:, None, :]
                 panel += grand_means[:, None, None]
             row_sums[:, rows] = panel @ omega
             if a is not None and Y is not None:
                 a += np.einsum("krt,rt->k", panel @ Y, Y[rows])
             if weights is not None:
-                panel = panel * (root[rows, None] * root)
+                panel *= root[rows, None] * root
             flat = panel.reshape(p, -1)
             if products:
                 found += flat @ flat.T
@@ -238,17 +298,40 @@ def statistics(
     return row_sums, diagonals(cache), a, found
 
 
+def block(cache: PassCache, rows: slice) -> Array:
+    """Rows of all matrices, shape (p, n_rows, n), in the type of the family; a copy."""
+    family = cache.family
+    if cache.values is not None:
+        return cache.values[:, rows].copy()
+    out = np.empty((family.p, rows.stop - rows.start, family.n), dtype=family.dtype)
+    for k in range(family.p):
+        x = cache.pairs[_statistic_of(family, k)][rows]
+        into = np.empty_like(x)
+        _apply_function(family, k, x, into)
+        out[k] = into
+    return out
+
+
 def diagonals(cache: PassCache) -> Floats:
-    return np.einsum("kii->ki", cache.values).copy()
+    family = cache.family
+    if cache.values is not None:
+        return np.einsum("kii->ki", cache.values).astype(np.float64)
+    out = np.empty((family.p, family.n))
+    for k in range(family.p):
+        x = np.diagonal(cache.pairs[_statistic_of(family, k)])
+        _apply_function(family, k, x, out[k])
+    return _rounded(out, family)
 
 
 def combine(
     cache: PassCache, w: Floats, dtype: Any, means: tuple[Floats, float] | None = None
 ) -> Array:
     """``sum_k w_k K_k``, exactly symmetric; see `_loops.combine`."""
-    p, n = cache.values.shape[:2]
+    used, n = np.flatnonzero(w), cache.family.n
+    out = np.empty((n, n))
     with one_blas_thread():
-        out = np.asarray(w @ cache.values.reshape(p, n * n)).reshape(n, n)
+        for rows, panel in _each_panel(cache, used):
+            out[rows] = (w[used] @ panel.reshape(len(used), panel.shape[1] * n)).reshape(-1, n)
     mirror(out)
     if means is not None:
         r, g = means
@@ -258,10 +341,12 @@ def combine(
 
 def matvecs(cache: PassCache, V: Floats) -> Floats:
     """``K_k V``, shape (p, n, t)."""
-    K = cache.values
-    p, n = K.shape[:2]
+    p, n = cache.family.p, cache.family.n
+    out = np.empty((p, n, V.shape[1]))
     with one_blas_thread():
-        return np.asarray(K.reshape(p * n, n) @ V).reshape(p, n, -1)
+        for rows, panel in _each_panel(cache, np.arange(p)):
+            out[:, rows] = panel @ V
+    return out
 
 
 def combined_sums(cache: PassCache, w: Floats, weights: Floats | None) -> tuple[Floats, float]:
@@ -292,7 +377,7 @@ def cross_apply(cache: PassCache, Z_new: Array, V: Floats) -> Floats:
     family = cache.family
     out = np.empty((family.p, len(Z_new), V.shape[1]))
     with one_blas_thread():
-        for rows in _panels(len(Z_new), family.n):
+        for rows in _panels_of_new(len(Z_new), family.n):
             for k, K in enumerate(evaluate(family, range(family.p), Z_new[rows], family.Z)):
                 out[k, rows] = K @ V
     return out
@@ -303,13 +388,13 @@ def cross_combine(cache: PassCache, Z_new: Array, w: Floats, dtype: Any) -> Arra
     family = cache.family
     used = np.flatnonzero(w)
     out = np.zeros((len(Z_new), family.n), dtype=dtype)
-    for rows in _panels(len(Z_new), family.n):
+    for rows in _panels_of_new(len(Z_new), family.n):
         for k, K in zip(used, evaluate(family, used, Z_new[rows], family.Z), strict=True):
             K *= w[k]
             out[rows] += K
     return out
 
 
-def _panels(m: int, n: int) -> list[slice]:
+def _panels_of_new(m: int, n: int) -> list[slice]:
     height = max(1, (1 << 18) // max(n, 1))
     return [slice(i, min(i + height, m)) for i in range(0, m, height)]

@@ -40,7 +40,7 @@ from ._passes import (
     TANH,
     LoopPlan,
 )
-from ._uncompiled import values_of
+from ._uncompiled import pairs_of, values_of
 
 Array = NDArray[Any]
 
@@ -123,8 +123,13 @@ class PassCache:
         return cache
 
     @cached_property
-    def values(self) -> NDArray[np.float64]:
-        """All kernel matrices, shape (p, n, n), of a small sample."""
+    def pairs(self) -> dict[tuple[int, str], NDArray[np.float64]]:
+        """The statistics of all pairs of points of a small sample."""
+        return pairs_of(self.family)
+
+    @cached_property
+    def values(self) -> Array | None:
+        """All kernel matrices of a small sample, shape (p, n, n); None if they are not kept."""
         return values_of(self.family)
 
     @cached_property

@@ -16,7 +16,10 @@ from .._threads import one_blas_thread
 from ._smo_dual import EPS, SignedDual
 
 #: Limit on steps; the compiled loops then continue.
-MAX_STEPS = 5000
+MAX_STEPS = 15_000
+#: Up to this many samples, an interior-point method follows directly, after fewer steps: it takes
+#: little time there, and nothing is compiled.
+FEW_SAMPLES, MAX_STEPS_OF_FEW = 200, 5000
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,12 @@ class PlainResult:
 
 
 def plain_steps(dual: SignedDual, K: np.ndarray, tol: float, max_iter: int = -1) -> PlainResult:
-    """Solve the dual from zero in at most `MAX_STEPS` steps, or ``max_iter`` if that is less.
+    """Solve the dual from zero in at most so many steps, or ``max_iter`` if that is less.
 
     The steps end when the violation of the optimality conditions is at most ``tol``.
     """
-    limit = MAX_STEPS if max_iter < 0 else min(max_iter, MAX_STEPS)
+    limit = MAX_STEPS_OF_FEW if len(K) <= FEW_SAMPLES else MAX_STEPS
+    limit = limit if max_iter < 0 else min(max_iter, limit)
     K = np.asarray(K, dtype=np.float64)
     at = _SmallIterate(dual, dual.start(None))
     with one_blas_thread(), np.errstate(all="ignore"):

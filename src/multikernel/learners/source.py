@@ -9,7 +9,7 @@ import numpy as np
 from .._small import SMALL_SAMPLES
 from ..grams.matrix import GivenMatrix, MatrixGram
 from ..grams.protocol import CombinedGram
-from ._plain_steps import PlainResult, plain_steps
+from ._plain_steps import FEW_SAMPLES, PlainResult, plain_steps
 from ._smo_dual import SignedDual
 from .interior import interior_point
 from .polish import polish
@@ -26,8 +26,6 @@ MAX_EXTRA_STEPS = 1_000_000
 #: ``MAX_SMO_STEPS + MAX_SMO_STEPS_PER_ENTRY * n**2`` steps, which take about as long as it does
 #: (1,000 samples: a million steps 1.1 s, the interior-point method 0.7 s).
 MAX_INTERIOR_SAMPLES, MAX_SMO_STEPS, MAX_SMO_STEPS_PER_ENTRY = 1000, 20_000, 1
-#: Up to this many samples, it follows directly on the steps in NumPy, so nothing is compiled.
-MAX_UNCOMPILED_SAMPLES = 200
 #: Share of the free memory that the cache of rows may use.
 CACHE_SHARE = 0.5
 #: Smallest number of rows in the cache.
@@ -160,7 +158,7 @@ class Source:
         by_interior_point = False
         # If the caller limits the steps, the interior-point method is not used.
         if isinstance(K, np.ndarray) and n <= MAX_INTERIOR_SAMPLES and max_iter < 0:
-            if found is None or (found.status == "unfinished" and n > MAX_UNCOMPILED_SAMPLES):
+            if found is None or (found.status == "unfinished" and n > FEW_SAMPLES):
                 found = smo(first_tol, start, MAX_SMO_STEPS + MAX_SMO_STEPS_PER_ENTRY * n**2)
                 steps += found.n_iter
             if found.status in ("max_iter", "unfinished"):

@@ -18,7 +18,13 @@ from scipy.optimize import minimize
 
 from .._threads import one_blas_thread
 from ..grams.protocol import Grams
-from ..learners.leave_one_out import LeaveOneOutFit, LeaveOneOutProblem, leave_one_out
+from ..learners.leave_one_out import (
+    LeaveOneOutErrors,
+    LeaveOneOutFit,
+    LeaveOneOutProblem,
+    leave_one_out,
+    leave_one_out_errors,
+)
 from ..problem import Target
 from .alignment import alignf
 
@@ -58,6 +64,7 @@ class SizedKernels:
     target: Target
     fit_intercept: bool
     factorisations: int = field(default=0, init=False)
+    _some: tuple[np.ndarray, np.ndarray] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         # Centred functions sum to zero over the sample, so that without an intercept the other
@@ -117,31 +124,54 @@ class SizedKernels:
             return None
         return self.grams.block(slice(0, n)).reshape(self.p, n**2).astype(np.float64, copy=False)
 
+    def _rows_of_stack(self, stack: np.ndarray, used: np.ndarray) -> np.ndarray:
+        """Some kernel matrices as rows; the last copy is kept, since a descent asks repeatedly."""
+        if self._some is None or not np.array_equal(self._some[0], used):
+            self._some = used, stack[used]
+        return self._some[1]
+
     def combine(self, kernel_weights: np.ndarray) -> np.ndarray:
         """The weighted sum of the kernel matrices."""
-        if self.stack is None:
+        stack, used = self.stack, np.flatnonzero(kernel_weights)
+        if stack is None:
             return self.grams.combine(kernel_weights).dense()
-        n = self.grams.n
+        if 2 * len(used) <= self.p:
+            kernel_weights, stack = kernel_weights[used], self._rows_of_stack(stack, used)
         with one_blas_thread():
-            return np.asarray(kernel_weights @ self.stack).reshape(n, n)
+            return np.asarray(kernel_weights @ stack).reshape(self.grams.n, self.grams.n)
 
-    def inner_products(self, G: np.ndarray) -> np.ndarray:
-        """``<G, K_k>`` for all kernels."""
+    def without(self, K: np.ndarray, sizes: np.ndarray, k: int) -> np.ndarray:
+        """The matrix for these sizes without kernel k, given the matrix K with it."""
         if self.stack is None:
-            return self.grams.inner_products(G)
+            return self.matrix(np.where(np.arange(self.p) == k, 0.0, sizes))
+        return np.asarray(K - self.weights(sizes)[k] * self.stack[k].reshape(K.shape))
+
+    def inner_products(self, G: np.ndarray, used: np.ndarray) -> np.ndarray:
+        """``<G, K_k>`` for some kernels."""
+        stack = self.stack
+        if stack is None:
+            return self.grams.inner_products(G)[used]
+        few = 2 * len(used) <= self.p
         with one_blas_thread():
-            return np.asarray(self.stack @ G.ravel())
+            found = (self._rows_of_stack(stack, used) if few else stack) @ G.ravel()
+        return np.asarray(found if few else found[used])
 
     def fit(self, sizes: np.ndarray) -> LeaveOneOutFit:
         self.factorisations += 1
         return leave_one_out(self.matrix(sizes), self.problem)
+
+    def left_out_errors(self, K: np.ndarray) -> np.ndarray:
+        """The squared error of each sample by the function trained without it, shape (n,)."""
+        self.factorisations += 1
+        residuals = leave_one_out_errors(K, self.problem).residuals
+        return np.asarray(np.sum(residuals**2, axis=1))
 
     @property
     def floor(self) -> float:
         """The error below which errors count as zero."""
         return max(NEGLIGIBLE_ERROR * self.problem.constant_error(), 1e-300)
 
-    def log_error(self, fit: LeaveOneOutFit) -> float:
+    def log_error(self, fit: LeaveOneOutFit | LeaveOneOutErrors) -> float:
         """The objective that is minimised: the logarithm of the criterion."""
         return float(np.log(fit.error + self.floor))
 
@@ -292,13 +322,15 @@ def without_unneeded(sample: SizedKernels, sizes: np.ndarray, n_samples: float) 
     ``n_samples`` is the size of the whole sample, which determines the standard error. The error is
     always compared with that of all kernels, so that small losses do not add up.
     """
-    comparison = Comparison(sample, sizes, n_samples)
+    K = sample.matrix(sizes)
+    comparison = Comparison(sample, K, n_samples)
     for k in np.argsort(sizes, kind="stable").tolist():
-        trial = np.where(np.arange(sample.p) == k, 0.0, sizes)
-        if sizes[k] == 0 or not np.any(trial > 0):
+        rest = np.where(np.arange(sample.p) == k, 0.0, sizes)
+        if sizes[k] == 0 or not np.any(rest > 0):
             continue
+        trial = sample.without(K, sizes, k)
         if comparison.is_as_good(trial):
-            sizes = trial
+            K, sizes = trial, rest
     return sizes
 
 
@@ -308,27 +340,27 @@ def no_larger_than_needed(sample: SizedKernels, sizes: np.ndarray, n_samples: fl
     If rough kernels predict equally well without a ridge, the criterion is flat in the total, which
     is then arbitrary. Predictors are easier to train with a smaller kernel.
     """
-    comparison = Comparison(sample, sizes, n_samples)
-    factor = 1.0
+    K, factor = sample.matrix(sizes), 1.0
+    comparison = Comparison(sample, K, n_samples)
     for _ in range(MAX_HALVINGS):
-        if not comparison.is_as_good(0.5 * factor * sizes):
+        if not comparison.is_as_good(0.5 * factor * K):
             break
         factor *= 0.5
     return factor * sizes
 
 
 class Comparison:
-    """Tests whether other sizes are as good as given ones, up to chance."""
+    """Tests whether other kernel matrices are as good as a given one, up to chance."""
 
-    def __init__(self, sample: SizedKernels, sizes: np.ndarray, n_samples: float) -> None:
+    def __init__(self, sample: SizedKernels, K: np.ndarray, n_samples: float) -> None:
         self.sample, self.n_samples = sample, n_samples
-        self.errors = np.sum(sample.fit(sizes).residuals ** 2, axis=1)
+        self.errors = sample.left_out_errors(K)
         self.negligible = NEGLIGIBLE_GROWTH * sample.mean_and_spread(self.errors)[0]
         self.negligible += sample.floor / sample.problem.costs.sum()
 
-    def is_as_good(self, sizes: np.ndarray) -> bool:
+    def is_as_good(self, K: np.ndarray) -> bool:
         try:
-            errors = np.sum(self.sample.fit(sizes).residuals ** 2, axis=1)
+            errors = self.sample.left_out_errors(K)
         except LinAlgError:
             return False
         mean, spread = self.sample.mean_and_spread(errors - self.errors)
@@ -345,7 +377,7 @@ def with_best_total(
     def error(log_total: float) -> float:
         sample.factorisations += 1
         try:
-            return sample.log_error(leave_one_out(np.exp(log_total) * K, sample.problem))
+            return sample.log_error(leave_one_out_errors(np.exp(log_total) * K, sample.problem))
         except LinAlgError:
             return np.inf
 
@@ -423,8 +455,8 @@ class Trace:
             fit = self.sample.fit(sizes)
         except LinAlgError:
             return 1e10, np.zeros(len(x))
-        products = self.sample.inner_products(fit.gradient())
-        slope = (self.sample.weights(sizes) * products)[self.usable]
+        products = self.sample.inner_products(fit.gradient(), self.usable)
+        slope = self.sample.weights(sizes)[self.usable] * products
         slope /= fit.error + self.sample.floor
         if fit.error < self.best[1]:
             self.best = (x.copy(), fit.error, slope)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from ..learners.leave_one_out import leave_one_out
+from ..learners.leave_one_out import leave_one_out_errors
 from .loo_minimum import (
     MAX_START_STEPS,
     NEGLIGIBLE_STANDARD_ERRORS,
@@ -38,13 +38,15 @@ def choose_shrinkage(sample: SizedKernels, tol: float, seed: int) -> float:
             kernel_weights = part.weights(found.shrunken_sizes(share))
             kernel_weights[sample.usable] *= rescale
             K = sample.combine(kernel_weights)
-            fit = leave_one_out(K[np.ix_(train, train)], part.problem)
-            residual = part.problem.Y - K[np.ix_(train, train)] @ fit.coef
+            among = K[np.ix_(train, train)]
+            fit = leave_one_out_errors(among, part.problem)
+            residual = part.problem.Y - among @ fit.coef
             c = part.problem.costs
             free = part.problem.fit_intercept  # also without an intercept, if kernels are centred
             shift = np.average(residual, axis=0, weights=c) if free else 0.0
             values = K[np.ix_(test, train)] @ fit.coef + shift + part.problem.mean
             errors[row, test] = np.sum((target.Y - values) ** 2, axis=1)
+        del part, found  # their matrices, before those of the next fold are computed
     means = [sample.mean_and_spread(own)[0] for own in errors]
     best = errors[int(np.argmin(means))]
     for share, own in zip(SHRINKAGES, errors, strict=True):
