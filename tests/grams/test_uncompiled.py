@@ -129,13 +129,30 @@ def test_near_points_keep_their_digits_in_many_columns(rng, monkeypatch):
     assert np.all(np.diag(_uncompiled._pairs("square", U, U)) == 0.0)
 
 
-def test_sizes_and_the_budget_decide(rng):
-    assert _uncompiled.is_small(2000, 33, 1e12, True)
-    assert not _uncompiled.is_small(2001, 1, 1e12, True)
-    assert not _uncompiled.is_small(2000, 34, 1e12, True)
-    assert not _uncompiled.is_small(2000, 13, 1e12, False)
-    assert not _uncompiled.is_small(500, 13, 1e6, True)
-    assert not _uncompiled.is_small(2000, 33, 32.0 * _uncompiled.MAX_KEPT_VALUES - 1, True)
+def gaussian_family(n, p, groups=1):
+    """p Gaussians on the same column, or on several columns in turn."""
+    owner = np.sort(np.arange(p) % groups)
+    parameters = np.tile([0.5, 0.0, 1.0], (p, 1))
+    offsets = np.arange(groups + 1)
+    return KernelFamily(np.zeros((n, groups)), offsets, owner, np.full(p, EXP_SQ), parameters)
+
+
+@pytest.mark.parametrize(
+    ("n", "p", "groups", "room", "few_passes", "small"),
+    [
+        (2000, 33, 1, 1e12, True, True),
+        (2000, 34, 1, 1e12, True, False),  # too many values
+        (2001, 1, 1, 1e12, True, False),
+        (2000, 13, 1, 1e12, False, False),
+        (500, 13, 1, 1e6, True, False),
+        (2000, 33, 4, 32.0 * 4 * 2000**2, True, True),
+        (2000, 33, 4, 31.0 * 4 * 2000**2, True, False),  # no room for four distances
+        (2000, 33, 5, 1e12, True, False),  # too many distances to keep
+        (2000, 16, 16, 1e12, True, True),  # the values themselves are kept
+    ],
+)
+def test_sizes_and_the_budget_decide(n, p, groups, room, few_passes, small):
+    assert _uncompiled.is_small(gaussian_family(n, p, groups), room, few_passes) is small
 
 
 @pytest.mark.parametrize("rule", ["alignf", "loo", "lp"])

@@ -132,6 +132,19 @@ def test_best_ridge_is_the_minimum_of_a_grid(n):
     assert other == pytest.approx(alpha, rel=1e-9)
 
 
+@pytest.mark.parametrize("weighting", ["uniform", "alignf", "loo"])
+@pytest.mark.parametrize("size", [1.0, 1e-6])
+def test_alpha_by_leave_one_out_in_single_precision(rng, weighting, size):
+    """Whether rounding matters depends on the constant that was chosen."""
+    X = rng.normal(size=(60, 3))
+    y = size * (np.sin(X[:, 0]) + 0.1 * rng.normal(size=60))
+    one, other = (
+        mk.MultiKernelRegressor(mk.gaussians([0.1, 1.0]), weighting, alpha="loo").fit(Z, y)
+        for Z in (X.astype(np.float32), X)
+    )
+    np.testing.assert_allclose(one.predict(X), other.predict(X), atol=1e-3 * np.abs(y).max())
+
+
 @pytest.mark.parametrize("outputs", [1, 2])
 def test_regressor_with_alpha_by_leave_one_out(outputs):
     X, _, Y = problem(outputs=outputs)

@@ -2,8 +2,8 @@
 
 Compiling the loops takes some twenty seconds of processor time, once for each installation. A
 fit on a few hundred points takes far less than that: its kernel matrices are computed once, and
-every pass is a product with them. For up to `SMALL_SAMPLES` points, where the matrices take
-too much memory, passes compute them again from the distances, a few rows at a time.
+every pass is a product with them. If there are more than `MAX_KEPT_VALUES` values, passes compute
+them again from the distances, a few rows at a time.
 
 The choice depends on sizes, the kind of fit and the memory budget (`is_small`), never on whether
 compiled code is available: with the same budget, the same data give the same bits on every machine
@@ -45,8 +45,9 @@ Floats = NDArray[np.float64]
 #: Maximum number of kernel values of a small sample: for fits with few passes, and for fits with
 #: many, for which compiling pays off sooner.
 MAX_VALUES, MAX_VALUES_OF_MANY_PASSES = 1 << 27, 1 << 23
-#: Maximum number of kernel values that are kept from one pass to the next.
-MAX_KEPT_VALUES = 1 << 26
+#: Maximum number of kernel values that are kept from one pass to the next, and, if there are more,
+#: of distances and dot products from which they are computed again.
+MAX_KEPT_VALUES, MAX_KEPT_PAIRS = 1 << 26, 1 << 24
 #: Maximum number of given kernel values for which NumPy performs the passes.
 MAX_GIVEN_VALUES = 1 << 24
 #: Maximum number of kernel values between new samples and a model's that NumPy evaluates.
@@ -59,12 +60,16 @@ CANCELLATION = 1e-2
 PANEL_ROWS, PANEL_VALUES = 128, 1 << 19
 
 
-def is_small(n_samples: int, n_kernels: int, room: float, few_passes: bool) -> bool:
+def is_small(family: KernelFamily, room: float, few_passes: bool) -> bool:
     """Whether NumPy performs the passes; ``room`` is the memory budget in bytes."""
-    values = n_kernels * n_samples**2
+    values = family.p * family.n**2
     limit = MAX_VALUES if few_passes else MAX_VALUES_OF_MANY_PASSES
-    kept = min(values, MAX_KEPT_VALUES)
-    return n_samples <= SMALL_SAMPLES and values <= limit and 32.0 * kept <= room
+    if family.n > SMALL_SAMPLES or values > limit:
+        return False
+    if values <= MAX_KEPT_VALUES:
+        return 32.0 * values <= room
+    pairs = len(_statistics_of(family)) * family.n**2
+    return pairs <= MAX_KEPT_PAIRS and 32.0 * pairs <= room
 
 
 def is_small_given(n_samples: int, n_kernels: int) -> bool:
@@ -201,8 +206,12 @@ def _squares_by_products(U: Floats, V: Floats) -> Floats:
 
 def pairs_of(family: KernelFamily) -> dict[tuple[int, str], Floats]:
     """The statistics of all pairs of points that the kernels of a family are functions of."""
-    keys = dict.fromkeys(_statistic_of(family, k) for k in range(family.p))
-    return {key: _pairs_of(family, key, family.Z, family.Z) for key in keys}
+    return {key: _pairs_of(family, key, family.Z, family.Z) for key in _statistics_of(family)}
+
+
+def _statistics_of(family: KernelFamily) -> dict[tuple[int, str], None]:
+    """The groups of columns and the statistics of their pairs, in the order of the kernels."""
+    return dict.fromkeys(_statistic_of(family, k) for k in range(family.p))
 
 
 def values_of(family: KernelFamily) -> Array | None:

@@ -605,6 +605,7 @@ class BlockCombined(MatrixGram):
         self.grams, self.kernel_weights, self.n = grams, kernel_weights, grams.n
         self.room, self.n_jobs = grams.budget.bytes, grams.n_jobs
         self.rounding = float(np.abs(kernel_weights) @ grams.rounding)
+        self.precision = grams.precision
         c = grams.correction
         self.raw_weights = kernel_weights * c.scale
         self.row_mean = np.zeros(self.n)

@@ -91,7 +91,7 @@ class PassCache:
     ----------
     family : KernelFamily
     small : bool, default=False
-        Whether passes are those of :mod:`multikernel.grams._uncompiled`, over `values`.
+        Whether passes are those of :mod:`multikernel.grams._uncompiled`, over `values` or `pairs`.
 
     Attributes
     ----------

@@ -133,6 +133,8 @@ class CombinedGram(ABC):
     rough_products: bool = False
     #: Negative eigenvalues down to minus this number count as rounding error (`Grams.rounding`).
     rounding: float = 0.0
+    #: Rounding error of the entries, relative to the size of the largest one.
+    precision: float = float(np.finfo(np.float64).eps)
     #: Offers of the engine beyond those of every operator, see `offers`.
     extras: frozenset[str] = frozenset()
     _matrix: np.ndarray | None = None
@@ -295,6 +297,7 @@ class SummedGram(CombinedGram):
         self.grams, self.n = grams, grams.n
         self.kernel_weights = np.asarray(kernel_weights, dtype=np.float64)
         self.rounding = float(np.abs(self.kernel_weights) @ grams.rounding)
+        self.precision = grams.precision
 
     def matvec(self, V: np.ndarray) -> np.ndarray:
         each = self.grams.matvecs(np.reshape(V, (self.n, -1)))
@@ -313,7 +316,7 @@ class ScaledGram(CombinedGram):
         self.n_jobs, self.on_device = gram.n_jobs, gram.on_device
         self.fast_products, self.rough_products = gram.fast_products, gram.rough_products
         self.kernel_weights = factor * gram.kernel_weights
-        self.rounding = factor * gram.rounding
+        self.rounding, self.precision = factor * gram.rounding, gram.precision
 
     @property
     def offers(self) -> frozenset[str]:

@@ -215,7 +215,7 @@ class SharedGrams(BlockGrams):
         """The cache of the passes over the samples; copies of the grams share it."""
         if self._passes is None:
             family = self.encoder.family(self.Z, self.kernels, self.shifted)
-            small = is_small(self.n, self.p, self.budget.bytes, self.few_passes)
+            small = is_small(family, self.budget.bytes, self.few_passes)
             self._passes = PassCache(family, small)
         return self._passes
 

@@ -190,6 +190,7 @@ class StackedCombined(MatrixGram):
         self.parts, self.kernel_weights, self.n = parts, kernel_weights, n
         self.room = min((part.room for part in parts), default=float("inf"))
         self.rounding = sum(part.rounding for part in parts)
+        self.precision = max((part.precision for part in parts), default=self.precision)
         self.n_jobs = max((part.n_jobs for part in parts), default=1)
         self.on_device = any(part.on_device for part in parts)
         self.fast_products = all(part.fast_products for part in parts)

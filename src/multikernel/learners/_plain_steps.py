@@ -44,9 +44,11 @@ class PlainResult:
 
 
 def plain_steps(dual: SignedDual, K: np.ndarray, tol: float, max_iter: int = -1) -> PlainResult:
-    """Solve the dual from zero in at most so many steps, or ``max_iter`` if that is less.
+    """Solve the dual from zero.
 
-    The steps end when the violation of the optimality conditions is at most ``tol``.
+    There are at most `MAX_STEPS` steps (`MAX_STEPS_OF_FEW` on up to `FEW_SAMPLES` samples), or
+    ``max_iter`` if that is less. They end when the violation of the optimality conditions is at
+    most ``tol``.
     """
     limit = MAX_STEPS_OF_FEW if len(K) <= FEW_SAMPLES else MAX_STEPS
     limit = limit if max_iter < 0 else min(max_iter, limit)

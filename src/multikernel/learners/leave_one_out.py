@@ -33,7 +33,7 @@ from ..problem import Target
 SMALLEST_RIDGE, LARGEST_RIDGE = 1e-7, 1e4
 #: A kernel counts as centred if its row sums are below this fraction of n times the mean diagonal.
 CENTRED_SUM = 1e-6
-#: Rows whose sums are compared before all of them are: most kernels that are not centred show it.
+#: Rows whose sums are computed first: in most kernels that are not centred, one is not zero.
 FIRST_ROWS = 8
 #: The search begins with at most this many samples, and with this step of the log ridge constant.
 MAX_SEARCH_SAMPLES, COARSE_STEP = 250, 2.0
@@ -230,7 +230,7 @@ def is_centred(gram: CombinedGram, target: Target) -> bool:
     if gram.known_centred(target.sample_weight):
         return True
     omega = np.ones(gram.n) if target.sample_weight is None else target.sample_weight
-    limit = CENTRED_SUM * float(np.mean(gram.diagonal())) * float(omega.sum())
+    limit = CENTRED_SUM * abs(float(np.mean(gram.diagonal()))) * float(omega.sum())
     if np.abs(gram.rows(np.arange(min(gram.n, FIRST_ROWS))) @ omega).max() > limit:
         return False
     return bool(np.abs(gram.matvec(omega)).max() <= limit)

@@ -494,34 +494,42 @@ def copies_of(gram: CombinedGram, labels: np.ndarray) -> np.ndarray:
         return np.arange(n)
     rng = np.random.default_rng(0)
     probe = rng.normal(size=n)
-    diagonal = gram.diagonal()
-    limit = COPY_DISTANCE * float(np.abs(diagonal).max())
+    limit = COPY_DISTANCE * float(np.abs(gram.diagonal()).max())
     # Most samples have no copies at all, and products with a few columns show it.
     few = np.sort(rng.permutation(n)[:PROBED_COLUMNS])
-    order, near = _neighbours(gram.partial_matvec(few, probe[few]), labels)
+    order, near = _neighbours(gram, gram.partial_matvec(few, probe[few]), labels)
     alike = np.unique([order[:-1][near], order[1:][near]])
     if len(alike) <= MAX_ALIKE:
-        own, label = diagonal[alike], labels[alike]
-        distances = own[:, None] + own - 2.0 * gram.submatrix(alike)
-        copies = (distances <= limit) & (label[:, None] == label)
-        if np.count_nonzero(copies) <= len(alike):
+        copies = _squared_distances(gram.submatrix(alike)) <= limit
+        copies &= labels[alike][:, None] == labels[alike]
+        np.fill_diagonal(copies, False)
+        if not copies.any():
             return np.arange(n)
-    order, near = _neighbours(gram.matvec(probe), labels)
-    before, after = order[:-1], order[1:]
+    order, near = _neighbours(gram, gram.matvec(probe), labels)
     pairs = np.flatnonzero(near)
-    i, j = before[pairs], after[pairs]
-    involved, place = np.unique(np.concatenate([i, j]), return_inverse=True)
-    among = gram.submatrix(involved)
-    distance = diagonal[i] + diagonal[j] - 2.0 * among[place[: len(i)], place[len(i) :]]
-    near[pairs] = distance <= limit
+    for start in range(0, len(pairs), MAX_ALIKE):
+        some = pairs[start : start + MAX_ALIKE]
+        both = np.concatenate([order[:-1][some], order[1:][some]])
+        involved, place = np.unique(both, return_inverse=True)
+        distances = _squared_distances(gram.submatrix(involved))
+        near[some] = distances[place[: len(some)], place[len(some) :]] <= limit
     group = np.empty(n, dtype=np.intp)
     group[order] = np.concatenate([[0], np.cumsum(~near)])
     return group
 
 
-def _neighbours(key: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _squared_distances(K: np.ndarray) -> np.ndarray:
+    """Squared distances in feature space; the diagonal must be rounded as the other entries are."""
+    own = np.diagonal(K)
+    return np.asarray(own[:, None] + own - 2.0 * K)
+
+
+def _neighbours(
+    gram: CombinedGram, key: np.ndarray, labels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The order of samples by label and key, and which ones have nearly the key of the next one."""
     order = np.lexsort((key, labels))
     before, after = order[:-1], order[1:]
-    near = np.abs(key[after] - key[before]) <= 1e-9 * max(float(np.abs(key).max()), 1e-300)
+    tolerance = max(1e-9, 8.0 * gram.precision) * max(float(np.abs(key).max()), 1e-300)
+    near = np.abs(key[after] - key[before]) <= tolerance
     return order, near & (labels[after] == labels[before])

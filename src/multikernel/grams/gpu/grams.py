@@ -55,6 +55,13 @@ class DeviceGrams(BlockGrams):
         some = self.passes.on(index, kernel_weights)
         return host(some.combine(kernel_weights, some.points))
 
+    def raw_between(
+        self, kernel_weights: np.ndarray, rows: np.ndarray, columns: np.ndarray
+    ) -> np.ndarray:
+        some = self.passes.to(columns, kernel_weights)
+        left = self.passes.points.take(self.device.index(rows))
+        return host(some.combine(kernel_weights, left))
+
     def raw_matvecs(self, V: np.ndarray) -> np.ndarray:
         return np.asarray(self.passes.matvecs(V))
 

@@ -15,11 +15,13 @@ import warnings
 from dataclasses import replace
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from ...grams.protocol import Grams, Summary
 from ...learners.base import Learner
 from ...learners.certify import certified
+from ...learners.ridge import Ridge
 from ...problem import Target
 from ...weighting.base import Weighting
 from ...weighting.joint import JointWeighting, regulariser_of
@@ -129,6 +131,8 @@ def rounding_may_matter(found: Found, grams: Grams, learner: Learner) -> bool:
     machine = found.machine
     if grams.precision <= np.finfo(np.float64).eps or not hasattr(learner, "costs"):
         return False
+    if isinstance(learner, Ridge) and machine.chosen is not None:
+        learner = clone(learner).set_params(alpha=machine.chosen)
     error = float(np.abs(found.kernel_weights) @ grams.entry_errors)
     sizes = np.abs(machine.coef).sum(axis=0) @ np.linalg.norm(machine.coef, axis=0)
     objective = abs(machine.objective) / learner.unit

@@ -355,8 +355,10 @@ def by_kernel(values: np.ndarray, owner: np.ndarray, p: int) -> np.ndarray:
 def forms(point: Point, owner: np.ndarray) -> np.ndarray:
     """``a_k = (||u_k|| / theta_k)^2``, zero where theta_k is."""
     theta = point.theta
-    squares = by_kernel(point.u**2, owner, len(theta))
-    return np.divide(squares, theta**2, out=np.zeros_like(squares), where=theta > 0)
+    out = by_kernel(point.u**2, owner, len(theta))
+    for _ in range(2):  # the square of a tiny weight would be zero
+        np.divide(out, theta, out=out, where=theta > 0)
+    return np.where(theta > 0, out, 0.0)
 
 
 def model_minimum(
