@@ -16,8 +16,8 @@ class Count(event.Listener):
     def on_end(self, what): pass
 event.register("numba:compile", Count())
 import multikernel as mk
-from sklearn.datasets import load_breast_cancer
-X, y = load_breast_cancer(return_X_y=True)
+from sklearn.datasets import load_breast_cancer, make_classification
+X, y = {data}
 model = {model}
 model.fit(X[::2], y[::2]).predict(X[1::2])
 print(compiled)
@@ -36,12 +36,23 @@ def run(code, **environment):
     )
 
 
-@pytest.mark.parametrize(
-    "model",
-    ["mk.MultiKernelClassifier()", "mk.MultiKernelRegressor()", "mk.ParzenClassifier()"],
+CANCER, MANY = (
+    "load_breast_cancer(return_X_y=True)",
+    "make_classification(4000, 30, random_state=0)",
 )
-def test_a_first_fit_of_defaults_compiles_nothing(model, tmp_path):
-    done = run(FIRST_FIT.format(model=model), NUMBA_CACHE_DIR=str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("model", "data"),
+    [
+        ("mk.MultiKernelClassifier()", CANCER),
+        ("mk.MultiKernelRegressor()", CANCER),
+        ("mk.ParzenClassifier()", CANCER),
+        ("mk.MultiKernelClassifier(memory_budget='2GB')", MANY),  # 2,000 samples and 25 kernels
+    ],
+)
+def test_a_first_fit_of_defaults_compiles_nothing(model, data, tmp_path):
+    done = run(FIRST_FIT.format(model=model, data=data), NUMBA_CACHE_DIR=str(tmp_path))
     assert done.stdout.splitlines()[-1] == "[]"
 
 

@@ -145,9 +145,9 @@ def gaussian_family(n, p, groups=1):
         (2001, 1, 1, 1e12, True, False),
         (2000, 13, 1, 1e12, False, False),
         (500, 13, 1, 1e6, True, False),
-        (2000, 33, 4, 32.0 * 4 * 2000**2, True, True),
-        (2000, 33, 4, 31.0 * 4 * 2000**2, True, False),  # no room for four distances
-        (2000, 33, 5, 1e12, True, False),  # too many distances to keep
+        (2000, 33, 8, 32.0 * 8 * 2000**2, True, True),
+        (2000, 33, 8, 31.0 * 8 * 2000**2, True, False),  # no room for eight distances
+        (2000, 33, 9, 1e12, True, False),  # too many distances to keep
         (2000, 16, 16, 1e12, True, True),  # the values themselves are kept
     ],
 )

@@ -47,7 +47,7 @@ Floats = NDArray[np.float64]
 MAX_VALUES, MAX_VALUES_OF_MANY_PASSES = 1 << 27, 1 << 23
 #: Maximum number of kernel values that are kept from one pass to the next, and, if there are more,
 #: of distances and dot products from which they are computed again.
-MAX_KEPT_VALUES, MAX_KEPT_PAIRS = 1 << 26, 1 << 24
+MAX_KEPT_VALUES, MAX_KEPT_PAIRS = 1 << 26, 1 << 25
 #: Maximum number of given kernel values for which NumPy performs the passes.
 MAX_GIVEN_VALUES = 1 << 24
 #: Maximum number of kernel values between new samples and a model's that NumPy evaluates.
