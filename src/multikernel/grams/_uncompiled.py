@@ -221,12 +221,26 @@ def values_of(family: KernelFamily) -> Array | None:
     pairs = pairs_of(family)
     out = np.empty((family.p, family.n, family.n), dtype=family.dtype)
     for rows in _panels(family.n, family.n):
-        for k in range(family.p):
-            x = pairs[_statistic_of(family, k)][rows]
-            into = out[k, rows] if out.dtype == np.float64 else np.empty_like(x)
-            _apply_function(family, k, x, into)
-            out[k, rows] = into
+        _evaluate_rows(family, range(family.p), pairs, rows, out[:, rows])
     return out
+
+
+def _evaluate_rows(
+    family: KernelFamily,
+    kernels: Any,
+    pairs: dict[tuple[int, str], Floats],
+    rows: slice,
+    out: Array,
+) -> None:
+    """Write rows of the given kernels to ``out``, (len(kernels), n_rows, n)."""
+    for place, k in enumerate(kernels):
+        x = pairs[_statistic_of(family, k)][rows]
+        if out.dtype == np.float64:
+            _apply_function(family, k, x, out[place])
+        else:
+            values = np.empty_like(x)
+            _apply_function(family, k, x, values)
+            out[place] = values
 
 
 def _each_panel(cache: PassCache, kernels: NDArray[np.intp]) -> Iterator[tuple[slice, Floats]]:
@@ -245,9 +259,7 @@ def _each_panel(cache: PassCache, kernels: NDArray[np.intp]) -> Iterator[tuple[s
     out = np.empty((len(kernels), panels[0].stop, family.n))
     for rows in panels:
         panel = out[:, : rows.stop - rows.start]
-        for place, k in enumerate(kernels.tolist()):
-            x = cache.pairs[_statistic_of(family, k)][rows]
-            _apply_function(family, k, x, panel[place])
+        _evaluate_rows(family, kernels.tolist(), cache.pairs, rows, panel)
         yield rows, _rounded(panel, family)
 
 
@@ -313,11 +325,7 @@ def block(cache: PassCache, rows: slice) -> Array:
     if cache.values is not None:
         return cache.values[:, rows].copy()
     out = np.empty((family.p, rows.stop - rows.start, family.n), dtype=family.dtype)
-    for k in range(family.p):
-        x = cache.pairs[_statistic_of(family, k)][rows]
-        into = np.empty_like(x)
-        _apply_function(family, k, x, into)
-        out[k] = into
+    _evaluate_rows(family, range(family.p), cache.pairs, rows, out)
     return out
 
 

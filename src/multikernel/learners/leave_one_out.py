@@ -154,10 +154,8 @@ def leave_one_out(K: np.ndarray, problem: LeaveOneOutProblem) -> LeaveOneOutFit:
 
     Raises LinAlgError if ``K + diag(1/c)`` is not positive definite in double precision.
     """
-    n, c = len(K), problem.costs
-    P = np.array(K, order="C")
-    P[np.diag_indices(n)] += 1.0 / c
-    with one_blas_thread(n, 400):
+    P = _plus_costs(K, problem)
+    with one_blas_thread(len(K), 400):
         _cholesky.factor(P)
         _cholesky.invert(P)
     mirror(P)
@@ -182,9 +180,7 @@ def leave_one_out_errors(K: np.ndarray, problem: LeaveOneOutProblem) -> LeaveOne
 
     Raises LinAlgError if ``K + diag(1/c)`` is not positive definite in double precision.
     """
-    n, c = len(K), problem.costs
-    A = np.array(K, order="C")
-    A[np.diag_indices(n)] += 1.0 / c
+    n, A = len(K), _plus_costs(K, problem)
     with one_blas_thread(n, 400):
         _cholesky.factor(A)
         _cholesky.invert_factor(A)
@@ -196,6 +192,13 @@ def leave_one_out_errors(K: np.ndarray, problem: LeaveOneOutProblem) -> LeaveOne
         diagonal -= ones**2
         coef = coef - np.outer(ones, ones @ problem.Y)
     return LeaveOneOutErrors(coef, *_left_out(coef, diagonal, problem)[1:])
+
+
+def _plus_costs(K: np.ndarray, problem: LeaveOneOutProblem) -> np.ndarray:
+    """``K + diag(1/c)``, a new array."""
+    A = np.array(K, order="C")
+    A[np.diag_indices(len(K))] += 1.0 / problem.costs
+    return A
 
 
 def _left_out(

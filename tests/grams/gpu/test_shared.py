@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import multikernel as mk
 from multikernel.grams import engines
+from multikernel.grams.gpu.device import device_budget
 from multikernel.grams.memory import MemoryBudget
 from tests import naive
 from tests.grams.contract import AMPLE, GramsContract, assert_close, sample, sample_weights
@@ -197,6 +200,9 @@ def test_parts_of_a_combination_are_computed_on_the_device(bank, device, kept):
     np.testing.assert_allclose(gram.partial_matvec(some, w[:, 0]), K[:, some] @ w[:, 0], atol=1e-13)
     np.testing.assert_allclose(gram.entries(others, some), K[np.ix_(others, some)], atol=1e-14)
     np.testing.assert_allclose(gram.submatrix(some), K[np.ix_(some, some)], atol=1e-14)
+    raw = grams.raw_between(np.ones(grams.p), others, some)
+    want = grams.raw_combine(np.ones(grams.p))[np.ix_(others, some)]
+    np.testing.assert_allclose(raw, want, rtol=0, atol=1e-13)
     ridge = np.linspace(0.1, 1.0, 20)
     want = np.linalg.solve(K[np.ix_(some, some)] + np.diag(ridge), w)
     np.testing.assert_allclose(gram.solve_among(some, ridge, w), want, rtol=0, atol=1e-9)
@@ -247,3 +253,15 @@ def test_rough_products_are_near_and_have_the_same_bits(device):
     found, want = gram.rough_matvec(V), gram.matvec(V)
     assert np.abs(found - want).max() <= 1e-5 * np.abs(want).max()
     np.testing.assert_array_equal(gram.rough_matvec(V), found)
+
+
+def test_memory_that_torch_keeps_for_new_arrays_is_free():
+    """Otherwise a second fit in a process would have a smaller budget than the first."""
+    cuda = SimpleNamespace(
+        mem_get_info=lambda name: (40_000, 100_000),
+        memory_reserved=lambda name: 55_000,
+        memory_allocated=lambda name: 5000,
+    )
+    card = SimpleNamespace(name="cuda:0", on_gpu=True, torch=SimpleNamespace(cuda=cuda))
+    assert device_budget(card, None).bytes == 81_000
+    assert device_budget(card, "1MB").bytes == 1_000_000
